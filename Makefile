@@ -1,0 +1,42 @@
+# make demo        install, run the demo sweep, print its leaderboard
+# make test        install, run every test but the slow ones
+# make test-slow   the slow ones too
+# make check       formatting, lint, types
+# make lock        resolve the dependencies anew
+PY ?= python3
+VENV ?= .venv
+UV := .tools/bin/uv
+BIN := $(VENV)/bin
+
+.PHONY: install demo test test-slow check lock
+.DEFAULT_GOAL := install
+
+$(UV):
+	$(PY) -m venv .tools
+	.tools/bin/pip install -q --disable-pip-version-check uv==0.13.8
+
+$(VENV)/.stamp: requirements.lock pyproject.toml | $(UV)
+	$(UV) venv -q --allow-existing -p $(PY) $(VENV)
+	$(UV) pip sync -q -p $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip install -q -p $(BIN)/python --no-deps -e .
+	touch $@
+
+install: $(VENV)/.stamp
+
+demo: install
+	$(BIN)/longwave sweep run infra/sweeps/demo.toml
+	$(BIN)/longwave board fitzhugh_nagumo
+
+test: install
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
+
+test-slow: install
+	$(BIN)/python -m pytest -q -m slow
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lock: | $(UV)
+	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev pyproject.toml -o requirements.lock

@@ -1,0 +1,1 @@
+"""The Lab: the leaderboard in a browser."""

@@ -1,0 +1,186 @@
+"""The page's figures. Plain plotly; each takes records and returns a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]
+
+from longwave.dashboard.cells import diverged, measured
+from longwave.platform.board import Row, shown
+from longwave.platform.records import Point, digest
+from longwave.platform.store import Trial
+
+FAMILIES = {
+    "lem": "#2B83C6",
+    "cornn": "#DD6A1F",
+    "unicornn": "#B8860B",
+    "lstm": "#1E9E77",
+    "chrono_lstm": "#7FB069",
+    "gru": "#B565A7",
+}
+"""Colour of each model family, the same everywhere; told apart by the colour-blind too."""
+OTHERS = ("#8C6D46", "#5D8AA8", "#A0526B", "#7A7F2E")
+NEUTRAL = "#868E97"
+FONT = {"size": 13}
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+
+
+def colour(model: str) -> str:
+    """Return the fixed colour of a model."""
+    return FAMILIES.get(model, OTHERS[int(digest(model), 16) % len(OTHERS)])
+
+
+def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial], chosen: int, log: bool) -> go.Figure:
+    """Return the means with 95 % intervals, each retraining as a dot, published numbers as hollow diamonds.
+
+    Args:
+        rows: Rows of one board, best first; names: Their labels.
+        trials: Retrainings by id.
+        chosen: Place of the row whose label is bold.
+        log: Whether the axis is logarithmic.
+    """
+    figure = go.Figure()
+    ticks = [f"<b>{name}</b>" if k == chosen else name for k, name in enumerate(names)]
+    values = [v for row in rows for v in _positive(row, trials)]
+    floor = min(values) / 2 if log and values else None
+    for place, row in enumerate(rows):
+        _row(figure, row, place, trials, floor)
+    for name, symbol in (("mean, 95 % interval", "circle"), ("one retraining", "line-ns-open")):
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=_marker(symbol, NEUTRAL))
+    if any(_same_model(row) for row in rows):
+        marker = _marker("diamond-open", NEUTRAL)
+        figure.add_scatter(x=[None], y=[None], mode="markers", name="published", marker=marker)
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=ticks, range=[len(rows) - 0.5, -0.5], showgrid=False, zeroline=False
+    )
+    figure.update_xaxes(title=f"test {measured(rows[0])}", showgrid=True, zeroline=False, **_axis(values, log))
+    _layout(figure, 100 + 32 * len(rows), f"forest {len(rows)} {log}")
+    return figure
+
+
+def curves(trials: Sequence[Trial], points: Sequence[Point], what: str, title: str, log: bool) -> go.Figure:
+    """Return one line a retraining by epoch: a dot marks the best epoch, a cross where one diverged or failed.
+
+    Args:
+        trials: Retrainings of one row.
+        points: Their epochs.
+        what: ``valid`` or ``loss``; title: How the axis is named.
+        log: Whether the y axis is logarithmic.
+    """
+    figure = go.Figure()
+    by_trial: dict[str, list[Point]] = {}
+    for point in points:
+        if math.isfinite(getattr(point, what)):
+            by_trial.setdefault(point.trial, []).append(point)
+    for place, trial in enumerate(trials):
+        _curve(figure, trial, place, by_trial.get(trial.config.id, []), what)
+    figure.update_xaxes(
+        title="epoch (dot: best on validation, cross: diverged or failed)", showgrid=False, zeroline=False
+    )
+    values = [getattr(p, what) for kept in by_trial.values() for p in kept]
+    figure.update_yaxes(title=title, zeroline=False, **_axis(values, log))
+    _layout(figure, 400, f"curves {what} {log} {trials[0].config.row}")
+    return figure
+
+
+def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], floor: float | None) -> None:
+    """Draw one line of the forest plot; intervals are cut at ``floor`` where the axis is logarithmic."""
+    tint, scores = colour(row.model), _scores(row, trials)
+    figure.add_scatter(
+        x=scores, y=[place] * len(scores), mode="markers", showlegend=False, opacity=0.75,
+        marker={"symbol": "line-ns-open", "size": 13, "color": tint, "line": {"width": 1.5, "color": tint}},
+        hovertemplate=f"{row.title}, one retraining<br>%{{x:.5g}}<extra></extra>",
+    )  # fmt: skip
+    for number in _same_model(row):
+        text = f"published: {shown(number['value'], number['std'])} ({number['source']})"
+        figure.add_scatter(
+            x=[number["value"]], y=[place], mode="markers", showlegend=False,
+            marker=_marker("diamond-open", tint), hovertemplate=f"{row.title}, {text}<extra></extra>",
+        )  # fmt: skip
+    if row.mean is None:
+        figure.add_annotation(
+            text=f"no mean: diverged {diverged(row)}",
+            x=0.01,
+            xref="paper",
+            y=place,
+            showarrow=False,
+            xanchor="left",
+            font=FONT,
+        )
+        return
+    low = row.mean if row.low is None else row.low if floor is None else max(row.low, floor)
+    high = row.mean if row.high is None else row.high
+    bars = {"type": "data", "symmetric": False, "thickness": 2, "width": 6, "color": tint}
+    bars |= {"array": [high - row.mean], "arrayminus": [row.mean - low]}
+    interval = "no interval" if row.low is None else f"95 %: {row.low:.4g} to {row.high:.4g}"
+    figure.add_scatter(
+        x=[row.mean], y=[place], error_x=bars, mode="markers", showlegend=False, marker=_marker("circle", tint),
+        hovertemplate=f"{row.title}<br>{shown(row.mean, row.std)} ({row.n})<br>{interval}<extra></extra>",
+    )  # fmt: skip
+
+
+def _curve(figure: go.Figure, trial: Trial, place: int, points: Sequence[Point], what: str) -> None:
+    """Draw one retraining: its line, and a mark where it ended or was best."""
+    name = f"seed {trial.config.seed}" + ("" if trial.status == "ok" else f" ({trial.status})")
+    tint, ok = colour(trial.config.model), trial.status == "ok"
+    line = {"color": tint, "width": 2, "dash": DASHES[place % len(DASHES)]}
+    figure.add_scatter(
+        x=[p.epoch for p in points], y=[getattr(p, what) for p in points], name=name, line=line,
+        mode="lines" if len(points) > 1 else "lines+markers", legendgroup=name, opacity=1 if ok else 0.6,
+        hovertemplate=f"{name}<br>epoch %{{x}}: %{{y:.5g}}<extra></extra>",
+    )  # fmt: skip
+    best = [p for p in points if trial.run and p.epoch == trial.run.best_epoch] if ok else []
+    broken = points[-1:] if trial.status in ("diverged", "failed") else []
+    for marked, symbol, word in ((best, "circle", "best epoch"), (broken, "x", trial.status)):
+        if marked:
+            figure.add_scatter(
+                x=[marked[0].epoch], y=[getattr(marked[0], what)], mode="markers", legendgroup=name, showlegend=False,
+                marker=_marker(symbol, tint), hovertemplate=f"{name}<br>{word} %{{x}}: %{{y:.5g}}<extra></extra>",
+            )  # fmt: skip
+
+
+def _same_model(row: Row) -> list[Mapping[str, Any]]:
+    return [number for number in row.published if not number["model_variant"]]
+
+
+def _scores(row: Row, trials: Mapping[str, Trial]) -> list[float]:
+    runs = [trials[k].run for k in row.trials if k in trials]
+    return [run.test for run in runs if run and run.status == "ok" and run.test is not None]
+
+
+def _positive(row: Row, trials: Mapping[str, Trial]) -> list[float]:
+    numbers = [*_scores(row, trials), *(float(p["value"]) for p in _same_model(row))]
+    return [v for v in numbers if v > 0]
+
+
+def _axis(values: Sequence[float], log: bool) -> dict[str, object]:
+    """Return an axis; a logarithmic one has ticks at 1, 2 and 5 of each decade, or at decades where there are many."""
+    positive = [v for v in values if v > 0]
+    if not log or not positive:
+        return {"type": "linear"}
+    decades = range(math.floor(math.log10(min(positive))), math.floor(math.log10(max(positive))) + 2)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+
+
+def _marker(symbol: str, tint: str) -> dict[str, object]:
+    return {
+        "symbol": symbol,
+        "size": 15 if symbol == "diamond-open" else 9,
+        "color": tint,
+        "line": {"width": 2, "color": tint},
+    }
+
+
+def _layout(figure: go.Figure, height: int, revision: str) -> None:
+    """Set what all figures share; ``revision`` keeps a reader's zoom while fresh data comes in."""
+    figure.update_layout(
+        height=height, margin={"l": 8, "r": 8, "t": 36, "b": 8}, uirevision=revision, hovermode="closest",
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left", "font": FONT},
+    )  # fmt: skip
+    figure.update_xaxes(tickfont=FONT, title_font=FONT)
+    figure.update_yaxes(tickfont=FONT, title_font=FONT)

@@ -1,0 +1,47 @@
+"""GRU, the smaller gated baseline, through torch's own operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.lstm import TorchRecurrence
+from longwave.models.recurrence import State
+from longwave.models.spec import ModelSpec, Sizes, learning_rate
+
+
+class GRU(TorchRecurrence):
+    """Gated recurrent unit, (T, B, p) to (T, B, d).
+
+    Source: Cho et al. 2014 (arXiv:1406.1078) in torch's form; gates in torch's order r, s, ñ::
+
+        r, s = σ(V x[n] + b + W h[n-1] + c)           ñ = tanh(V x[n] + b + r (W h[n-1] + c))
+        h[n] = (1 − s) ñ + s h[n-1]
+
+    Args: see ``Recurrence``. The read-out sees h.
+    """
+
+    STATE = ("h",)
+    GATES = 3
+
+    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """Return outputs and h by torch's GRU operator: one layer, no dropout, one direction, time first."""
+        result: tuple[Tensor, ...] = torch.gru(x, state[0], weights, True, 1, 0.0, self.training, False, False)
+        return result
+
+
+def _build(sizes: Sizes, members: int, **chosen: Any) -> GRU:
+    return GRU(sizes.inputs, sizes.hidden, members=members, **chosen)
+
+
+MODEL = ModelSpec(
+    name="gru",
+    title="GRU",
+    source="Cho et al. 2014, arXiv:1406.1078, torch's form",
+    params=(),
+    lr=learning_rate(1e-4, 1e-1),
+    build=_build,
+    looped=True,
+)

@@ -1,0 +1,95 @@
+"""``longwave doctor``: is this installation fit to run a sweep?"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from longwave.platform.errors import LongwaveError
+from longwave.platform.paths import home, store_url
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: what, whether it is good, and what was found."""
+
+    what: str
+    good: bool
+    found: str
+
+
+def examine(store: str | None) -> list[Finding]:
+    """Return the findings, in the order of a reader's questions. Changes nothing but a file made and removed."""
+    return [
+        _finding("packages", _packages),
+        _finding("models and tasks", _registry),
+        _finding("device", _device),
+        _finding("commit", _commit),
+        _finding("data folder", lambda: _writable(home())),
+        _finding("generated data", _cache),
+        _finding("store", lambda: _store(store)),
+    ]
+
+
+def _finding(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, True, look())
+    except (LongwaveError, ImportError, OSError, TypeError) as error:
+        return Finding(what, False, str(error).splitlines()[0])
+
+
+def _packages() -> str:
+    from importlib.metadata import version
+
+    importlib.import_module("longwave.platform.executor")  # Ray's switches stand there
+    names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")
+    for name in names:
+        importlib.import_module(name)
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
+def _registry() -> str:
+    from longwave.platform.registry import all_models, all_tasks
+
+    return f"{len(all_models())} models, {len(all_tasks())} tasks"
+
+
+def _device() -> str:
+    from longwave.platform.environment import describe
+
+    facts = describe()
+    return f"{facts['device']}; kernel path {facts['kernel']}; {os.cpu_count()} packs at a time by default"
+
+
+def _commit() -> str:
+    from longwave.platform.environment import describe
+
+    facts = describe()
+    return facts["commit"][:12] + (", with changes not committed" if facts["dirty"] == "true" else "")
+
+
+def _writable(folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        return f"{folder}, {shutil.disk_usage(folder).free / 2**30:.0f} GiB free"
+
+
+def _cache() -> str:
+    from longwave.tasks.cache import folder
+
+    return _writable(folder())
+
+
+def _store(given: str | None) -> str:
+    from longwave.platform.store import Store
+
+    url = store_url(given)
+    if given is None and not Path(url.removeprefix("sqlite:///")).exists():
+        return "none yet; the first sweep makes it"
+    tasks = Store(url, create=False).tasks()
+    return f"{url}: results on {', '.join(tasks) or 'no task yet'}"

@@ -1,0 +1,69 @@
+"""Find every model and every task: one file, one bound name, no list to edit."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from longwave.models.spec import ModelSpec
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.tasks.spec import TaskSpec
+
+Spec = TypeVar("Spec", ModelSpec, TaskSpec)
+
+
+def collect(package: str, bound: str, kind: type[Spec]) -> dict[str, Spec]:
+    """Import every file of ``package`` and return ``{file name: the spec it binds}``, sorted by name.
+
+    Raises:
+        TypeError: A file does not bind ``bound``, or binds one whose name is not the file's name.
+        ImportError: A file does not import. It is not skipped: a missing row is worse than a stop.
+    """
+    folder: Any = importlib.import_module(package)
+    found: dict[str, Spec] = {}
+    for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda i: i.name):
+        if info.ispkg or info.name in folder.SHARED:
+            continue
+        spec = getattr(importlib.import_module(f"{package}.{info.name}"), bound, None)
+        if not isinstance(spec, kind) or spec.name != info.name:
+            wanted = f"{bound} = {kind.__name__}(name={info.name!r}, ...)"
+            raise TypeError(f"{package.rpartition('.')[2]}/{info.name}.py must bind {wanted}, got {spec!r}.")
+        found[info.name] = spec
+    return found
+
+
+@cache
+def all_models() -> Mapping[str, ModelSpec]:
+    """Return every model by name."""
+    return collect("longwave.models", "MODEL", ModelSpec)
+
+
+@cache
+def all_tasks() -> Mapping[str, TaskSpec]:
+    """Return every task by name."""
+    return collect("longwave.tasks", "TASK", TaskSpec)
+
+
+def get_model(name: str) -> ModelSpec:
+    """Return the model called ``name``.
+
+    Raises:
+        ConfigError: No such model; the message names the nearest ones.
+    """
+    if name not in all_models():
+        raise ConfigError(did_you_mean("model", name, all_models(), "List all with: longwave models"))
+    return all_models()[name]
+
+
+def get_task(name: str) -> TaskSpec:
+    """Return the task called ``name``.
+
+    Raises:
+        ConfigError: No such task; the message names the nearest ones.
+    """
+    if name not in all_tasks():
+        raise ConfigError(did_you_mean("task", name, all_tasks(), "List all with: longwave tasks"))
+    return all_tasks()[name]

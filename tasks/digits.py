@@ -1,0 +1,58 @@
+"""Sequential digits: classify a handwritten digit read pixel by pixel."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Data, Recipe, Split, TaskSpec
+
+SIZES = {"train": 1197, "valid": 300, "test": 300}
+"""Images of each split: consecutive pieces of one fixed shuffle."""
+RECIPE = Recipe(
+    hidden=128,
+    batch=120,
+    epochs=120,
+    drops=(100,),
+    source="coRNN's and LEM's sequential MNIST: 100 epochs, 20 with η/10",
+)
+
+
+def pixels(order: np.ndarray) -> Data:
+    """Return scikit-learn's 1797 digits as 64 steps of one pixel in [0, 1], taken in ``order``, (64,)."""
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+
+    digits = load_digits()
+    shuffle = np.random.RandomState(1234).permutation(len(digits.target))
+    images = torch.from_numpy((digits.data[shuffle][:, order] / 16).astype(np.float32)).unsqueeze(-1)
+    labels = torch.from_numpy(digits.target[shuffle].astype(np.int64))
+    sizes = list(SIZES.values())
+    pieces = zip(images.split(sizes), labels.split(sizes), strict=True)
+    train, valid, test = (Split(x.contiguous(), y) for x, y in pieces)
+    return Data(train=train, valid=valid, test=test)
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"digits has one variant, the empty one, got {variant!r}.")
+    return pixels(np.arange(64))
+
+
+TASK = TaskSpec(
+    name="digits",
+    title="Sequential digits, 8×8",
+    summary="Ten handwritten digits, one of 64 pixels a step: real images without a download.",
+    inputs=1,
+    outputs=10,
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=10.0,
+    load=_load,
+    recipes={"": RECIPE},
+    source="scikit-learn's bundled digits (UCI Optical Recognition of Handwritten Digits, test part), CC BY 4.0",
+)

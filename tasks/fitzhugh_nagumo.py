@@ -1,0 +1,78 @@
+"""FitzHugh-Nagumo: predict the next value of a fast-slow oscillator whose slow variable is hidden."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from longwave.tasks.cache import cached
+from longwave.tasks.losses import L2_ERROR, mean_squared_error
+from longwave.tasks.spec import Data, Recipe, Split, TaskSpec
+
+STEPS = 1000
+"""Steps of a sequence, 0.4 units of time each."""
+SIZES = {"train": 128, "valid": 128, "test": 1024}
+"""Sequences of each split, drawn in this order."""
+TAU, CURRENT, A, B = 0.02, 0.5, 0.7, 0.8
+
+
+def trajectory(start: float, rtol: float = 1e-3, atol: float = 1e-6) -> np.ndarray:
+    """Return v at the 1001 times 0, 0.4, ..., 400 from (v, w) = (start, 0), float64.
+
+    v' = v − v³/3 − w + I and w' = τ (v + a − b w), by scipy's RK45 at its default tolerances, as the authors' code
+    does; smaller tolerances give the reference to compare with.
+    """
+    from scipy.integrate import solve_ivp
+
+    def slope(_: float, state: np.ndarray) -> tuple[float, float]:
+        v, w = state.tolist()
+        return v - v**3 / 3 - w + CURRENT, TAU * (v + A - B * w)
+
+    times = np.linspace(0.0, 400.0, STEPS + 1)
+    return np.asarray(solve_ivp(slope, (0.0, 400.0), [start, 0.0], t_eval=times, rtol=rtol, atol=atol).y[0])
+
+
+def _generate() -> dict[str, np.ndarray]:
+    starts = np.random.RandomState(1234)
+    return {
+        split: np.stack([trajectory(c) for c in starts.uniform(-1, 1, n)]).astype(np.float32)
+        for split, n in SIZES.items()
+    }
+
+
+def _split(paths: np.ndarray) -> Split:
+    """Return paths (N, T + 1) as inputs (N, T, 1) and the values one step later."""
+    v = torch.from_numpy(paths).unsqueeze(-1)
+    return Split(v[:, :-1].contiguous(), v[:, 1:].contiguous())
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"fitzhugh_nagumo has one variant, the empty one, got {variant!r}.")
+    paths = cached("fitzhugh_nagumo-1", _generate)
+    return Data(train=_split(paths["train"]), valid=_split(paths["valid"]), test=_split(paths["test"]))
+
+
+def _recipe(hidden: int) -> Recipe:
+    return Recipe(hidden=hidden, batch=32, epochs=400, source="LEM, Table 4 and the authors' code")
+
+
+TASK = TaskSpec(
+    name="fitzhugh_nagumo",
+    title="FitzHugh-Nagumo, next value",
+    summary="Fast and slow time scales: predict v one step (0.4) ahead while the slow variable w is hidden.",
+    inputs=1,
+    outputs=1,
+    every_step=True,
+    loss=mean_squared_error,
+    metric=L2_ERROR,
+    chance=None,
+    load=_load,
+    recipes={"": _recipe(16), "cornn": _recipe(24)},
+    published={"": "tau=0.02"},
+    source="Rusch et al. 2022, arXiv:2110.04744, §5; generated, no licence. "
+    "The authors' code scores the last 128 test sequences, this task all 1024.",
+)

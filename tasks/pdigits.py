@@ -1,0 +1,31 @@
+"""Permuted digits: sequential digits with one fixed shuffle of the pixels, so that neighbours are far apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from longwave.tasks.digits import TASK as DIGITS
+from longwave.tasks.digits import pixels
+from longwave.tasks.spec import Data
+
+SEED = 12008
+"""Seed of the permutation, as coRNN and Lipschitz RNN use for permuted MNIST; numpy's legacy stream never changes."""
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"pdigits has one variant, the empty one, got {variant!r}.")
+    return pixels(np.random.RandomState(SEED).permutation(64))
+
+
+TASK = replace(
+    DIGITS,
+    name="pdigits",
+    title="Permuted digits, 8×8",
+    summary="As digits, with one fixed shuffle of the 64 pixels: neighbours lie far apart in time.",
+    load=_load,
+)

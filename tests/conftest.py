@@ -1,0 +1,121 @@
+"""What several test files share: an isolated home, tiny sweeps, real databases, one real Ray."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
+
+from longwave.platform.config import SweepFile, check_sweep
+from longwave.platform.executor import Workers, _ray
+from longwave.platform.store import Store
+
+TINY = {
+    "name": "tiny",
+    "task": "adding",
+    "variant": "N=20",
+    "models": ["lem", "gru"],
+    "trials": 4,
+    "retrain": 2,
+    "hidden": 8,
+    "batch": 10,
+    "steps": 5,
+    "epochs": 6,
+}
+"""A sweep of 8 search trials and 4 retrainings that takes seconds."""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep each test's data folder to itself; generated task data stays shared, as it is between users' sweeps."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("LONGWAVE_HOME", str(folder))
+    for name in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def tiny() -> Callable[..., SweepFile]:
+    """Return a maker of tiny sweeps: ``tiny(trials=2)``."""
+    return lambda **changes: check_sweep({**TINY, **changes}, "tiny.toml")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Workers:
+    """Workers that train in this process."""
+    return Workers(count=1, storage=tmp_path / "storage", here=True)
+
+
+@pytest.fixture
+def open_store() -> Iterator[Callable[[str], Store]]:
+    """Open stores that are closed after the test."""
+    opened: list[Store] = []
+
+    def open_one(url: str) -> Store:
+        opened.append(Store(url))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path, open_store: Callable[[str], Store]) -> Store:
+    """An empty SQLite store."""
+    return open_store(f"sqlite:///{tmp_path}/store.db")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
+    """A real PostgreSQL server; calling it makes an empty database and returns its URL."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
+        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    count = 0
+
+    def database() -> str:
+        nonlocal count
+        count += 1
+        server.psql(f"CREATE DATABASE test{count};")
+        return str(server.get_uri(database=f"test{count}"))
+
+    yield database
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, once of each kind Longwave supports."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/any.db"
+    url: str = request.getfixturevalue("postgres")()
+    return url
+
+
+@pytest.fixture(scope="session")
+def ray_on_two_cores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One real local Ray with two cores for all tests that need one."""
+    with _ray(Workers(count=2, storage=tmp_path_factory.mktemp("ray"))):
+        yield
+
+
+@pytest.fixture
+def longwave(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the real command in a process of its own: ``longwave("sweep", "plan", file)``."""
+    import sys
+
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "longwave", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+    return run

@@ -1,0 +1,153 @@
+"""The command line as a user meets it: in a process of its own, with its exit codes and its one-line errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longwave.platform.cli import main
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+SWEEP = """
+name = "tiny"
+task = "adding"
+variant = "N=20"
+models = ["lem"]
+trials = 2
+retrain = 2
+hidden = 8
+batch = 10
+steps = 5
+epochs = 3
+"""
+COMMANDS = ["models", "tasks", "board", "dashboard", "doctor", "bench sweep", "mlflow sync"]
+COMMANDS += ["sweep plan", "sweep run", "sweep resume", "sweep status"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+def failed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command that must fail; return its one line."""
+    assert main(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1, captured
+    return captured.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    assert f"Example: longwave {command}" in re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+def test_a_sweep_from_plan_to_board(
+    longwave: Command, file: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed(*arguments: str) -> str:
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    plan, ids = printed("sweep", "plan", str(file)), json.loads(printed("sweep", "plan", str(file), "--format", "json"))
+    assert "2 trials a model, drawn by random" in plan and len(ids) == 2 and all(c["id"] in plan for c in ids)
+    assert not home.exists(), "planning must write nothing"
+    run = longwave("sweep", "run", file, "--here", "--mlflow", "off")
+    assert run.returncode == 0, run.stderr
+    assert "tiny: 4 of 4 trials done (4 ok). See it with: longwave board adding" in run.stdout
+    status = json.loads(printed("sweep", "status", "tiny", "--format", "json"))
+    assert status == {"planned": 0, "running": 0, "done": 4, "ok": 4, "diverged": 0, "stopped": 0, "failed": 0}
+    [row] = json.loads(printed("board", "adding", "--format", "json"))
+    assert (row["model"], row["n"], row["searched"], row["metric"]) == ("lem", 2, 2, "mse")
+    assert {c["id"] for c in ids}.isdisjoint(row["trials"])
+    assert all("lem" in printed("board", "--format", f).lower() for f in ("table", "csv", "markdown", "latex"))
+    again = longwave("sweep", "resume", "tiny", "--here", "--mlflow", "off")
+    assert again.returncode == 0 and " over." not in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("lem", "lemm"), "No model 'lemm'. Did you mean lem"),
+        (('task = "adding"', 'task = "ading"'), "No task 'ading'. Did you mean adding"),
+        (("trials = 2", "trials = 0"), "trials: Input should be greater than 0, got 0"),
+        (("hidden", "hiden"), "No key 'hiden'. Did you mean hidden"),
+        (("epochs = 3", 'epochs = "3"'), "epochs: Input should be a valid integer, got '3'"),
+        (("epochs = 3", "epochs = 3\n[space.lem]\ndt = -0.5"), "Δt (dt) must be a finite number > 0, got -0.5"),
+        (("epochs = 3", "epochs = 3\n[space.lem]\ndt = {low = 2, high = 1}"), "low must not exceed high"),
+        (("name", "name = ["), "is not TOML"),
+    ],
+)
+def test_a_wrong_sweep_file_is_one_line_and_exit_code_2_and_changes_nothing(
+    change: tuple[str, str], message: str, file: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(SWEEP.replace(*change))
+    for verb in ("plan", "run"):
+        assert message in failed(capsys, "sweep", verb, str(file))
+    assert not home.exists()
+
+
+def test_a_wrong_store_is_one_line_and_exit_code_2_and_nothing_is_trained(
+    file: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "note.db"
+    note.write_text("not a database, but longer than a header of SQLite is; " * 20)
+    for url, message in {
+        "gibberish": "Could not parse",
+        f"sqlite:///{note}": "file is not a database",
+        f"sqlite:///{tmp_path}/no/such/folder/x.db": "unable to open database file",
+    }.items():
+        assert message in failed(capsys, "sweep", "run", str(file), "--store", url)
+    assert note.read_text().startswith("not a database") and not (home / "sweeps").exists()
+
+
+def test_wrong_words_are_one_line_that_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No such option" in (line := failed(capsys, "board", "--frmat", "csv")) and "longwave board --help" in line
+    assert "Missing parameter: file" in failed(capsys, "sweep", "plan")
+    assert "No such command" in failed(capsys, "bord")
+    assert "'yaml' is not one of" in failed(capsys, "board", "--format", "yaml")
+    assert "No model 'lme'. Did you mean lem" in failed(capsys, "models", "lme")
+    assert "No task 'digit'. Did you mean digits" in failed(capsys, "tasks", "digit")
+
+
+def test_looking_before_anything_ran_says_what_to_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["board"], ["sweep", "status", "demo"], ["sweep", "resume", "demo"], ["dashboard"]):
+        assert "Make one with: longwave sweep run FILE" in failed(capsys, *command)
+    assert not (home / "longwave.db").exists()
+
+
+def test_unknown_sweeps_and_tasks_without_results_are_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "run", str(file), "--here", "--mlflow", "off"]) == 0
+    capsys.readouterr()
+    assert "No sweep 'tini'. Did you mean tiny" in failed(capsys, "sweep", "resume", "tini")
+    assert "No retrainings of digits are stored yet" in failed(capsys, "board", "digits")
+    assert "No task 'addding'. Did you mean adding" in failed(capsys, "board", "addding")
+    file.write_text(SWEEP.replace("trials = 2", "trials = 3"))
+    assert "A sweep named 'tiny' with another trials" in failed(capsys, "sweep", "run", str(file), "--here")
+
+
+def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, expected in (("models", "lem"), ("tasks", "fitzhugh_nagumo")):
+        assert main([command, "--format", "json"]) == 0
+        assert expected in [entry["name"] for entry in json.loads(capsys.readouterr().out)]
+
+
+def test_the_doctor_finds_this_installation_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "broken" not in out and "5 models, 4 tasks" in out
+
+
+def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "sweep", "--members", "2", "--repeats", "1", "--format", "json"]) == 0
+    one, two = json.loads(capsys.readouterr().out)
+    assert {"name", "shape", "path", "ms", "ratio"} <= set(one) and one["ratio"] == 1.0
+    assert two["ratio"] == pytest.approx(two["ms"] / one["ms"]) and "M=2 T=1000" in two["shape"]

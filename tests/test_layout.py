@@ -1,0 +1,150 @@
+"""Rules of the tree: what may import what, what lies where, how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("platform", "models", "tasks", "dashboard")
+TOP = {*FOLDERS, "tests", "infra", "pyproject.toml", "README.md", "Makefile", "requirements.lock"}
+ALLOWED = {
+    "models": ("longwave.models",),
+    "tasks": ("longwave.tasks",),
+    "platform": ("longwave.platform", "longwave.models", "longwave.tasks"),
+    "dashboard": ("longwave.dashboard", "longwave.platform"),
+}
+ORDER = (
+    "errors records stats seeds registry space config plan packing checkpoint feed optimiser pack environment train "
+    "published schema database store board executor tracking progress sweep paths bench doctor render render_board "
+    "cli cli_show cli_sweep cli_tools"
+).split()
+"""platform/ from the bottom up; a file imports only files before it."""
+ONLY_ONE_KNOWS = {"ray": "executor", "optuna": "space", "mlflow": "tracking", "alembic": "database"}
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Return every module that a file imports, at any depth."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write absolute imports."
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_the_name_platform_stays_with_the_standard_library() -> None:
+    assert not (ROOT / "platform/__init__.py").exists(), "platform/__init__.py would hide the standard library's."
+    assert (platform.__file__ or "").startswith(sysconfig.get_path("stdlib"))
+    assert not (ROOT / "infra/package/__init__.py").exists(), "It would hide longwave.platform in an editable install."
+
+
+def test_the_top_level_holds_what_was_decided_and_nothing_else() -> None:
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()} if listed.returncode == 0 else TOP
+    assert {name for name in top if not name.startswith(".")} <= TOP
+
+
+@pytest.mark.parametrize("folder", sorted(ALLOWED))
+def test_a_folder_imports_only_what_its_layer_allows(folder: str) -> None:
+    for path in python_files(folder):
+        ours = {name for name in imports(path) if name.startswith("longwave")}
+        wrong = {name for name in ours if not any(f"{name}.".startswith(f"{a}.") for a in ALLOWED[folder])}
+        assert not wrong, f"{path.relative_to(ROOT)} may not import {sorted(wrong)}."
+
+
+def test_platform_files_import_only_files_below_them() -> None:
+    names = {path.stem for path in (ROOT / "platform").glob("*.py")}
+    assert names <= set(ORDER), f"Give {sorted(names - set(ORDER))} a place in ORDER."
+    for path in (ROOT / "platform").glob("*.py"):
+        used = {name.split(".")[2] for name in imports(path) if name.startswith("longwave.platform.")}
+        if path.stem == "cli":
+            used -= {"cli_show", "cli_sweep", "cli_tools"}  # inside main(), which lets them register their commands
+        above = {name for name in used & set(ORDER) if ORDER.index(name) >= ORDER.index(path.stem)}
+        assert not above, f"platform/{path.name} imports {sorted(above)}, which stand above it."
+
+
+@pytest.mark.parametrize(("package", "owner"), ONLY_ONE_KNOWS.items())
+def test_a_large_library_is_known_to_one_file_alone(package: str, owner: str) -> None:
+    for path in (ROOT / "platform").glob("*.py"):
+        uses = any(name.split(".")[0] == package for name in imports(path))
+        assert not uses or path.stem == owner, f"platform/{path.name} imports {package}; only {owner}.py may."
+
+
+def test_the_store_and_the_board_need_no_torch() -> None:
+    code = "import sys; sys.modules['torch'] = None; import longwave.platform.store, longwave.platform.board"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_training_needs_torch_and_numpy_alone() -> None:
+    absent = "ray optuna mlflow sqlalchemy alembic pydantic streamlit typer rich pandas safetensors platformdirs psutil"
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
+        "import longwave.platform.train, longwave.platform.bench\n"
+        "from longwave.platform.registry import all_models, all_tasks\n"
+        "assert all_models() and all_tasks()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_help_loads_no_heavy_package() -> None:
+    code = (
+        "import sys; from longwave.platform.cli import main; main(['--help'])\n"
+        "heavy = {*'torch ray mlflow optuna sqlalchemy streamlit pandas numpy'.split()} & set(sys.modules)\n"
+        "sys.exit(f'--help imports {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def test_files_and_functions_stay_short() -> None:
+    for path in python_files(*FOLDERS, "tests"):
+        if "versions" in path.parts:
+            continue
+        text, limit = path.read_text(), 400 if "tests" in path.parts else 250
+        assert len(text.splitlines()) <= limit, f"{path.relative_to(ROOT)} has more than {limit} lines."
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                docs = ast.get_docstring(node, clean=False)
+                length = (node.end_lineno or 0) - node.lineno + 1 - (len(docs.splitlines()) if docs else 0)
+                assert length <= 40, f"{path.relative_to(ROOT)}: {node.name} has {length} lines without its docstring."
+
+
+def test_every_folder_of_python_files_is_in_the_package_list() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    places = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
+    found = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
+    assert found == places
+    assert set(tool["packages"]) == set(tool["package-dir"])
+
+
+def test_static_tools_see_the_installed_tree() -> None:
+    for name in FOLDERS:
+        assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / name
+
+
+def test_the_lock_file_has_hashes_and_no_addresses() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "--hash=sha256:" in lock
+    assert "://" not in lock
+
+
+def test_the_code_is_formatted_and_lint_free() -> None:
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (["check", "."], ["format", "--check", "."]):
+        done = subprocess.run([*ruff, *command], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

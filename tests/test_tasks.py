@@ -1,0 +1,398 @@
+"""The tasks: what every one keeps to, and each against its published definition."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.stats
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from longwave.platform.registry import all_tasks, get_task
+from longwave.tasks import adding, cache
+from longwave.tasks.fitzhugh_nagumo import trajectory
+from longwave.tasks.spec import Data, Split, TaskSpec
+
+all_of_them = pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
+digits_tasks = pytest.mark.parametrize("name", ["digits", "pdigits"])
+
+
+def load(name: str) -> Data:
+    return get_task(name).load(get_task(name).variant)
+
+
+def training(data: Data, n: int = 64) -> Split:
+    """Return the training split, or n sequences of the stream."""
+    if data.train is not None:
+        return data.train
+    assert data.stream is not None
+    return data.stream(0, n)
+
+
+def rows(split: Split) -> set[bytes]:
+    return {row.tobytes() for row in split.inputs.numpy()}
+
+
+def outputs_for(task: TaskSpec, targets: Tensor, members: int, seed: int = 0) -> Tensor:
+    """Return random outputs (members, ..., q) of the shape that a network gives for these targets."""
+    shape = (members, len(targets), task.outputs) if targets.ndim == 1 else (members, *targets.shape)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+@all_of_them
+def test_a_task_feeds_what_it_declares(task: TaskSpec) -> None:
+    data = task.load(task.variant)
+    for split in (training(data), data.valid, data.test):
+        n, length = split.inputs.shape[:2]
+        assert split.inputs.shape == (n, length, task.inputs) and split.inputs.dtype == torch.float32
+        assert split.inputs.isfinite().all()
+        if split.targets.dtype == torch.int64:
+            assert split.targets.shape == (n,) and not task.every_step
+            assert set(split.targets.tolist()) == set(range(task.outputs))
+        else:
+            assert split.targets.shape == ((n, length, task.outputs) if task.every_step else (n, task.outputs))
+            assert split.targets.dtype == torch.float32 and split.targets.isfinite().all()
+
+
+@all_of_them
+def test_no_sequence_occurs_twice_or_in_two_splits(task: TaskSpec) -> None:
+    data = task.load(task.variant)
+    splits = [training(data, 500), data.valid, data.test]
+    assert len(set().union(*map(rows, splits))) == sum(len(split.inputs) for split in splits)
+
+
+@all_of_them
+def test_the_data_are_the_same_each_time_and_for_every_training_seed(task: TaskSpec) -> None:
+    first = task.load(task.variant)
+    torch.manual_seed(7)
+    np.random.seed(7)
+    again = inspect.unwrap(task.load)(task.variant)  # past the cache in memory
+    assert again is not first and again.version == first.version
+    assert len(first.version) == 12 and int(first.version, 16) >= 0
+
+
+@all_of_them
+@pytest.mark.parametrize("part", ["inputs", "targets"])
+@pytest.mark.parametrize("which", ["train", "valid", "test"])
+def test_one_other_number_gives_another_version(task: TaskSpec, which: str, part: str) -> None:
+    data = task.load(task.variant)
+    data = replace(data, train=training(data, 16), stream=None)
+    split = getattr(data, which)
+    changed = getattr(split, part).clone()
+    changed.view(-1)[-1] += 1
+    other = replace(data, **{which: replace(split, **{part: changed})})
+    assert other.version != data.version
+
+
+def test_equal_numbers_of_another_shape_or_type_give_another_version() -> None:
+    x, y = torch.arange(12.0).view(2, 6, 1), torch.zeros(2, dtype=torch.int64)
+    split = Split(x, y)
+    version = Data(valid=split, test=split, train=split).version
+    for other in (Split(x.view(2, 3, 2), y), Split(x, torch.zeros(2, dtype=torch.float64))):
+        assert Data(valid=split, test=other, train=split).version != version
+
+
+@all_of_them
+def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec) -> None:
+    targets = task.load(task.variant).test.targets[:50]
+    perfect = functional.one_hot(targets, task.outputs).float() if targets.ndim == 1 else targets
+    outputs = torch.stack([perfect, outputs_for(task, targets, 1)[0]])
+    best, other = task.metric.score(outputs, targets).tolist()
+    assert best == {"max": 100.0, "min": 0.0}[task.metric.goal]
+    assert other < best if task.metric.goal == "max" else other > best
+
+
+@all_of_them
+@settings(deadline=None, max_examples=20)
+@given(members=st.integers(1, 3), n=st.integers(1, 40), seed=st.integers(0, 999))
+def test_the_metric_is_its_formula(task: TaskSpec, members: int, n: int, seed: int) -> None:
+    targets = task.load(task.variant).test.targets[:n]
+    outputs = outputs_for(task, targets, members, seed)
+    score = task.metric.score(outputs.double(), targets)
+    assert score.shape == (members,)
+    for found, o in zip(score.tolist(), outputs.double().numpy(), strict=True):
+        t = targets.numpy()
+        if task.metric.name == "accuracy":
+            expected = 100 * sum(int(np.argmax(row)) == label for row, label in zip(o, t, strict=True)) / n
+        else:
+            expected = np.mean((o - t.astype(np.float64)) ** 2)
+            expected = np.sqrt(expected) if task.metric.name == "l2_error" else expected
+        assert found == pytest.approx(expected, rel=1e-6 if task.metric.name == "accuracy" else 1e-12)
+
+
+@all_of_them
+def test_the_loss_is_torchs_for_each_member(task: TaskSpec) -> None:
+    targets = task.load(task.variant).test.targets[:20]
+    each = torch.stack([targets, targets.flip(0), targets])
+    outputs = outputs_for(task, targets, 3).double()
+    loss = task.loss(outputs, each)
+    assert loss.shape == (3,)
+    for k in range(3):
+        if targets.ndim == 1:
+            expected = functional.cross_entropy(outputs[k], each[k])
+        else:
+            expected = functional.mse_loss(outputs[k], each[k].double())
+        torch.testing.assert_close(loss[k], expected, rtol=1e-12, atol=1e-13)
+
+
+@all_of_them
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
+def test_a_member_with_one_broken_output_has_no_score_and_the_others_keep_theirs(task: TaskSpec, broken: float) -> None:
+    targets = task.load(task.variant).test.targets[:20]
+    outputs = outputs_for(task, targets, 3)
+    before = task.metric.score(outputs, targets)
+    outputs[1].view(-1)[-1] = broken
+    after = task.metric.score(outputs, targets)
+    assert not after[1].isfinite()
+    assert torch.equal(after[[0, 2]], before[[0, 2]])
+
+
+@all_of_them
+def test_an_unknown_variant_is_refused(task: TaskSpec) -> None:
+    with pytest.raises(ValueError, match=rf"^{task.name} (has one variant|takes a variant).*got 'nonsense'\.$"):
+        task.load("nonsense")
+
+
+@pytest.mark.parametrize("variant", ["", "N=1", "N=0", "N=-5", "N=05", "N=2.5", "N=1000001", "500", "N=5 "])
+def test_adding_refuses_a_length_that_makes_no_sense(variant: str) -> None:
+    with pytest.raises(ValueError, match=rf"^adding takes a variant N=<steps> between N=2 .*, got '{variant}'\.$"):
+        get_task("adding").load(variant)
+
+
+def test_a_split_and_data_that_cannot_be_fed_are_refused() -> None:
+    split = Split(torch.zeros(3, 4, 1), torch.zeros(3))
+    for inputs, targets in [((3, 4), (3,)), ((3, 4, 1), (2,)), ((0, 4, 1), (0,))]:
+        with pytest.raises(ValueError, match=r"^A split needs inputs \(N, T, p\) and N > 0 targets, got \("):
+            Split(torch.zeros(inputs), torch.zeros(targets))
+    for train, stream in [(None, None), (split, lambda seed, n: split)]:
+        with pytest.raises(ValueError, match="either a training split or a stream, not both or neither"):
+            Data(valid=split, test=split, train=train, stream=stream)
+
+
+def test_a_model_without_a_recipe_of_its_own_gets_the_common_one() -> None:
+    task = get_task("fitzhugh_nagumo")
+    assert (task.recipe("cornn").hidden, task.recipe("lem").hidden, task.recipe("new").hidden) == (24, 16, 16)
+
+
+def test_fitzhugh_nagumo_starts_from_the_authors_random_numbers_and_asks_for_the_next_value() -> None:
+    data = load("fitzhugh_nagumo")
+    np.random.seed(1234)
+    for split, n in [(data.train, 128), (data.valid, 128), (data.test, 1024)]:
+        assert split is not None and split.inputs.shape == (n, 1000, 1)
+        assert np.array_equal(split.inputs[:, 0, 0].numpy(), np.random.uniform(-1, 1, n).astype(np.float32))
+        assert torch.equal(split.targets[:, :-1], split.inputs[:, 1:])
+
+
+def test_fitzhugh_nagumo_is_what_the_authors_solver_returns() -> None:
+    def slope(t: float, state: np.ndarray) -> np.ndarray:
+        v, w = state
+        return np.array([v - v**3 / 3 - w + 0.5, 0.02 * (v + 0.7 - 0.8 * w)])
+
+    data = load("fitzhugh_nagumo")
+    starts = np.random.RandomState(1234).uniform(-1, 1, 1280)
+    assert data.train is not None
+    for split, first in [(data.train, 0), (data.valid, 128), (data.test, 256)]:
+        start = (starts[first + 5], 0.0)
+        solved = scipy.integrate.solve_ivp(slope, (0, 400), start, t_eval=np.linspace(0, 400, 1001)).y[0]
+        np.testing.assert_allclose(split.inputs[5, :, 0].numpy(), solved[:-1], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(split.targets[5, :, 0].numpy(), solved[1:], rtol=1e-6, atol=1e-6)
+
+
+def test_fitzhugh_nagumo_converges_to_an_independent_runge_kutta_solution() -> None:
+    def slope(s: np.ndarray) -> np.ndarray:
+        return np.array([s[0] - s[0] ** 3 / 3 - s[1] + 0.5, 0.02 * (s[0] + 0.7 - 0.8 * s[1])])
+
+    h, path = 0.02, [np.array([0.3, 0.0])]
+    for _ in range(20_000):
+        a = slope(path[-1])
+        b = slope(path[-1] + h / 2 * a)
+        c = slope(path[-1] + h / 2 * b)
+        path.append(path[-1] + h / 6 * (a + 2 * b + 2 * c + slope(path[-1] + h * c)))
+    truth = np.stack(path)[::20, 0]
+    tolerances = [1e-3, 1e-4, 1e-6, 1e-10]
+    errors = [np.sqrt(np.mean((trajectory(0.3, rtol, rtol / 1000) - truth) ** 2)) for rtol in tolerances]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-6
+
+
+@pytest.mark.parametrize("lags, published", [(2, 2.8e-2), (4, 1.3e-2), (8, 0.98e-2)])
+def test_fitzhugh_nagumo_scores_a_linear_filter_as_published(lags: int, published: float) -> None:
+    data, metric = load("fitzhugh_nagumo"), get_task("fitzhugh_nagumo").metric
+
+    def history(split: Split) -> tuple[np.ndarray, np.ndarray]:
+        v = split.inputs[:, :, 0].double().numpy()
+        windows = np.lib.stride_tricks.sliding_window_view(v, lags, axis=1)
+        ones = np.ones((*windows.shape[:2], 1))
+        return np.concatenate([windows, ones], -1), split.targets[:, lags - 1 :].double().numpy()
+
+    assert data.train is not None
+    past, future = history(data.train)
+    weights = np.linalg.lstsq(past.reshape(-1, lags + 1), future.reshape(-1), rcond=None)[0]
+    past, future = history(data.test)
+    predicted = torch.from_numpy((past @ weights)[..., None])
+    assert metric.score(predicted.unsqueeze(0), torch.from_numpy(future)).item() == pytest.approx(published, rel=0.03)
+
+
+def test_fitzhugh_nagumo_scores_persistence_as_published() -> None:
+    test = load("fitzhugh_nagumo").test
+    score = get_task("fitzhugh_nagumo").metric.score(test.inputs.unsqueeze(0), test.targets).item()
+    assert score == pytest.approx(7.9e-2, rel=0.01)
+
+
+@settings(deadline=None, max_examples=50)
+@given(length=st.integers(2, 80), seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40))
+def test_adding_marks_one_number_in_each_half_and_asks_for_their_sum(length: int, seed: int, n: int) -> None:
+    split = adding.sequences(length, seed, n)
+    values, marks = split.inputs.double().numpy().transpose(2, 0, 1)
+    assert values.shape == (n, length)
+    assert ((values >= 0) & (values < 1)).all() and np.isin(marks, [0, 1]).all()
+    assert (marks[:, : length // 2].sum(1) == 1).all() and (marks[:, length // 2 :].sum(1) == 1).all()
+    for row in range(n):
+        first, second = np.flatnonzero(marks[row])
+        assert split.targets[row, 0].item() == pytest.approx(values[row, first] + values[row, second], rel=1e-6)
+    again = adding.sequences(length, seed, n)
+    assert torch.equal(again.inputs, split.inputs) and torch.equal(again.targets, split.targets)
+
+
+@pytest.mark.parametrize("length", [10, 11])
+def test_addings_marks_and_numbers_are_uniform(length: int) -> None:
+    values, marks = adding.sequences(length, 5, 4000).inputs.unbind(-1)
+    counts = marks.sum(0).numpy()
+    for half in (counts[: length // 2], counts[length // 2 :]):
+        assert scipy.stats.chisquare(half).pvalue > 1e-3
+    assert scipy.stats.kstest(values.double().numpy().ravel(), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("which", ["valid", "test"])
+def test_addings_constant_guess_scores_one_sixth(which: str) -> None:
+    targets = getattr(load("adding"), which).targets
+    score = get_task("adding").metric.score(torch.ones(1, *targets.shape), targets).item()
+    spread = (1 / 15 - 1 / 36) ** 0.5  # of (u + u' - 1)²
+    assert len(targets) == 1000
+    assert abs(score - 1 / 6) < 4 * spread / 1000**0.5
+    assert get_task("adding").chance == pytest.approx(1 / 6)
+
+
+def test_adding_has_the_length_of_its_variant_and_a_stream_for_each_seed() -> None:
+    data = get_task("adding").load("N=7")
+    assert data.valid.inputs.shape == data.test.inputs.shape == (1000, 7, 2)
+    assert data.train is None and data.stream is not None
+    one, same, other = data.stream(1, 20), data.stream(1, 20), data.stream(2, 20)
+    assert torch.equal(one.inputs, same.inputs) and torch.equal(one.targets, same.targets)
+    assert rows(one).isdisjoint(rows(other))
+
+
+@digits_tasks
+def test_digits_are_all_images_of_scikit_learn_once_pixel_by_pixel(name: str) -> None:
+    from sklearn.datasets import load_digits
+
+    data, digits = load(name), load_digits()
+    assert data.train is not None
+    splits = (data.train, data.valid, data.test)
+    assert [len(split.inputs) for split in splits] == [1197, 300, 300]
+    order = np.random.RandomState(12008).permutation(64) if name == "pdigits" else np.arange(64)
+    wanted = sorted(
+        (*(int(pixel) for pixel in image.reshape(64)[order]), int(label))
+        for image, label in zip(digits.images, digits.target, strict=True)
+    )
+    found = sorted(
+        (*(float(pixel) * 16 for pixel in x[:, 0]), int(label))
+        for split in splits
+        for x, label in zip(split.inputs, split.targets, strict=True)
+    )
+    assert found == wanted
+
+
+@digits_tasks
+@pytest.mark.parametrize("which", ["train", "valid", "test"])
+def test_digits_have_about_a_tenth_of_each_class_in_every_split(name: str, which: str) -> None:
+    labels = getattr(load(name), which).targets.numpy()
+    counts = np.bincount(labels, minlength=10)
+    assert scipy.stats.chisquare(counts).pvalue > 1e-2
+    assert counts.max() / len(labels) < 0.15
+
+
+def test_permuted_digits_are_digits_under_one_shuffle_that_moves_pixels() -> None:
+    order = np.random.RandomState(12008).permutation(64)
+    assert sorted(order) == list(range(64)) and (order != np.arange(64)).sum() > 50
+    plain, permuted = load("digits"), load("pdigits")
+    for which in ("train", "valid", "test"):
+        a, b = getattr(plain, which), getattr(permuted, which)
+        assert torch.equal(b.inputs, a.inputs[:, order]) and torch.equal(b.targets, a.targets)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for generated data."""
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "made" / "here"))
+    return tmp_path / "made" / "here"
+
+
+def test_generated_data_are_made_once_and_read_back_equal(folder: Path) -> None:
+    made = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([1, 2], dtype=np.int64)}
+    calls: list[int] = []
+
+    def make() -> dict[str, np.ndarray]:
+        calls.append(1)
+        return made
+
+    for _ in range(3):
+        found = cache.cached("some-1", make)
+        assert list(found) == ["a", "b"]
+        assert all(np.array_equal(found[k], v) and found[k].dtype == v.dtype for k, v in made.items())
+    assert calls == [1]
+    assert [file.name for file in folder.iterdir()] == ["some-1.npz"]
+    assert cache.cached("some-2", lambda: {"c": np.zeros(1)}).keys() == {"c"}
+
+
+def test_generated_data_that_cannot_be_stored_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("in the way")
+    monkeypatch.setenv("LONGWAVE_CACHE", str(file))
+    for value in (1.0, 2.0):
+        assert cache.cached("some-1", lambda value=value: {"a": np.array([value])})["a"] == [value]
+    assert file.read_text() == "in the way" and list(tmp_path.iterdir()) == [file]
+
+
+def test_a_stop_while_data_are_stored_leaves_no_file_that_looks_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, **arrays: np.ndarray) -> None:
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.np, "savez", full)
+    assert cache.cached("some-1", lambda: {"a": np.ones(2)})["a"].sum() == 2
+    assert list(folder.iterdir()) == []
+
+
+def test_two_processes_that_make_data_at_once_get_equal_arrays(folder: Path) -> None:
+    code = """
+import os, time, numpy as np
+from longwave.tasks.cache import cached, folder
+here = folder().parent
+here.mkdir(exist_ok=True)
+def make():
+    (here / f"started{os.getpid()}").touch()
+    for _ in range(3000):
+        if len(list(here.glob("started*"))) == 2:
+            return {"a": np.random.RandomState(3).standard_normal(500_000)}
+        time.sleep(0.01)
+print(float(cached("some-1", make)["a"].sum()).hex())
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [process.communicate(timeout=60)[0].strip() for process in processes]
+    expected = float(np.random.RandomState(3).standard_normal(500_000).sum()).hex()
+    assert answers == [expected, expected]
+    assert [file.name for file in folder.iterdir()] == ["some-1.npz"]
+    assert float(cache.cached("some-1", dict)["a"].sum()).hex() == expected

@@ -1,0 +1,167 @@
+"""The MLflow mirror: real servers, dead servers, late servers; training never waits for any of them."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from longwave.platform import sweep, tracking
+from longwave.platform.config import SweepFile
+from longwave.platform.executor import Workers
+from longwave.platform.store import Store
+from longwave.platform.tracking import Mirror, MirrorError, sync
+
+Tiny = Callable[..., SweepFile]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:.*:sqlalchemy.exc.SADeprecationWarning"),
+]
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(file=io.StringIO(), width=300)
+
+
+@pytest.fixture
+def trained(tiny: Tiny, store: Store, here: Workers, console: Console) -> Store:
+    """A store with a finished sweep, mirrored nowhere."""
+    sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, None, console)
+    return store
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A real MLflow server."""
+    port, folder = free_port(), tmp_path / "mlflow"
+    folder.mkdir()
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", f"sqlite:///{folder}/m.db", "--artifacts-destination", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    url, deadline = f"http://127.0.0.1:{port}", time.time() + 90
+    while time.time() < deadline:
+        try:
+            urllib.request.urlopen(f"{url}/health", timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.3)
+    yield url
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def mirrored(url: str) -> dict[str, dict[str, Any]]:
+    """Return what an MLflow store or server holds, by trial id: status, params, every metric's points."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mlflow.tracking import MlflowClient
+
+        client = MlflowClient(url)
+        experiments = [e.experiment_id for e in client.search_experiments() if e.name.startswith("longwave/")]
+        found: dict[str, dict[str, Any]] = {}
+        for run in client.search_runs(experiments):
+            trial = run.data.tags["longwave.trial"]
+            assert trial not in found, "a trial has two MLflow runs"
+            history = {k: client.get_metric_history(run.info.run_id, k) for k in run.data.metrics}
+            metrics = {k: sorted((m.step, m.value) for m in points) for k, points in history.items()}
+            found[trial] = {"status": run.info.status, "params": run.data.params, "metrics": metrics}
+        return found
+
+
+def assert_equal(store: Store, name: str, url: str) -> None:
+    """Fail unless the mirror holds exactly what the store holds."""
+    there = mirrored(url)
+    trials = store.trials(name)
+    assert there.keys() == {t.config.id for t in trials}
+    for trial in trials:
+        mine, copy = store.curves([trial.config.id]), there[trial.config.id]
+        assert copy["metrics"]["loss"] == [(p.epoch, p.loss) for p in mine]
+        assert copy["metrics"]["valid_mse"] == [(p.epoch, p.valid) for p in mine]
+        assert trial.run and ("test_mse" in copy["metrics"]) == (trial.run.test is not None)
+        assert float(copy["params"]["lr"]) == trial.config.params["lr"] and copy["status"] == "FINISHED"
+
+
+def test_a_sweep_is_mirrored_while_it_runs_into_a_store_the_driver_makes(
+    tiny: Tiny, store: Store, here: Workers, console: Console, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/made/mlflow.db"
+    sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, url, console)
+    sync(store, url)
+    assert_equal(store, "tiny", url)
+    assert sync(store, url) == 0
+
+
+def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_when_it_is_back(
+    tiny: Tiny, store: Store, here: Workers, console: Console, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setattr(tracking, "SECONDS", 0.1)
+    start = time.monotonic()
+    view = sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
+    assert view.counts() == "3 of 3 trials done (3 ok)" and time.monotonic() - start < 60
+    assert "did not answer" in console.file.getvalue() and "longwave mlflow sync" in console.file.getvalue()  # type: ignore[attr-defined]
+    with pytest.raises(MirrorError, match="did not answer"):
+        sync(store, dead)
+    assert sync(store, server) == 3
+    assert_equal(store, "tiny", server)
+
+
+def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
+    trained: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, real = f"sqlite:///{tmp_path}/mlflow.db", Store.note_mirrored
+    calls = iter(range(100))
+
+    def sometimes(self: Store, *facts: Any) -> None:
+        if next(calls) % 2 == 0:
+            raise KeyboardInterrupt
+        real(self, *facts)
+
+    monkeypatch.setattr(Store, "note_mirrored", sometimes)
+    for _ in range(20):
+        try:
+            if sync(trained, url) == 0:
+                break
+        except KeyboardInterrupt:
+            continue
+    assert_equal(trained, "tiny", url)
+
+
+def test_a_mirror_that_hangs_is_left_behind_at_the_end(trained: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "LAST_SECONDS", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(1)
+        start = time.monotonic()
+        with Mirror(trained, f"http://127.0.0.1:{silent.getsockname()[1]}") as mirror:
+            pass
+        assert time.monotonic() - start < 5
+    assert "too slow" in mirror.problem
+
+
+def test_a_server_that_is_no_server_is_one_line(trained: Store) -> None:
+    with pytest.raises(MirrorError, match="cannot be used") as caught:
+        sync(trained, "nonsense://x")
+    assert "\n" not in str(caught.value)

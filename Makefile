@@ -17,7 +17,7 @@ $(UV):
 
 $(VENV)/.stamp: requirements.lock pyproject.toml | $(UV)
 	$(UV) venv -q --allow-existing -p $(PY) $(VENV)
-	$(UV) pip sync -q -p $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip sync -q -p $(BIN)/python --compile-bytecode --require-hashes requirements.lock
 	$(UV) pip install -q -p $(BIN)/python --no-deps -e .
 	touch $@
 

@@ -72,11 +72,7 @@ class Workers:
 
 
 def run_packs(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: Workers) -> None:
-    """Train all packs; ``sink`` hears of each start, epoch and end, in this process.
-
-    Raises:
-        WorkerError: Ray could not be started or reached.
-    """
+    """Train all packs inside ``running(workers)``; ``sink`` hears of each start, epoch and end, in this process."""
     if workers.here:
         for key, configs in packs.items():
             sink.started(key)
@@ -87,31 +83,30 @@ def run_packs(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: W
 
 
 def _run_on_ray(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: Workers) -> None:
-    with _ray(workers):
-        from ray import tune
+    from ray import tune
 
-        folder = workers.storage / "ray"
-        plain = {key: [c.to_dict() for c in configs] for key, configs in packs.items()}
-        try:
-            tune.Tuner(
-                tune.with_resources(
-                    tune.with_parameters(_work, packs=plain, storage=str(workers.storage)),
-                    {"cpu": 1, "gpu": workers.gpus},
-                ),
-                param_space={"pack": tune.grid_search(list(packs))},
-                tune_config=tune.TuneConfig(
-                    max_concurrent_trials=workers.count, reuse_actors=True, trial_dirname_creator=lambda t: t.trial_id
-                ),
-                run_config=tune.RunConfig(
-                    name=str(time.time_ns()),
-                    storage_path=str(folder),
-                    verbose=0,
-                    callbacks=[_listener(sink)],
-                    failure_config=tune.FailureConfig(max_failures=RESTARTS),
-                ),
-            ).fit()
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    folder = workers.storage / "ray"
+    plain = {key: [c.to_dict() for c in configs] for key, configs in packs.items()}
+    try:
+        tune.Tuner(
+            tune.with_resources(
+                tune.with_parameters(_work, packs=plain, storage=str(workers.storage)),
+                {"cpu": 1, "gpu": workers.gpus},
+            ),
+            param_space={"pack": tune.grid_search(list(packs))},
+            tune_config=tune.TuneConfig(
+                max_concurrent_trials=workers.count, reuse_actors=True, trial_dirname_creator=lambda t: t.trial_id
+            ),
+            run_config=tune.RunConfig(
+                name=str(time.time_ns()),
+                storage_path=str(folder),
+                verbose=0,
+                callbacks=[_listener(sink)],
+                failure_config=tune.FailureConfig(max_failures=RESTARTS),
+            ),
+        ).fit()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _listener(sink: Sink) -> Any:
@@ -167,8 +162,15 @@ def _work(config: Mapping[str, str], packs: Mapping[str, list[dict[str, Any]]], 
 
 
 @contextmanager
-def _ray(workers: Workers) -> Iterator[None]:
-    """Have Ray running inside the block, with nothing printed but what we print; leave a running one as it is."""
+def running(workers: Workers) -> Iterator[None]:
+    """Have Ray running inside the block, with nothing printed but what we print; leave a running one as it is.
+
+    Raises:
+        WorkerError: Ray could not be started or reached.
+    """
+    if workers.here:
+        yield
+        return
     import ray
 
     logging.getLogger("ray").setLevel(logging.WARNING)

@@ -6,7 +6,7 @@ Running and resuming are the same loop. This process is the only writer of the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 import psutil
@@ -15,7 +15,7 @@ from rich.console import Console
 
 from longwave.platform.config import SweepFile, check_sweep
 from longwave.platform.errors import ConfigError
-from longwave.platform.executor import Workers, run_packs
+from longwave.platform.executor import Workers, run_packs, running
 from longwave.platform.packing import divide, pack_key
 from longwave.platform.plan import Sweep, about, asked, resolve
 from longwave.platform.progress import Progress
@@ -100,7 +100,10 @@ def _run(sweep: Sweep, store: Store, workers: Workers, server: str | None, conso
     expected = sum((sweep.file.trials + sweep.file.retrain) * entry.base.epochs for entry in sweep.entries)
     view = Progress(name, task.metric.name, task.metric.goal, expected, console)
     mirror = Mirror(store, server) if server else None
-    with mirror or nullcontext(), view:
+    with ExitStack() as stack:
+        if mirror:
+            stack.enter_context(mirror)
+        stack.enter_context(view)
         while True:
             ends = _ends(store, name)
             wanted = asked(sweep, ends)
@@ -110,6 +113,7 @@ def _run(sweep: Sweep, store: Store, workers: Workers, server: str | None, conso
             store.ask(name, wanted, [about(c) for c in wanted])
             packs = _packs(sweep, store, workers)
             if packs:
+                stack.enter_context(running(workers))
                 run_packs(packs, _Desk(packs, store, workers, view), workers)
     if mirror and mirror.problem:
         console.print(f"[yellow]{mirror.problem}. Nothing is lost; send it later with: longwave mlflow sync[/]")

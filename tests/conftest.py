@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
 
 from longwave.platform.config import SweepFile, check_sweep
-from longwave.platform.executor import Workers, _ray
+from longwave.platform.executor import Workers, running
 from longwave.platform.store import Store
 
 TINY = {
@@ -105,7 +105,7 @@ def any_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture(scope="session")
 def ray_on_two_cores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One real local Ray with two cores for all tests that need one."""
-    with _ray(Workers(count=2, storage=tmp_path_factory.mktemp("ray"))):
+    with running(Workers(count=2, storage=tmp_path_factory.mktemp("ray"))):
         yield
 
 

@@ -16,7 +16,8 @@ from longwave.platform.records import TrialConfig
 from longwave.platform.train import train
 
 def trial(seed, hidden=64):
-    return TrialConfig("adding", "N=500", "", "lem", {}, {"lr": 1e-3, "dt": 0.1}, hidden, 50, 1, "search", seed, steps=1)
+    params = {"lr": 1e-3, "dt": 0.1}
+    return TrialConfig("adding", "N=500", "", "lem", {}, params, hidden, 50, 1, "search", seed, steps=1)
 
 ends, sizes = {}, {}
 def emit(points, runs):

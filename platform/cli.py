@@ -16,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
@@ -28,12 +30,11 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         result: Any = app(arguments, prog_name="longwave", standalone_mode=False)
+        if result == INTERRUPTED:
+            typer.echo("Interrupted. What has ended is stored; go on with: longwave sweep resume NAME", err=True)
         return result if isinstance(result, int) else 0
     except (LongwaveError, typer.BadParameter) as error:
         message = str(error)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. What has ended is stored; go on with: longwave sweep resume NAME", err=True)
-        return 130
     except Exception as error:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):

@@ -19,11 +19,6 @@ def time_major(inputs: Tensor, targets: Tensor, every_step: bool) -> Batch:
     return inputs.transpose(-3, -2), targets.transpose(-3, -2) if every_step else targets
 
 
-def steps_per_epoch(config: TrialConfig, data: Data) -> int:
-    """Return how many steps an epoch takes."""
-    return config.steps or 1 if data.train is None else -(-len(data.train.inputs) // config.batch)
-
-
 def epoch_batches(
     configs: Sequence[TrialConfig], data: Data, epoch: int, every_step: bool, skip: int = 0
 ) -> Iterator[Batch]:
@@ -39,17 +34,16 @@ def epoch_batches(
         every_step: Whether targets have a time axis.
         skip: Steps already done.
     """
-    batch, device = configs[0].batch, data.valid.inputs.device
-    if data.train is None:
-        assert_stream = data.stream
-        for step in range(skip, steps_per_epoch(configs[0], data)):
-            fresh = [assert_stream(derive_seed(c.seed, "stream", epoch, step), batch) for c in configs]  # type: ignore[misc]
+    first, device = configs[0], data.valid.inputs.device
+    if data.train is not None:
+        orders = torch.stack([_order(c.seed, epoch, len(data.train.inputs)) for c in configs]).to(device)
+        for index in orders.split(first.batch, 1)[skip:]:
+            yield time_major(data.train.inputs[index], data.train.targets[index], every_step)
+    elif data.stream is not None:
+        for step in range(skip, first.steps or 1):
+            fresh = [data.stream(derive_seed(c.seed, "stream", epoch, step), first.batch) for c in configs]
             inputs, targets = torch.stack([s.inputs for s in fresh]), torch.stack([s.targets for s in fresh])
             yield time_major(inputs.to(device), targets.to(device), every_step)
-    else:
-        orders = torch.stack([_order(c.seed, epoch, len(data.train.inputs)) for c in configs]).to(device)
-        for index in orders.split(batch, 1)[skip:]:
-            yield time_major(data.train.inputs[index], data.train.targets[index], every_step)
 
 
 def chunks(split: Split, every_step: bool, size: int = 128) -> Iterator[Batch]:

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from longwave.tasks.digits import CORNN, LEM, pixels
 from longwave.tasks.digits import TASK as DIGITS
-from longwave.tasks.digits import pixels
 from longwave.tasks.spec import Data
 
 SEED = 12008
@@ -28,4 +28,5 @@ TASK = replace(
     title="Permuted digits, 8×8",
     summary="As digits, with one fixed shuffle of the 64 pixels: neighbours lie far apart in time.",
     load=_load,
+    recipes={"": replace(LEM, clip=1.1, source="LEM's permuted MNIST, Table 8 and code"), "cornn": CORNN},
 )

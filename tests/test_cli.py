@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from longwave.platform.cli import main
+from longwave.platform.store import Store
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 SWEEP = """
@@ -71,6 +75,23 @@ def test_a_sweep_from_plan_to_board(
     assert all("lem" in printed("board", "--format", f).lower() for f in ("table", "csv", "markdown", "latex"))
     again = longwave("sweep", "resume", "tiny", "--here", "--mlflow", "off")
     assert again.returncode == 0 and " over." not in again.stdout
+
+
+def test_ctrl_c_says_how_to_go_on_and_resume_does(
+    longwave: Command, file: Path, open_store: Callable[[str], Store]
+) -> None:
+    file.write_text(SWEEP.replace("epochs = 3", "epochs = 40"))
+    url, shared = f"sqlite:///{file.parent}/c.db", ["--here", "--mlflow", "off", "--store"]
+    command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), *shared, url]
+    store = open_store(url)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        while driver.poll() is None and not store.curves([t.config.id for t in store.trials("tiny")]):
+            time.sleep(0.02)
+        driver.send_signal(signal.SIGINT)
+        _, err = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert err == "Interrupted. What has ended is stored; go on with: longwave sweep resume NAME\n"
+    assert "4 of 4 trials done (4 ok)" in longwave("sweep", "resume", "tiny", *shared, url).stdout
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -85,7 +85,7 @@ def run_packs(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: W
 def _run_on_ray(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: Workers) -> None:
     from ray import tune
 
-    folder = workers.storage / "ray"
+    folder, listener = workers.storage / "ray", _listener(sink)
     plain = {key: [c.to_dict() for c in configs] for key, configs in packs.items()}
     try:
         tune.Tuner(
@@ -101,38 +101,49 @@ def _run_on_ray(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers:
                 name=str(time.time_ns()),
                 storage_path=str(folder),
                 verbose=0,
-                callbacks=[_listener(sink)],
+                callbacks=[listener],
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
             ),
         ).fit()
+    except tune.TuneError as error:
+        raise listener.problem or error from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _listener(sink: Sink) -> Any:
-    """Return a Tune callback that passes Tune's events on to the sink."""
+    """Return a Tune callback that passes Tune's events on to the sink, and keeps what the sink raises."""
     from ray import tune
 
     class Listener(tune.Callback):
         sink: Sink
+        problem: Exception | None = None
 
         def __getstate__(self) -> dict[str, Any]:
             return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
 
         def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-            self.sink.started(trial.config["pack"])
+            self.tell(self.sink.started, trial)
 
         def on_trial_result(
             self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
         ) -> None:
-            points = [Point(**p) for p in result.get("points", [])]
-            self.sink.report(trial.config["pack"], points, [Run(**r) for r in result.get("runs", [])])
+            points, runs = result.get("points", []), result.get("runs", [])
+            self.tell(self.sink.report, trial, [Point(**p) for p in points], [Run(**r) for r in runs])
 
         def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-            self.sink.ended(trial.config["pack"])
+            self.tell(self.sink.ended, trial)
 
         def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-            self.sink.ended(trial.config["pack"], f"its worker died {RESTARTS + 1} times; Ray's log says why")
+            self.tell(self.sink.ended, trial, f"its worker died {RESTARTS + 1} times; Ray's log says why")
+
+        def tell(self, method: Callable[..., None], trial: Any, *what: Any) -> None:
+            """Tell the sink of a trial's pack; what it raises stops the sweep."""
+            try:
+                method(trial.config["pack"], *what)
+            except Exception as error:
+                self.problem = error
+                raise
 
     listener = Listener()
     listener.sink = sink

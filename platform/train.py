@@ -21,6 +21,10 @@ Emit = Callable[[Sequence[Point], Sequence[Run]], None]
 CHECKPOINT_SECONDS = 60.0
 
 
+class _Undelivered(Exception):
+    """``emit`` raised: the training is sound, what failed is outside it."""
+
+
 def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | None = None) -> None:
     """Train the trials together; ``emit`` gets every epoch's points, and each trial's end exactly once a call.
 
@@ -31,16 +35,24 @@ def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | N
         configs: Trials of one shape.
         emit: Takes points and ends as they come.
         checkpoint: Where to keep the state at least every 60 s, and where to resume from.
+
+    Raises:
+        Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
     ended: set[str] = set()
 
     def note(points: Sequence[Point], runs: Sequence[Run]) -> None:
         ended.update(r.trial for r in runs)
-        emit(points, [replace(r, environment=environment.describe()) for r in runs])
+        try:
+            emit(points, [replace(r, environment=environment.describe()) for r in runs])
+        except Exception as error:
+            raise _Undelivered from error
 
     try:
         _train(configs, note, checkpoint)
         return
+    except _Undelivered as error:
+        raise (error.__cause__ or error) from None
     except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
         left = [c for c in configs if c.id not in ended]
         if not out_of_memory(error) or len(left) < 2:

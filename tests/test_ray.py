@@ -23,6 +23,7 @@ from rich.console import Console
 
 from longwave.platform import sweep
 from longwave.platform.config import SweepFile, check_sweep
+from longwave.platform.errors import StoreError
 from longwave.platform.executor import Workers
 from longwave.platform.records import ENDED
 from longwave.platform.store import Store
@@ -99,6 +100,24 @@ def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_
     assert len(killed) == 2, "the sweep was over before its workers could be killed"
     audit(store, "longer", 25)
     assert len(store.trials("longer")) == 12 and {t.status for t in store.trials("longer")} == {"ok"}
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_a_store_that_refuses_stops_the_sweep_with_its_own_error_and_ends_no_trial(
+    tiny: Tiny, store: Store, tmp_path: Path, console: Console
+) -> None:
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER full BEFORE INSERT ON curves BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    for here in (False, True):
+        with pytest.raises(StoreError, match="cannot be used: disk full"):
+            sweep.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage", here=here), None, console)
+        assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TRIGGER full")
+    sweep.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage"), None, console)
+    audit(store, "tiny", 6)
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.slow)])

@@ -39,7 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):
             raise
-        message = f"{error.format_message().rstrip('.')}. Try: {_command(error)} --help"
+        message = error.format_message().rstrip(".")
+        if message.startswith("Usage:"):
+            typer.echo(message)
+            return 2
+        message += f"{'' if message.endswith('?') else '.'} Try: {_command(error)} --help"
     typer.echo(f"longwave: {message}", err=True)
     return 2
 

@@ -75,14 +75,15 @@ def board(
     from longwave.platform.paths import store_url
     from longwave.platform.store import Store
 
-    known = Store(store_url(store), create=False)
-    names = known.tasks()
-    if task and task not in names:
-        from longwave.platform.registry import get_task
+    with Store(store_url(store), create=False) as known:
+        names = known.tasks()
+        if task and task not in names:
+            from longwave.platform.registry import get_task
 
-        get_task(task)
-        raise ConfigError(f"No retrainings of {task} are stored yet. Run a sweep with: longwave sweep run FILE")
-    render_board.show([row for name in ([task] if task else names) for row in rows_of(known, name)], format.value)
+            get_task(task)
+            raise ConfigError(f"No retrainings of {task} are stored yet. Run a sweep with: longwave sweep run FILE")
+        rows = [row for name in ([task] if task else names) for row in rows_of(known, name)]
+    render_board.show(rows, format.value)
 
 
 @app.command()

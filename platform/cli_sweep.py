@@ -74,7 +74,8 @@ def run(
     checked = read_sweep(file)
     with waiting("Preparing data"):
         resolve(checked)
-    _train(checked, Store(store_url(store)), workers, storage, ray, gpus, here, mlflow)
+    with Store(store_url(store)) as known:
+        _train(checked, known, workers, storage, ray, gpus, here, mlflow)
 
 
 @sweep.command("resume")
@@ -96,8 +97,8 @@ def resume(
     from longwave.platform.store import Store
     from longwave.platform.sweep import stored_sweep
 
-    known = Store(store_url(store), create=False)
-    _train(stored_sweep(known, name), known, workers, storage, ray, gpus, here, mlflow)
+    with Store(store_url(store), create=False) as known:
+        _train(stored_sweep(known, name), known, workers, storage, ray, gpus, here, mlflow)
 
 
 @sweep.command("status")
@@ -114,9 +115,10 @@ def status(
     from longwave.platform.paths import store_url
     from longwave.platform.store import Store
 
-    known = Store(store_url(store), create=False)
-    known.sweep(name)
-    render.status(name, known.trials(name), format.value)
+    with Store(store_url(store), create=False) as known:
+        known.sweep(name)
+        trials = known.trials(name)
+    render.status(name, trials, format.value)
 
 
 def _train(

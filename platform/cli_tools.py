@@ -68,7 +68,6 @@ def sync(
     target = mlflow_server(server)
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")
-    known = Store(store_url(store), create=False)
-    with waiting(f"Sending to {target}"):
+    with Store(store_url(store), create=False) as known, waiting(f"Sending to {target}"):
         touched = send(known, target)
     typer.echo(f"{touched} trials sent to {target}.")

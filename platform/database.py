@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
 from alembic import command
@@ -41,12 +41,25 @@ class Database:
         config.set_main_option("path_separator", "os")
         with self.errors():
             self.engine = _engine(url, create)
-            with self.engine.connect() as connection:
-                version = MigrationContext.configure(connection).get_current_revision()
+        try:
+            self._bring_up_to_date(config)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _bring_up_to_date(self, config: Config) -> None:
+        with self.errors(), self.engine.connect() as connection:
+            version = MigrationContext.configure(connection).get_current_revision()
         scripts = ScriptDirectory.from_config(config)
         if version is not None and version not in {s.revision for s in scripts.walk_revisions()}:
             raise StoreError(
-                f"The store {shown(url)} has schema {version}, which is newer than this Longwave. Upgrade longwave."
+                f"The store {shown(self.url)} has schema {version}, newer than this Longwave knows. Upgrade longwave."
             )
         if version != scripts.get_current_head():
             self._upgrade(config)
@@ -111,7 +124,11 @@ def _engine(url: str, create: bool) -> sa.Engine:
 
         @sa.event.listens_for(engine, "connect")
         def configure(connection: Any, _: object) -> None:
-            for pragma in PRAGMAS:
-                connection.execute(f"PRAGMA {pragma}")
+            try:
+                for pragma in PRAGMAS:
+                    connection.execute(f"PRAGMA {pragma}")
+            except Exception:
+                connection.close()
+                raise
 
     return engine

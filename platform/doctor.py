@@ -91,5 +91,6 @@ def _store(given: str | None) -> str:
     url = store_url(given)
     if given is None and not Path(url.removeprefix("sqlite:///")).exists():
         return "none yet; the first sweep makes it"
-    tasks = Store(url, create=False).tasks()
+    with Store(url, create=False) as store:
+        tasks = store.tasks()
     return f"{url}: results on {', '.join(tasks) or 'no task yet'}"

@@ -80,7 +80,7 @@ def test_a_sweep_from_plan_to_board(
 def test_ctrl_c_says_how_to_go_on_and_resume_does(
     longwave: Command, file: Path, open_store: Callable[[str], Store]
 ) -> None:
-    file.write_text(SWEEP.replace("epochs = 3", "epochs = 40"))
+    file.write_text(SWEEP.replace("epochs = 3", "epochs = 120"))
     url, shared = f"sqlite:///{file.parent}/c.db", ["--here", "--mlflow", "off", "--store"]
     command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), *shared, url]
     store = open_store(url)
@@ -133,10 +133,17 @@ def test_a_wrong_store_is_one_line_and_exit_code_2_and_nothing_is_trained(
 def test_wrong_words_are_one_line_that_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No such option" in (line := failed(capsys, "board", "--frmat", "csv")) and "longwave board --help" in line
     assert "Missing parameter: file" in failed(capsys, "sweep", "plan")
-    assert "No such command" in failed(capsys, "bord")
+    assert "No such command 'bord'. Did you mean 'board', 'dashboard'? Try: longwave --help" in failed(capsys, "bord")
     assert "'yaml' is not one of" in failed(capsys, "board", "--format", "yaml")
     assert "No model 'lme'. Did you mean lem" in failed(capsys, "models", "lme")
     assert "No task 'digit'. Did you mean digits" in failed(capsys, "tasks", "digit")
+
+
+@pytest.mark.parametrize("group", [[], ["sweep"], ["bench"], ["mlflow"]])
+def test_a_command_without_words_shows_its_help(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(group) == 2
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"Usage: {' '.join(['longwave', *group])} [OPTIONS]") and captured.err == ""
 
 
 def test_looking_before_anything_ran_says_what_to_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_a_store_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) 
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
     before = file.read_bytes()
-    with pytest.raises(StoreError, match="has schema 9999, which is newer than this Longwave. Upgrade longwave"):
+    with pytest.raises(StoreError, match="has schema 9999, newer than this Longwave knows. Upgrade longwave"):
         Store(f"sqlite:///{file}")
     assert file.read_bytes() == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -32,6 +33,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:.*:sqlalchemy.exc.SADeprecationWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Let what MLflow leaves open be collected here, where its warnings are ignored."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

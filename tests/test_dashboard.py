@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
 import tomllib
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,16 @@ def ok(config: TrialConfig, test: float | None, seconds: float = 2.0) -> Run:
 
 def curve(config: TrialConfig, valid: list[float]) -> list[Point]:
     return [Point(config.id, k, 10 * v, v, float(k), 0.0) for k, v in enumerate(valid, 1)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def closed() -> Iterator[None]:
+    """Let the stores that this file and the page leave open be collected here, without a warning."""
+    yield
+    st.cache_resource.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +236,8 @@ def test_a_store_that_is_not_there_is_said_in_one_line(tmp_path: Path, monkeypat
 
 
 def test_rows_of_equal_name_are_told_apart_by_their_identity(url: str) -> None:
-    rows = board(Store(url, create=False), "adding")
+    with Store(url, create=False) as store:
+        rows = board(store, "adding")
     assert cells.labels(rows) == [f"GRU #{row.config[:4]}" for row in rows]
 
 

@@ -47,7 +47,7 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{row.metric} [{row.unit}] {'↑' if row.goal == 'max' else '↓'}",
         f"{shown(row.mean, row.std)} ({row.n}{', provisional' if row.provisional else ''})",
         "; ".join(quoted(p) for p in row.published) or "—",
-        "; ".join(dict.fromkeys(p["verdict"] for p in row.published)) or "—",
+        "; ".join(p["verdict"] for p in row.published) or "—",
         f"{row.diverged} of {len(row.trials)}" + (f", {row.failed} failed" if row.failed else ""),
         f"{row.searched} ({row.search_diverged} diverged)",
         "; ".join(row.departures) or "as published",

@@ -189,6 +189,14 @@ def test_json_keeps_the_contract(two_rows: list[Row], capsys: pytest.CaptureFixt
     assert {"value", "std", "statistic", "n", "source", "table", "verdict"} <= set(lem["published"][0])
 
 
+def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
+    published = [printed("lem", 0.5), printed("lem", 0.6), printed("lem", 9.0)]
+    [row] = rows(retrained("lem", [1.0, 1.1] * 3), {}, published)
+    cells = dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))
+    assert [c.split(" ")[0] for c in cells["published"].split("; ")] == ["0.5", "0.6", "9"]
+    assert cells["verdict"] == "worse; worse; better"
+
+
 def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.show(two_rows, "csv")
     lem, gru = csv.DictReader(io.StringIO(capsys.readouterr().out))

@@ -105,7 +105,8 @@ def freshness(asked: list[Trial]) -> str:
 def board(shown: list[Row]) -> int:
     """Draw the table; return the place of the selected row, at first that of the URL's row, else the best."""
     linked = st.query_params.get("row")
-    start = next((k for k, row in enumerate(shown) if row.config == linked), 0)
+    best = next(k for k, row in enumerate(shown) if not row.trivial)
+    start = next((k for k, row in enumerate(shown) if row.config == linked), best)
     event = st.dataframe(
         cells.board_table(shown, [figures.colour(row.model) for row in shown]),
         key=cells.board_key(shown),
@@ -118,7 +119,7 @@ def board(shown: list[Row]) -> int:
     )
     picked = event["selection"]["rows"]
     chosen = picked[0] if picked and picked[0] < len(shown) else start
-    if shown[chosen].config != linked and (chosen or linked):
+    if shown[chosen].config != linked and (chosen != best or linked):
         st.query_params["row"] = shown[chosen].config
     return int(chosen)
 
@@ -155,6 +156,9 @@ def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
     """Draw what is behind one row."""
     st.divider()
     st.subheader(f"{name}: {cells.score(row)}", anchor=False)
+    if row.trivial:
+        st.caption("A trivial predictor, fitted once and measured on the test split for comparison. It has no rank.")
+        return
     st.caption(cells.in_short(row))
     left, right = st.columns([5, 3], gap="large")
     with left:

@@ -68,11 +68,15 @@ def rank(row: Row) -> str:
 
 def score(row: Row) -> str:
     """Return ``mean ± std (n)``, or a dash where no retraining ended ok."""
-    return DASH if row.mean is None else f"{shown(row.mean, row.std)} ({row.n})"
+    if row.mean is None:
+        return DASH
+    return shown(row.mean, row.std) if row.trivial else f"{shown(row.mean, row.std)} ({row.n})"
 
 
 def seeds(row: Row) -> str:
     """Return how many retrainings were asked for, how many ended if not all did, and the provisional mark."""
+    if row.trivial:
+        return "trivial"
     ended, asked = row.n + row.diverged + row.failed, len(row.trials)
     count = str(asked) if ended == asked else f"{ended} of {asked}"
     return f"{count}, provisional" if row.provisional else count
@@ -80,6 +84,8 @@ def seeds(row: Row) -> str:
 
 def diverged(row: Row) -> str:
     """Return how many retrainings diverged, or failed, and how many search trials: ``0 of 3, search 1 of 8``."""
+    if row.trivial:
+        return DASH
     failed = f" ({row.failed} failed)" if row.failed else ""
     search = f", search {row.search_diverged} of {row.searched}" if row.searched else ", no search"
     return f"{row.diverged} of {len(row.trials)}{failed}{search}"
@@ -122,7 +128,7 @@ def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
             "diverged": [row.diverged for row in rows],
             "published": [published(row) for row in rows],
             "verdict": [verdicts(row) for row in rows],
-            "protocol": ["; ".join(row.departures) or "as published" for row in rows],
+            "protocol": [DASH if row.trivial else "; ".join(row.departures) or "as published" for row in rows],
             "parameters": pd.Series([row.parameters for row in rows], dtype="float"),
             "train": [row.train_seconds if n else float("nan") for row, n in zip(rows, ended, strict=True)],
             "find": [row.find_seconds if row.searched else float("nan") for row in rows],

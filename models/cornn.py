@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn, tanh
+from torch import Generator, Tensor, nn, relu, sigmoid, tanh
 
-from longwave.models.recurrence import Hyper, Recurrence, State, affine
-from longwave.models.spec import ModelSpec, Param, Sizes, learning_rate
+from longwave.models.algebra import affine
+from longwave.models.recurrence import Recurrence, State
+from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
-TABLE = "coRNN, Appendix A, Table 7"
+TABLE = "coRNN, Appendix B, Table 7"
 DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "Time step of the discretised oscillators.", TABLE)
 GAMMA = Param("gamma", "γ", 0.1, 10.0, True, "1", "Squared natural frequency.", TABLE, zero=True)
 EPSILON = Param("epsilon", "ε", 0.1, 10.0, True, "1", "Damping of the velocity.", TABLE, zero=True)
-DAMPING = ("explicit", "implicit")
 
 
 class CoRNN(Recurrence):
@@ -28,46 +29,53 @@ class CoRNN(Recurrence):
 
     With ``damping="implicit"`` ε z[n] replaces ε z[n-1], and so z[n] is the explicit sum without its damping term,
     divided by 1 + Δt ε. Weights start as U(−k, k), k = 1/√(p + 2d): one affine map over x, z and y, as in the
-    authors' code for the adding, image and activity tasks. The read-out sees y. 𝒲 is ``Wz`` here.
+    authors' code for the adding, image and activity tasks. The read-out sees y. 𝒲 is ``Wz`` here. With
+    ``trainable=True`` Δt, γ, ε are the start of three numbers that are trained (Appendix B): Δt = σ(·), γ and ε
+    = ReLU(·), so that a γ or ε of 0 stays 0. Trainable numbers: 2d² + dp + d, and 3 with ``trainable``.
 
     Args:
-        dt: Δt > 0, in input steps.
+        dt: Δt > 0, in input steps; below 1 with ``trainable``.
         gamma, epsilon: γ ≥ 0 and ε ≥ 0, pure numbers. Stable, and |y|² + |z|²/γ ≤ d n Δt/γ, for ε > 1/2 and
             Δt < (2ε − 1)/(γ + ε²) (explicit) or Δt < (2ε − 1)/γ (implicit).
         damping: ``"explicit"`` or ``"implicit"``.
+        trainable: Whether Δt, γ, ε are trained.
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
+
+    Raises:
+        ValueError: Δt ≥ 1 with ``trainable``.
     """
 
     STATE = ("y", "z")
     PARAMS = (DT, GAMMA, EPSILON)
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        dt: Hyper,
-        gamma: Hyper,
-        epsilon: Hyper,
-        damping: str = "explicit",
-        members: int | None = None,
-        batch_first: bool = False,
-    ) -> None:
-        if damping not in DAMPING:
-            raise ValueError(f"CoRNN: damping must be one of {', '.join(DAMPING)}, got {damping!r}.")
-        self.damping = damping
-        hyper = {"dt": dt, "gamma": gamma, "epsilon": epsilon}
-        super().__init__(input_size, hidden_size, members=members, batch_first=batch_first, **hyper)
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+        "damping": ("explicit", "implicit"),
+        "trainable": (False, True),
+    }
+    damping: str
+    trainable: bool
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return V (d, p), W and Wz (d, d), b (d,)."""
+        """Return V (d, p), W and Wz (d, d), b (d,); if trainable, the learned shifts of Δt, γ and ε, (1,)."""
         p, d = self.input_size, self.hidden_size
-        return {"V": (d, p), "W": (d, d), "Wz": (d, d), "b": (d,)}
+        learned: dict[str, tuple[int, ...]] = dict.fromkeys(("dt_shift", "gamma_shift", "epsilon_shift"), (1,))
+        return {"V": (d, p), "W": (d, d), "Wz": (d, d), "b": (d,), **(learned if self.trainable else {})}
 
-    def draw(self, name: str, weight: Tensor, generator: torch.Generator | None) -> None:
-        """Fill ``weight`` with U(−k, k), k = 1/√(p + 2d)."""
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight`` with U(−k, k), k = 1/√(p + 2d); the shifts with 0."""
+        if name.endswith("_shift"):
+            if hyper["dt"] >= 1:
+                raise ValueError(f"CoRNN: a trainable Δt (dt) must be below 1, got {hyper['dt']}.")
+            weight.zero_()
+            return
         bound = (self.input_size + 2 * self.hidden_size) ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+    def prepare(self, w: SimpleNamespace) -> None:
+        """Replace Δt, γ, ε by their learned values."""
+        if self.trainable:
+            w.dt = sigmoid(torch.logit(w.dt) + w.dt_shift)
+            w.gamma = relu(w.gamma + w.gamma_shift)
+            w.epsilon = relu(w.epsilon + w.epsilon_shift)
 
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return V x + b."""
@@ -84,19 +92,26 @@ class CoRNN(Recurrence):
         return y + w.dt * z, z
 
 
-def _build(sizes: Sizes, members: int, **chosen: Any) -> CoRNN:
-    return CoRNN(sizes.inputs, sizes.hidden, members=members, **chosen)
-
-
 _STIFF = {"gamma": (1.0, 100.0), "epsilon": (1.0, 100.0)}
 
 MODEL = ModelSpec(
     name="cornn",
     title="coRNN",
+    family="oscillator",
     source="Rusch and Mishra, ICLR 2021, arXiv:2010.00951, eq. 3",
-    params=CoRNN.PARAMS,
+    layer=CoRNN,
     lr=learning_rate(1e-4, 1e-1, TABLE),
-    build=_build,
-    options={"damping": DAMPING},
-    ranges={"adding": _STIFF},
+    count=lambda p, d, q, trainable=False, **_: 2 * d * d + d * p + d + (d + 1) * q + 3 * trainable,
+    ranges={"adding": _STIFF, "ncifar": _STIFF},
+    best=(
+        Best("adding N=5000", 128, {"lr": 0.02, "dt": 0.016, "gamma": 94.5, "epsilon": 9.5}),
+        Best("smnist", 128, {"lr": 0.0035, "dt": 0.053, "gamma": 1.7, "epsilon": 4}),
+        Best("smnist", 256, {"lr": 0.0021, "dt": 0.042, "gamma": 2.7, "epsilon": 4.7}),
+        Best("psmnist", 128, {"lr": 0.0037, "dt": 0.083, "epsilon": 4.1}, "γ is not legible in the source"),
+        Best("psmnist", 256, {"lr": 0.0054, "dt": 0.076, "gamma": 0.4, "epsilon": 8.0}),
+        Best("ncifar", 128, {"lr": 0.0075, "dt": 0.034, "gamma": 1.3, "epsilon": 12.7}),
+        Best("har2", 64, {"lr": 0.017, "dt": 0.1, "gamma": 0.2, "epsilon": 6.4}),
+        Best("imdb", 128, {"lr": 0.0006, "dt": 0.054, "gamma": 4.9, "epsilon": 4.8}),
+    ),
+    best_source="coRNN, Appendix B, Table 8",
 )

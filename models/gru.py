@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from longwave.models.lstm import TorchRecurrence
+from longwave.models.lstm import TorchRecurrence, count
 from longwave.models.recurrence import State
-from longwave.models.spec import ModelSpec, Sizes, learning_rate
+from longwave.models.spec import ModelSpec, learning_rate
 
 
 class GRU(TorchRecurrence):
@@ -20,7 +20,10 @@ class GRU(TorchRecurrence):
         r, s = σ(V x[n] + b + W h[n-1] + c)           ñ = tanh(V x[n] + b + r (W h[n-1] + c))
         h[n] = (1 − s) ñ + s h[n-1]
 
-    Args: see ``Recurrence``. The read-out sees h.
+    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable numbers: 3 (d² + dp + 2d), with one bias a
+    gate 3 (d² + dp + d).
+
+    Args: ``biases``, 2 or 1 a gate; for the others see ``Recurrence``.
     """
 
     STATE = ("h",)
@@ -32,16 +35,13 @@ class GRU(TorchRecurrence):
         return result
 
 
-def _build(sizes: Sizes, members: int, **chosen: Any) -> GRU:
-    return GRU(sizes.inputs, sizes.hidden, members=members, **chosen)
-
-
 MODEL = ModelSpec(
     name="gru",
     title="GRU",
+    family="gated",
     source="Cho et al. 2014, arXiv:1406.1078, torch's form",
-    params=(),
+    layer=GRU,
     lr=learning_rate(1e-4, 1e-1),
-    build=_build,
+    count=partial(count, gates=3),
     looped=True,
 )

@@ -7,51 +7,42 @@ has to mention it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
-from longwave.models.spec import Param
+from longwave.models.spec import Choice, Param
 
 State = tuple[Tensor, ...]
-Hyper = float | Sequence[float] | Tensor
-
-
-def affine(weight: Tensor, x: Tensor, bias: Tensor) -> Tensor:
-    """Return W x + b for each member.
-
-    Args:
-        weight: W, (M, k, p).
-        x: (M, B, p), or a whole sequence (M, T, B, p).
-        bias: b, (M, 1, k); for x (M, B, p) anything that broadcasts to (M, B, k).
-    """
-    if x.ndim == 3:
-        return torch.baddbmm(bias, x, weight.mT)
-    flat: Tensor = torch.baddbmm(bias, x.flatten(1, -2), weight.mT)
-    return flat.view(len(flat), *x.shape[1:-1], -1)
+Generators = Sequence[Generator] | None
 
 
 class Recurrence(nn.Module):
-    """A recurrent layer. Subclasses give ``STATE``, ``PARAMS``, ``shapes``, ``drive`` and ``step``.
+    """A recurrent layer. Subclasses give ``STATE``, ``PARAMS``, ``OPTIONS``, ``shapes``, ``drive`` and ``step``.
 
     Args:
         input_size, hidden_size: Features p of an input step and d of the state.
         members: ``None`` for one layer, or the number M of members of a pack. With members every tensor, weight
             and hyper-parameter carries a leading axis M.
         batch_first: Take and return (B, T, ·) in place of (T, B, ·).
-        hyper: Hyper-parameters by name: a number, or one a member, or a tensor (kept in the graph).
+        t_max: T_max ≥ 1, the longest memory expected, in input steps; some initialisations need it.
+        chosen: Options, and hyper-parameters: a number, one a member, or a tensor (kept in the graph; an
+            ``nn.Parameter`` is trained).
 
     Raises:
-        ValueError: A size below 1, or a hyper-parameter that is not valid; the message names layer, rule and value.
+        ValueError: A size below 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
+            message names layer, rule and value.
     """
 
     STATE: ClassVar[tuple[str, ...]]
-    """Names of the state's tensors. The first is the layer's output."""
+    """Names of the state's tensors, in a stack those of one layer. The first is the output."""
     PARAMS: ClassVar[tuple[Param, ...]] = ()
     """The layer's hyper-parameters."""
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {}
+    """Static choices by name, the default first; a layer holds its own as attributes."""
 
     def __init__(
         self,
@@ -60,29 +51,55 @@ class Recurrence(nn.Module):
         *,
         members: int | None = None,
         batch_first: bool = False,
-        **hyper: Hyper,
+        t_max: int = 1,
+        **chosen: Any,
     ) -> None:
         super().__init__()
-        for name, size in {"input_size": input_size, "hidden_size": hidden_size, "members": members}.items():
+        counts = {"input_size": input_size, "hidden_size": hidden_size, "members": members, "t_max": t_max}
+        for name, size in counts.items():
             if size is not None and size < 1:
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {size}.")
         self.input_size, self.hidden_size, self.batch_first = input_size, hidden_size, batch_first
-        self.members = members
+        self.members, self.t_max = members, t_max
+        for name, choices in self.OPTIONS.items():
+            setattr(self, name, self._chosen(name, choices, chosen.pop(name, choices[0])))
         lead = () if members is None else (members,)
         for name, shape in self.shapes().items():
-            self.register_parameter(name, nn.Parameter(torch.empty(lead + shape)))
-        for param in self.PARAMS:
-            self._register_hyper(param, hyper[param.name], lead)
+            weight = nn.Parameter(torch.empty(lead + shape), requires_grad=name not in self.untrained())
+            self.register_parameter(name, weight) if weight.requires_grad else self.register_buffer(name, weight.data)
+        self._register_hyper(chosen, lead)
         self.reset_parameters()
+
+    @classmethod
+    def relevant(cls, options: Mapping[str, Choice]) -> tuple[Param, ...]:
+        """Return the hyper-parameters that mean something under ``options``."""
+        return cls.PARAMS
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of each weight of one member."""
         raise NotImplementedError
 
-    def draw(self, name: str, weight: Tensor, generator: torch.Generator | None) -> None:
+    def untrained(self) -> frozenset[str]:
+        """Return the weights that stay as drawn."""
+        return frozenset()
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each tensor of the state, of one sequence, by name."""
+        return dict.fromkeys(self.STATE, (self.hidden_size,))
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill one member's ``weight`` in place: U(−1/√d, 1/√d) unless a cell says otherwise."""
         bound = self.hidden_size**-0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+    def draw_readout(self, weight: Tensor, bias: Tensor, generator: Generator | None) -> None:
+        """Fill one member's read-out in place, weight (q, d) and bias (q,): as torch.nn.Linear's."""
+        bound = self.hidden_size**-0.5
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+        nn.init.uniform_(bias, -bound, bound, generator=generator)
+
+    def prepare(self, w: SimpleNamespace) -> None:
+        """Add to ``w`` what follows from the weights alone and is wanted at every step."""
 
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return the parts of the step that depend on the input alone, (M, T, B, d) each, from x (M, T, B, p)."""
@@ -92,29 +109,36 @@ class Recurrence(nn.Module):
         """Return the next state, (M, B, d) each, from one step ``u`` of the drive and the state."""
         raise NotImplementedError
 
-    def scan(self, x: Tensor, state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+    def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p); w holds the weights (M, ...)."""
+        return self.loop(self.drive(x, w), state, w)
+
+    def loop(self, drive: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+        """Return the first state after each step, (M, T, B, d), and the last state."""
         outputs = []
-        for u in zip(*(part.unbind(1) for part in self.drive(x, w)), strict=True):
+        for u in zip(*(part.unbind(1) for part in drive), strict=True):
             state = self.step(u, state, w)
             outputs.append(state[0])
         return torch.stack(outputs, 1), state
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
         """Run a whole sequence.
 
         Args:
             x: (T, B, p), or (B, T, p) if ``batch_first``; with members (M, T, B, p) or (M, B, T, p).
-            state: Start state, one (B, d) or (M, B, d) tensor for each name in ``STATE``; zeros by default.
+            state: Start state, a tensor (B, ·) or (M, B, ·) for each of ``state_shapes()``; zeros by default.
+            generators: One a member, for dropout in training; torch's own by default.
 
         Returns:
             The outputs, like x with d in place of p, and the last state. A sequence run in pieces, each starting
-            from the last state, gives the same outputs as in one call.
+            from the last state, gives the same outputs as in one call (dropout in training aside).
 
         Raises:
             ValueError: x or the state has another shape than the layer needs, or another dtype than its weights.
         """
         self._check(x, state)
+        if generators is not None and len(generators) != (self.members or 1):
+            raise ValueError(f"{type(self).__name__}: one generator a member is needed, got {len(generators)}.")
         if self.batch_first:
             x = x.transpose(-3, -2)
         lone = self.members is None
@@ -122,22 +146,45 @@ class Recurrence(nn.Module):
             x = x.unsqueeze(0)
             state = state and tuple(s.unsqueeze(0) for s in state)
         if state is None:
-            state = tuple(x.new_zeros(x.shape[0], x.shape[2], self.hidden_size) for _ in self.STATE)
-        output, state = self.scan(x, state, self._weights(lone))
+            state = tuple(x.new_zeros(x.shape[0], x.shape[2], *s) for s in self.state_shapes().values())
+        output, state = self.scan(x, state, self._weights(lone), generators)
         if lone:
             output, state = output.squeeze(0), tuple(s.squeeze(0) for s in state)
         return output.transpose(-3, -2) if self.batch_first else output, state
 
-    def reset_parameters(self, generators: Sequence[torch.Generator] | None = None) -> None:
+    def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights anew; member k from its own generator, so it starts like the same trial alone."""
+        tensors = {**dict(self.named_parameters()), **dict(self.named_buffers())}
         for k in range(self.members or 1):
             generator = generators[k] if generators else None
+            one = {name: t.data if self.members is None else t.data[k] for name, t in tensors.items()}
+            hyper = {p.name: one[p.name].item() for p in self.PARAMS if p.name in one}
             for name in self.shapes():
-                weight = self.get_parameter(name).data
-                self.draw(name, weight if self.members is None else weight[k], generator)
+                self.draw(name, one[name], hyper, generator)
 
-    def _register_hyper(self, param: Param, value: Hyper, lead: tuple[int, ...]) -> None:
-        tensor = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.get_default_dtype())
+    def _chosen(self, name: str, choices: tuple[Choice, ...], value: Choice) -> Choice:
+        if value not in choices or type(value) is not type(choices[choices.index(value)]):
+            allowed = ", ".join(map(str, choices))
+            raise ValueError(f"{type(self).__name__}: {name} must be one of {allowed}, got {value!r}.")
+        return value
+
+    def _register_hyper(self, chosen: Mapping[str, Any], lead: tuple[int, ...]) -> None:
+        params = {p.name: p for p in self.relevant({name: getattr(self, name) for name in self.OPTIONS})}
+        if unknown := sorted(chosen.keys() - params.keys()):
+            known = ", ".join([*params, *self.OPTIONS]) or "none"
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r} here; it has: {known}.")
+        for name, param in params.items():
+            if name in chosen or isinstance(param.default, float):
+                self._register_one(param, chosen.get(name, param.default), lead)
+            elif param.searched:
+                raise ValueError(f"{type(self).__name__}: {param.symbol} ({name}) must be given.")
+
+    def _register_one(self, param: Param, value: Any, lead: tuple[int, ...]) -> None:
+        try:
+            tensor = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+        except (TypeError, ValueError):
+            message = f"{type(self).__name__}: {param.symbol} ({param.name}) must be {param.rule}, got {value!r}."
+            raise ValueError(message) from None
         shared = tensor.ndim == 0 and not isinstance(tensor, nn.Parameter)
         if tuple(tensor.shape) != lead and not shared:
             expected = f"one value for each of {lead[0]} members" if lead else "one number"
@@ -154,27 +201,43 @@ class Recurrence(nn.Module):
         else:
             self.register_buffer(param.name, tensor.expand(lead).clone() if tensor.shape != lead else tensor)
 
+    @property
+    def _dtype(self) -> torch.dtype:
+        weight: Tensor = getattr(self, next(iter(self.shapes())))
+        return weight.dtype
+
     def _weights(self, lone: bool) -> SimpleNamespace:
         """Return all weights with a members axis: matrices (M, k, p), vectors and hyper-parameters (M, 1, ·)."""
-        out = {}
+        out: dict[str, Tensor] = {}
         for name, tensor in {**dict(self.named_parameters()), **dict(self.named_buffers())}.items():
-            tensor = tensor.unsqueeze(0) if lone else tensor
+            tensor = (tensor.unsqueeze(0) if lone else tensor).to(self._dtype)
             out[name] = tensor.contiguous() if tensor.ndim == 3 else tensor.reshape(len(tensor), 1, -1)
-        return SimpleNamespace(**out)
+        for param in self.PARAMS:
+            if isinstance(param.default, str) and param.default in out:
+                out.setdefault(param.name, out[param.default])
+        w = SimpleNamespace(**out)
+        self.prepare(w)
+        return w
 
     def _check(self, x: Tensor, state: State | None) -> None:
-        name, weight = type(self).__name__, getattr(self, next(iter(self.shapes())))
+        name = type(self).__name__
         lead = () if self.members is None else (self.members,)
         axes = ("B", "T") if self.batch_first else ("T", "B")
         wanted = f"({', '.join([*map(str, lead), *axes, str(self.input_size)])})"
+        if not isinstance(x, Tensor):
+            raise ValueError(
+                f"{name}: x must be one tensor {wanted}, of members of equal length, got {type(x).__name__}."
+            )
         if x.ndim != len(lead) + 3 or x.shape[: len(lead)] != lead or x.shape[-1] != self.input_size or 0 in x.shape:
             raise ValueError(f"{name}: x must be {wanted} and not empty, got {tuple(x.shape)}.")
-        for what, tensor in {"x": x, **dict(zip(self.STATE, state or (), strict=False))}.items():
-            if tensor.dtype != weight.dtype:
-                raise ValueError(f"{name}: {what} must have the weights' dtype {weight.dtype}, got {tensor.dtype}.")
-        shape = (*lead, x.shape[-3 if self.batch_first else -2], self.hidden_size)
-        if state is not None and [tuple(s.shape) for s in state] != [shape] * len(self.STATE):
+        if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
+            raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
+        for what, tensor in {"x": x, **dict(zip(self.state_shapes(), state or (), strict=False))}.items():
+            if tensor.dtype != self._dtype:
+                raise ValueError(f"{name}: {what} must have the weights' dtype {self._dtype}, got {tensor.dtype}.")
+        rows = (*lead, x.shape[-3 if self.batch_first else -2])
+        shapes = {s: (*rows, *shape) for s, shape in self.state_shapes().items()}
+        if state is not None and [tuple(s.shape) for s in state] != list(shapes.values()):
             got = [tuple(s.shape) for s in state]
-            raise ValueError(
-                f"{name}: state must be {len(self.STATE)} tensors {shape} ({', '.join(self.STATE)}), got {got}."
-            )
+            needed = ", ".join(f"{s} {shape}" for s, shape in shapes.items())
+            raise ValueError(f"{name}: state must be the tensors {needed}, got {got}.")

@@ -11,7 +11,6 @@ from longwave.platform.environment import device
 from longwave.platform.pack import Pack
 from longwave.platform.records import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.tasks.spec import Data
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,15 @@ def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]
     torch.set_num_threads(1)
     try:
         task = get_task("fitzhugh_nagumo")
-        data = task.load("")
-        on_device = Data(valid=data.valid.to(device()), test=data.test, train=data.train and data.train.to(device()))
-        packs = {m: Pack(_configs(model, m), on_device, device()) for m in (1, members)}
+        data = task.load("").to(device())
+        packs = {m: Pack(_configs(model, m), data, device()) for m in (1, members)}
         best = dict.fromkeys(packs, float("inf"))
         for _ in range(repeats + 1):
             for m, pack in packs.items():
                 best[m] = min(best[m], _epoch_ms(pack))
     finally:
         torch.set_num_threads(threads)
-    recipe, length = task.recipe(model), data.valid.inputs.shape[1]
+    recipe, length = task.recipe(model), data.valid.length
     return [
         Measurement(
             name=f"{model} training epoch, fitzhugh_nagumo",
@@ -78,9 +76,10 @@ def _epoch_ms(pack: Pack) -> float:
 def _configs(model: str, members: int) -> list[TrialConfig]:
     spec, task = get_model(model), get_task("fitzhugh_nagumo")
     recipe = task.recipe(model)
-    params = {p.name: (p.low * p.high) ** 0.5 for p in spec.params} | {"lr": 1e-3}
-    options = {name: choices[0] for name, choices in spec.options.items()}
+    params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space("fitzhugh_nagumo")} | {"lr": 1e-3}
     return [
-        TrialConfig("fitzhugh_nagumo", "", "", model, options, params, recipe.hidden, recipe.batch, 1, "search", seed)
+        TrialConfig(
+            "fitzhugh_nagumo", "", "", model, spec.defaults, params, recipe.hidden, recipe.batch, 1, "search", seed
+        )
         for seed in range(members)
     ]

@@ -34,39 +34,41 @@ class Row:
         parameters: Trainable numbers.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task.
-        trials: Ids of the retrainings.
+        trials: Ids of the retrainings; none for a trivial predictor.
+        trivial: Whether this is a predictor that is not trained by a sweep, for comparison and without a rank.
     """
 
     task: str
     variant: str
     model: str
     title: str
-    config: str
-    params: Mapping[str, float]
-    options: Mapping[str, str]
-    hidden: int
     metric: str
     unit: str
     goal: str
     mean: float | None
-    std: float | None
-    n: int
-    low: float | None
-    high: float | None
-    diverged: int
-    failed: int
-    searched: int
-    search_diverged: int
-    provisional: bool
-    departures: Sequence[str]
-    parameters: int | None
-    train_seconds: float
-    find_seconds: float
-    published: Sequence[Mapping[str, Any]]
-    trials: Sequence[str]
+    config: str = ""
+    params: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, str | int | bool] = field(default_factory=dict)
+    hidden: int = 0
+    std: float | None = None
+    n: int = 0
+    low: float | None = None
+    high: float | None = None
+    diverged: int = 0
+    failed: int = 0
+    searched: int = 0
+    search_diverged: int = 0
+    provisional: bool = False
+    departures: Sequence[str] = ()
+    parameters: int | None = None
+    train_seconds: float = 0.0
+    find_seconds: float = 0.0
+    published: Sequence[Mapping[str, Any]] = ()
+    trials: Sequence[str] = ()
     rank_low: int | None = None
     rank_high: int | None = None
-    environments: Sequence[Mapping[str, str]] = field(default=())
+    environments: Sequence[Mapping[str, str]] = ()
+    trivial: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -84,6 +86,8 @@ def rows(
 ) -> list[Row]:
     """Return one row a configuration and variant, best mean first; rows without a mean last.
 
+    Trivial predictors stand among them, without a rank.
+
     Args:
         again: Retrainings of one task.
         searches: Search trials behind each row, by its identity.
@@ -96,7 +100,11 @@ def rows(
     by_variant: dict[str, list[Row]] = {}
     for row in made:
         by_variant.setdefault(row.variant, []).append(row)
-    return [row for variant in sorted(by_variant) for row in _ranked(by_variant[variant])]
+    return [
+        row
+        for variant in sorted(by_variant)
+        for row in _ordered(_ranked(by_variant[variant]), _trivial(by_variant[variant][0], again))
+    ]
 
 
 def verdict(row_interval: tuple[float, float] | None, provisional: bool, goal: str, value: float) -> str:
@@ -162,6 +170,27 @@ def _row(group: Sequence[Trial], search: Sequence[Trial], published: Sequence[Ma
         trials=[t.config.id for t in group],
         environments=list({tuple(sorted(run.environment.items())): run.environment for run in runs}.values()),
     )
+
+
+def _trivial(like: Row, again: Sequence[Trial]) -> list[Row]:
+    """Return a row for each trivial predictor of the task and variant of ``like``."""
+    about = next(t.about for t in again if t.config.id == like.trials[0])
+    same = {name: getattr(like, name) for name in ("task", "variant", "metric", "unit", "goal")}
+    return [
+        Row(**same, model=name, title=name, mean=value, trivial=True)
+        for name, value in about.get("trivial", {}).items()
+    ]
+
+
+def _ordered(ranked: list[Row], trivial: list[Row]) -> list[Row]:
+    """Return both by mean, rows without one last; what is ranked keeps its order."""
+    for row in trivial:
+        sign = -1 if row.goal == "max" else 1
+        place = next(
+            (k for k, r in enumerate(ranked) if r.mean is None or sign * r.mean > sign * (row.mean or 0)), None
+        )
+        ranked.insert(len(ranked) if place is None else place, row)
+    return ranked
 
 
 def _published(number: Mapping[str, Any], standing: str) -> dict[str, Any]:

@@ -32,15 +32,17 @@ def models(
     name: Annotated[str | None, typer.Argument(help="One model, in full.")] = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """List the models with their parameters and ranges.
+    """List the models with their family, paper and ranges, or show one: equation, parameters, published settings.
 
     Example: longwave models lem
     """
-    from longwave.platform import render
+    from longwave.platform import render_models
     from longwave.platform.registry import all_models, get_model
 
-    specs = [get_model(name)] if name else list(all_models().values())
-    render.models(specs, format.value, full=name is not None)
+    if name:
+        render_models.page(get_model(name), format.value)
+    else:
+        render_models.listing(list(all_models().values()), format.value)
 
 
 @app.command()
@@ -48,15 +50,17 @@ def tasks(
     name: Annotated[str | None, typer.Argument(help="One task, in full.")] = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """List the tasks with their metrics and published recipes.
+    """List the tasks with their metric and chance level, or show one: data, protocols, recipes, trivial predictors.
 
     Example: longwave tasks fitzhugh_nagumo
     """
-    from longwave.platform import render
+    from longwave.platform import render_tasks
     from longwave.platform.registry import all_tasks, get_task
 
-    specs = [get_task(name)] if name else list(all_tasks().values())
-    render.tasks(specs, format.value, full=name is not None)
+    if name:
+        render_tasks.page(get_task(name), format.value)
+    else:
+        render_tasks.listing(list(all_tasks().values()), format.value)
 
 
 @app.command()

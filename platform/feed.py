@@ -8,15 +8,22 @@ import torch
 from torch import Tensor
 
 from longwave.platform.records import TrialConfig, derive_seed
-from longwave.tasks.spec import Data, Split
+from longwave.tasks.data import Data, Split
 
 Batch = tuple[Tensor, Tensor]
-"""Inputs (M, T, B, p), and targets (M, B), (M, B, q) or (M, T, B, q)."""
+"""Inputs (M, T, B, p) or tokens (M, T, B), and targets (M, B), (M, B, q), (M, T, B) or (M, T, B, q)."""
+STRANDS = 10
+"""Strands a text is folded into for scoring."""
 
 
 def time_major(inputs: Tensor, targets: Tensor, every_step: bool) -> Batch:
-    """Turn (..., B, T, p) into (..., T, B, p), and the targets likewise where every step has one."""
-    return inputs.transpose(-3, -2), targets.transpose(-3, -2) if every_step else targets
+    """Turn (..., B, T, p) into (..., T, B, p), tokens likewise, and the targets where every step has one."""
+    return _swapped(inputs), _swapped(targets) if every_step else targets
+
+
+def _swapped(tensor: Tensor) -> Tensor:
+    """Return values (..., B, T, p) or classes (..., B, T) with batch and time in each other's place."""
+    return tensor.transpose(-3, -2) if tensor.is_floating_point() else tensor.transpose(-2, -1)
 
 
 def epoch_batches(
@@ -35,21 +42,45 @@ def epoch_batches(
         skip: Steps already done.
     """
     first, device = configs[0], data.valid.inputs.device
-    if data.train is not None:
+    if data.train is not None and data.segment:
+        for inputs, targets in list(segments(data.train, data.segment, first.batch))[skip:]:
+            yield inputs.expand(len(configs), *inputs.shape), targets.expand(len(configs), *targets.shape)
+    elif data.train is not None:
         orders = torch.stack([_order(c.seed, epoch, len(data.train.inputs)) for c in configs]).to(device)
         for index in orders.split(first.batch, 1)[skip:]:
-            yield time_major(data.train.inputs[index], data.train.targets[index], every_step)
+            yield time_major(*data.train.take(index), every_step)
     elif data.stream is not None:
         for step in range(skip, first.steps or 1):
+            everything = torch.arange(first.batch)
             fresh = [data.stream(derive_seed(c.seed, "stream", epoch, step), first.batch) for c in configs]
-            inputs, targets = torch.stack([s.inputs for s in fresh]), torch.stack([s.targets for s in fresh])
+            inputs, targets = (torch.stack(part) for part in zip(*(s.take(everything) for s in fresh), strict=True))
             yield time_major(inputs.to(device), targets.to(device), every_step)
 
 
-def chunks(split: Split, every_step: bool, size: int = 128) -> Iterator[Batch]:
-    """Yield a whole split in pieces of ``size`` sequences, without a members axis."""
-    for inputs, targets in zip(split.inputs.split(size), split.targets.split(size), strict=True):
-        yield time_major(inputs, targets, every_step)
+def chunks(split: Split, every_step: bool, segment: int | None = None, size: int = 128) -> Iterator[Batch]:
+    """Yield a whole split in pieces, without a members axis: ``size`` sequences each, or segments of a text."""
+    if segment:
+        yield from segments(split, segment, min(STRANDS, split.inputs.shape[1]))
+    else:
+        for inputs, targets in split.pieces(size):
+            yield time_major(inputs, targets, every_step)
+
+
+def segments(split: Split, length: int, strands: int) -> Iterator[Batch]:
+    """Yield a text, (1, T), folded into ``strands`` of equal length, as segments (length, strands) in order.
+
+    What does not fill a whole strand is left out; the last segment may be shorter.
+
+    Raises:
+        ValueError: The text has fewer steps than there are strands.
+    """
+    index = torch.zeros(1, dtype=torch.int64, device=split.inputs.device)
+    inputs, targets = (part[0] for part in split.take(index))
+    if not (steps := len(inputs) // strands):
+        raise ValueError(f"A text of {len(inputs)} steps cannot be folded into {strands} strands.")
+    folded = [part[: steps * strands].view(strands, steps) for part in (inputs, targets)]
+    for start in range(0, steps, length):
+        yield folded[0][:, start : start + length].T, folded[1][:, start : start + length].T
 
 
 def _order(seed: int, epoch: int, n: int) -> Tensor:

@@ -14,15 +14,17 @@ from dataclasses import asdict, replace
 import torch
 from torch import Tensor
 
-from longwave.models.network import Network
+from longwave.models.network import Network, Vocabulary
 from longwave.models.spec import Sizes
 from longwave.platform.checkpoint import Saved
 from longwave.platform.feed import chunks, epoch_batches
 from longwave.platform.optimiser import Adam, FlatParameters
 from longwave.platform.records import Point, Run, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.tasks.spec import Data, Split
+from longwave.tasks.data import Data, Split
 
+CHUNK, CHUNK_NUMBERS = 128, 2**23
+"""Most sequences, and most outputs of a member, scored at a time."""
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -54,11 +56,13 @@ class Pack:
             raise ValueError(f"A pack needs trials of one shape, got {len({c.shape for c in configs})} shapes.")
         self.task, self.data, self.configs = get_task(configs[0].task), data, list(configs)
         first, model = configs[0], get_model(configs[0].model)
-        sizes = Sizes(self.task.inputs, first.hidden, self.task.outputs, data.valid.inputs.shape[1])
-        hyper = {p.name: [c.params[p.name] for c in configs] for p in model.params}
+        sizes = Sizes(self.task.inputs, first.hidden, self.task.outputs, data.segment or data.valid.length)
+        hyper = {p.name: [c.params[p.name] for c in configs] for p in model.params if p.name in first.params}
         seeds = [c.seed for c in configs]
         dtype = PRECISIONS[first.precision]
-        self.network = Network(model, sizes, hyper, seeds, first.options, self.task.every_step, dtype).to(device)
+        words = Vocabulary(self.task.tokens, data.embedding)
+        network = Network(model, sizes, hyper, seeds, first.options, self.task.every_step, dtype, words)
+        self.network = network.to(device)
         self.parameters = FlatParameters(self.network)
         lr = torch.tensor([c.params["lr"] for c in configs], dtype=self.parameters.values.dtype, device=device)
         self.adam = Adam(self.parameters, lr)
@@ -68,6 +72,7 @@ class Pack:
         self.best_values = self.parameters.values.clone()
         self.loss = torch.zeros_like(lr)
         self.seconds, self.epoch, self.step = torch.zeros(len(configs), dtype=torch.float64), 1, 0
+        self.state: list[Tensor] | None = None
         self.points: list[Point] = []
         self.ended: list[Run] = []
 
@@ -78,7 +83,9 @@ class Pack:
         self.network.train()
         for x, target in epoch_batches(self.configs, self.data, self.epoch, self.task.every_step, self.step):
             start = time.perf_counter()
-            loss = self.task.loss(self.network(x), target)
+            outputs, state = self.network.run(x, self.state, self.adam.steps)
+            self.state = [s.detach() for s in state] if self.data.segment else None
+            loss = self.task.loss(outputs, target)
             self.parameters.backward(loss)
             if config.clip is not None:
                 self.parameters.clip(config.clip)
@@ -93,10 +100,15 @@ class Pack:
         """Return the task's metric on ``split`` for each member, (M,)."""
         start = time.perf_counter()
         self.network.eval()
-        pieces = list(chunks(split, self.task.every_step))
-        outputs = torch.cat([self.network(x.expand(len(self.configs), *x.shape)) for x, _ in pieces], -2)
-        targets = torch.cat([t for _, t in pieces], -2 if self.task.every_step else 0)
-        score = self.task.metric.score(outputs, targets)
+        metric, state = self.task.metric, None
+        total = torch.zeros(2, len(self.configs), dtype=torch.float64, device=self.best.device)
+        numbers = self.task.outputs * (split.length if self.task.every_step else 1)
+        size = min(CHUNK, max(1, CHUNK_NUMBERS // numbers))
+        for x, targets in chunks(split, self.task.every_step, self.data.segment, size):
+            outputs, last = self.network.run(x.expand(len(self.configs), *x.shape), state)
+            state = list(last) if self.data.segment else None
+            total += torch.stack(metric.sums(outputs, targets))
+        score = metric.finish(total[0] / total[1]).to(self.best)
         self.seconds += (time.perf_counter() - start) / len(self.configs)
         return score
 
@@ -125,7 +137,7 @@ class Pack:
         ends += stopped
         self.ended += ends
         self.keep(stay)
-        self.epoch, self.step, self.loss = self.epoch + 1, 0, torch.zeros_like(self.adam.lr)
+        self.epoch, self.step, self.loss, self.state = self.epoch + 1, 0, torch.zeros_like(self.adam.lr), None
         return points, ends
 
     def close(self) -> list[Run]:
@@ -159,6 +171,7 @@ class Pack:
         """Return the whole state, to restore by ``restore``."""
         tensors = {name: getattr(self, name) for name in ("best", "best_epoch", "best_values", "loss", "seconds")}
         tensors |= {"values": self.parameters.values, "mean": self.adam.mean, "square": self.adam.square}
+        tensors |= {f"state{k}": s for k, s in enumerate(self.state or [])}
         facts = {
             "alive": [c.id for c in self.configs],
             "epoch": self.epoch,
@@ -181,6 +194,8 @@ class Pack:
         tensors = {k: v[rows].to(self.best.device) for k, v in saved.tensors.items()}
         self.parameters.attach(tensors.pop("values"))
         self.adam.mean, self.adam.square = tensors.pop("mean"), tensors.pop("square")
+        carried = [tensors.pop(f"state{k}") for k in range(sum(name.startswith("state") for name in tensors))]
+        self.state = carried or None
         for name, tensor in tensors.items():
             setattr(self, name, tensor.cpu() if name == "seconds" else tensor)
         self.epoch, self.step, self.adam.steps = (saved.facts[k] for k in ("epoch", "step", "adam_steps"))

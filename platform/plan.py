@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longwave.models.spec import ModelSpec, Param
+from longwave.models.spec import Choice, ModelSpec, Param
+from longwave.platform.about import title
 from longwave.platform.config import Budget, SweepFile, check_budget
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records import Run, TrialConfig, derive_seed, digest
@@ -109,54 +110,16 @@ def retrainings(sweep: Sweep, search: Sequence[TrialConfig], ends: Mapping[str, 
     return [replace(again, seed=next(fresh)) for _ in range(sweep.file.retrain)]
 
 
-def about(config: TrialConfig) -> dict[str, Any]:
-    """Return what explains a trial's row to a reader, and is no part of its identity."""
-    task, model = get_task(config.task), get_model(config.model)
-    return {
-        "task": task.title,
-        "model": _title(model, config.options),
-        "metric": task.metric.name,
-        "unit": task.metric.unit,
-        "goal": task.metric.goal,
-        "published": task.published.get(config.variant, config.variant),
-        "departures": departures(config, task),
-    }
-
-
-def departures(config: TrialConfig, task: TaskSpec) -> list[str]:
-    """Return how the trial's protocol differs from the published recipe: ``["epochs 30 (published 400)"]``."""
-    recipe = task.recipe(config.model)
-    names = ("hidden", "batch", "epochs", "steps", "clip")
-    found = [
-        f"{name} {_shown(getattr(config, name))} (published {_shown(getattr(recipe, name))})"
-        for name in names
-        if getattr(config, name) != getattr(recipe, name)
-    ]
-    if config.drops != tuple(d for d in recipe.drops if d < config.epochs):
-        found.append(f"η/10 after epochs {list(config.drops)} (published {list(recipe.drops)})")
-    return found
-
-
-def _title(model: ModelSpec, options: Mapping[str, str]) -> str:
-    """Return the model's title, with the options that are not the default."""
-    chosen = [f"{name} {value}" for name, value in options.items() if value != model.options[name][0]]
-    return f"{model.title} ({', '.join(chosen)})" if chosen else model.title
-
-
-def _shown(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"
-
-
 def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: str) -> Entry:
     own = file.model.get(model.name, {})
-    options = {name: own.get(name, choices[0]) for name, choices in model.options.items()}
+    options = {name: own.get(name, default) for name, default in model.defaults.items()}
     for name, choices in model.options.items():
-        if options[name] not in choices:
+        if repr(options[name]) not in map(repr, choices):
             where = f"{file.name}: model.{model.name}.{name}"
-            raise ConfigError(f"{where} must be one of {', '.join(choices)}, got {options[name]!r}.")
+            raise ConfigError(f"{where} must be one of {', '.join(map(str, choices))}, got {options[name]!r}.")
     known = {k: v for k, v in own.items() if k not in model.options}
     budget = check_budget(known, f"{file.name}: model.{model.name}")
-    fixed, space = _space(file, task, model)
+    fixed, space = _space(file, task, model, options)
     base = TrialConfig(
         task=task.name,
         variant=variant,
@@ -185,14 +148,20 @@ def _recipe(file: SweepFile, own: Budget, task: TaskSpec, model: ModelSpec) -> d
     return {**chosen, "drops": tuple(d for d in chosen["drops"] if d < chosen["epochs"])}
 
 
-def _space(file: SweepFile, task: TaskSpec, model: ModelSpec) -> tuple[dict[str, float], tuple[Param, ...]]:
+def _space(
+    file: SweepFile, task: TaskSpec, model: ModelSpec, options: Mapping[str, Choice]
+) -> tuple[dict[str, float], tuple[Param, ...]]:
     """Return the fixed parameters and those to draw."""
-    params = {p.name: p for p in model.space(task.name)}
+    wishes = file.space.get(model.name, {})
+    params = {p.name: p for p in model.space(task.name, options, wishes)}
     fixed: dict[str, float] = {}
-    for name, wish in file.space.get(model.name, {}).items():
+    for name, wish in wishes.items():
         where = f"{file.name}: space.{model.name}"
         if name not in params:
-            raise ConfigError(f"{where}: {did_you_mean('parameter', name, params)}")
+            if name in {p.name for p in model.params}:
+                raise ConfigError(f"{where}: {name} means nothing with {title(model, options)}. Remove it.")
+            known = [p.name for p in (model.lr, *model.params)]
+            raise ConfigError(f"{where}: {did_you_mean('parameter', name, known)}")
         try:
             if isinstance(wish, float | int):
                 params[name].check(wish)

@@ -57,7 +57,7 @@ class TrialConfig:
     variant: str
     data: str
     model: str
-    options: Mapping[str, str]
+    options: Mapping[str, str | int | bool]
     params: Mapping[str, float]
     hidden: int
     batch: int
@@ -84,8 +84,8 @@ class TrialConfig:
 
     @property
     def shape(self) -> str:
-        """Equal for trials that can train in one pack: the content without parameters and seed."""
-        return digest({k: v for k, v in self.to_dict().items() if k not in ("params", "seed")})
+        """Equal for trials that can train in one pack: the content without the parameters' values and the seed."""
+        return digest({**self.to_dict(), "params": sorted(self.params), "seed": 0})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; ``from_dict`` restores it."""

@@ -13,17 +13,17 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from longwave.platform.records import ENDED
 
 if TYPE_CHECKING:
-    from longwave.models.spec import ModelSpec, Param
     from longwave.platform.bench import Measurement
+    from longwave.platform.bench_data import Footprint
     from longwave.platform.doctor import Finding
     from longwave.platform.plan import Sweep
     from longwave.platform.records import TrialConfig
     from longwave.platform.store import Trial
-    from longwave.tasks.spec import Recipe, TaskSpec
 
 _terminal = Console()
 console = _terminal if _terminal.is_terminal else Console(width=200)
@@ -42,91 +42,25 @@ def as_json(content: object) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def say(text: str) -> None:
+    """Print text as it is."""
+    console.print(text, highlight=False, markup=False)
+
+
 def table(columns: Sequence[str], lines: Sequence[Sequence[object]], title: str = "", **options: Any) -> None:
-    """Print a table."""
+    """Print a table; cells are printed as they are, not as markup."""
     made = Table(
         *columns, title=title or None, title_justify="left", box=options.pop("box", box.SIMPLE_HEAD), **options
     )
     for line in lines:
-        made.add_row(*[str(cell) for cell in line])
+        made.add_row(*[cell if isinstance(cell, Text) else escape(str(cell)) for cell in line])
     console.print(made)
-
-
-def models(specs: Sequence[ModelSpec], format: str, full: bool) -> None:
-    """Print models."""
-    if format == "json":
-        as_json([_model(spec) for spec in specs])
-        return
-    lines = [(s.name, s.title, ", ".join(p.symbol for p in (s.lr, *s.params)), s.source) for s in specs]
-    table(["name", "model", "searched", "source"], lines)
-    for spec in specs if full else ():
-        table(
-            ["key", "symbol", "range", "draw", "unit", "meaning", "published in"],
-            [_parameter(p) for p in (spec.lr, *spec.params)],
-        )
-        for task, ranges in spec.ranges.items():
-            console.print(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
-        for name, choices in spec.options.items():
-            console.print(f"  {name}: {' or '.join(choices)}")
-
-
-def _model(spec: ModelSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "source": spec.source,
-        "params": [asdict(p) for p in (spec.lr, *spec.params)],
-        "options": {name: list(choices) for name, choices in spec.options.items()},
-        "ranges": {task: dict(ranges) for task, ranges in spec.ranges.items()},
-    }
-
-
-def _parameter(p: Param) -> tuple[str, ...]:
-    draw = "log" if p.log else "linear"
-    return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", draw, p.unit, p.meaning, p.published or "—")
-
-
-def tasks(specs: Sequence[TaskSpec], format: str, full: bool) -> None:
-    """Print tasks."""
-    if format == "json":
-        as_json([_task(spec) for spec in specs])
-        return
-    lines = [(s.name, s.title, f"{s.metric.name} [{s.metric.unit}] {s.metric.goal}", s.summary) for s in specs]
-    table(["name", "task", "metric", "tests"], lines)
-    for spec in specs if full else ():
-        chance = "no fixed value" if spec.chance is None else f"{spec.chance:.4g}"
-        console.print(f"  metric: {spec.metric.definition}; chance: {chance}")
-        console.print(f"  source: {spec.source}")
-        if spec.variants:
-            console.print(f"  variants: {spec.variants}; default {spec.variant}")
-        table(
-            ["recipe for", "hidden", "batch", "epochs", "steps an epoch", "η/10 after", "clip", "source"],
-            [_recipe(model or "all others", recipe) for model, recipe in spec.recipes.items()],
-        )
-
-
-def _task(spec: TaskSpec) -> dict[str, Any]:
-    metric = {"name": spec.metric.name, "unit": spec.metric.unit, "goal": spec.metric.goal}
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "summary": spec.summary,
-        "variant": spec.variant,
-        "metric": {**metric, "definition": spec.metric.definition},
-        "chance": spec.chance,
-        "recipes": {model: asdict(recipe) for model, recipe in spec.recipes.items()},
-        "source": spec.source,
-    }
-
-
-def _recipe(model: str, r: Recipe) -> tuple[object, ...]:
-    drops = ", ".join(map(str, r.drops)) or "—"
-    return (model, r.hidden, r.batch, r.epochs, r.steps or "—", drops, r.clip or "—", r.source)
 
 
 def plan(sweep: Sweep, trials: Sequence[TrialConfig], format: str) -> None:
     """Print the search trials of a sweep."""
-    from longwave.platform.plan import about
+    from longwave.platform.about import departures
+    from longwave.platform.registry import get_task
 
     if format == "json":
         as_json([{"id": c.id, **c.to_dict()} for c in trials])
@@ -139,8 +73,8 @@ def plan(sweep: Sweep, trials: Sequence[TrialConfig], format: str) -> None:
     table(["trial", "model", "hidden", *names, "seed"], lines, title=f"{sweep.file.name}: search on {trials[0].task}")
     for model in sweep.file.models:
         first = next(c for c in trials if c.model == model)
-        departures = "; ".join(about(first)["departures"]) or "the published recipe"
-        console.print(f"  {model}: batch {first.batch}, {first.epochs} epochs. Protocol: {departures}", highlight=False)
+        protocol = "; ".join(departures(first, get_task(first.task))) or "the published recipe"
+        console.print(f"  {model}: batch {first.batch}, {first.epochs} epochs. Protocol: {protocol}", highlight=False)
     more = f"then {sweep.file.retrain} retrainings of each model's best"
     rounds = f" in {sweep.file.rounds} rounds (this is the first)" if sweep.file.rounds > 1 else ""
     console.print(
@@ -169,7 +103,8 @@ def status(name: str, trials: Sequence[Trial], format: str) -> None:
 
 def findings(found: Sequence[Finding]) -> None:
     """Print what the doctor found."""
-    lines = [("[green]ok[/]" if f.good else "[red]broken[/]", f.what, escape(f.found)) for f in found]
+    states = {True: Text("ok", "green"), False: Text("broken", "red")}
+    lines = [(states[f.good], f.what, f.found) for f in found]
     table(["", "what", "found"], lines)
 
 
@@ -180,3 +115,12 @@ def benchmark(lines: Sequence[Measurement], format: str) -> None:
         return
     rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
     table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows)
+
+
+def footprints(lines: Sequence[Footprint], format: str) -> None:
+    """Print what tasks take in memory."""
+    if format == "json":
+        as_json([asdict(line) for line in lines])
+        return
+    rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
+    table(["task", "batch M×T×B×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)

@@ -17,7 +17,7 @@ COLUMNS = ("rank", "model", "metric", "mean ± std (n)", "published", "verdict",
 
 PLAIN = ["task", "variant", "model", "config", "metric", "unit", "goal", "mean", "std", "n", "low", "high", "diverged"]
 PLAIN += ["failed", "searched", "provisional", "rank_low", "rank_high", "hidden", "parameters"]
-PLAIN += ["train_seconds", "find_seconds"]
+PLAIN += ["train_seconds", "find_seconds", "trivial"]
 """Fields of a row that are one CSV cell each."""
 
 
@@ -38,6 +38,9 @@ def show(rows: Sequence[Row], format: str) -> None:
 
 def cells(row: Row) -> tuple[str, ...]:
     """Return the row's cells under ``COLUMNS``."""
+    if row.trivial:
+        metric = f"{row.metric} [{row.unit}] {'↑' if row.goal == 'max' else '↓'}"
+        return ("—", row.title, metric, f"{shown(row.mean, None)} (trivial)", *["—"] * 5)
     rank = "—" if row.rank_low is None else str(row.rank_low)
     if row.rank_high is not None and row.rank_high != row.rank_low:
         rank += f"–{row.rank_high}"

@@ -35,10 +35,15 @@ def draw(
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
     import optuna
-    from optuna.distributions import BaseDistribution, FloatDistribution
+    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    distributions: dict[str, BaseDistribution] = {p.name: FloatDistribution(p.low, p.high, log=p.log) for p in space}
+    distributions: dict[str, BaseDistribution] = {
+        p.name: IntDistribution(int(p.low), int(p.high), log=p.log)
+        if p.whole
+        else FloatDistribution(p.low, p.high, log=p.log)
+        for p in space
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         chosen: optuna.samplers.BaseSampler = optuna.samplers.RandomSampler(seed=seed)

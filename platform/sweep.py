@@ -13,11 +13,12 @@ import psutil
 from filelock import FileLock, Timeout
 from rich.console import Console
 
+from longwave.platform.about import about
 from longwave.platform.config import SweepFile, check_sweep
 from longwave.platform.errors import ConfigError
 from longwave.platform.executor import Workers, run_packs, running
 from longwave.platform.packing import divide, pack_key
-from longwave.platform.plan import Sweep, about, asked, resolve
+from longwave.platform.plan import Sweep, asked, resolve
 from longwave.platform.progress import Progress
 from longwave.platform.records import Point, Run, TrialConfig
 from longwave.platform.registry import get_task
@@ -132,7 +133,7 @@ def _packs(sweep: Sweep, store: Store, workers: Workers) -> dict[str, list[Trial
     if fresh:
         data = get_task(sweep.file.task).load(fresh[0].variant)
         memory = psutil.virtual_memory().available // (2 * workers.count)
-        packs = divide(fresh, workers.count, sweep.file.pack, data.valid.inputs.shape[1], memory)
+        packs = divide(fresh, workers.count, sweep.file.pack, data.segment or data.valid.length, memory)
         store.assign(packs)
         return _packs(sweep, store, workers)
     packs = {}

@@ -14,7 +14,7 @@ from longwave.platform.checkpoint import Checkpoint
 from longwave.platform.pack import PRECISIONS, Pack
 from longwave.platform.records import Point, Run, TrialConfig, digest
 from longwave.platform.registry import get_task
-from longwave.tasks.spec import Data, Split
+from longwave.tasks.data import Data
 
 Emit = Callable[[Sequence[Point], Sequence[Run]], None]
 """Takes the points of an epoch and the trials that ended with it. Taking the same twice must change nothing."""
@@ -93,18 +93,4 @@ def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | 
 @cache
 def _data(task: str, variant: str, precision: str, device: str) -> Data:
     """Return the task's data on ``device`` in ``precision``; the same object for all packs of a process."""
-    data, dtype = get_task(task).load(variant), PRECISIONS[precision]
-
-    def cast(split: Split) -> Split:
-        tensors = (
-            t.to(device, dtype) if t.is_floating_point() else t.to(device) for t in (split.inputs, split.targets)
-        )
-        return Split(*tensors)
-
-    stream = data.stream
-    return Data(
-        valid=cast(data.valid),
-        test=cast(data.test),
-        train=data.train and cast(data.train),
-        stream=stream and (lambda seed, n: cast(stream(seed, n))),
-    )
+    return get_task(task).load(variant).to(device, PRECISIONS[precision])

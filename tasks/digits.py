@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
 
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Data, Recipe, Split, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
@@ -51,5 +53,10 @@ TASK = TaskSpec(
     chance=10.0,
     load=_load,
     recipes={"": LEM, "cornn": CORNN},
-    source="scikit-learn's bundled digits (UCI Optical Recognition of Handwritten Digits, test part), CC BY 4.0",
+    source="scikit-learn's bundled digits (UCI Optical Recognition of Handwritten Digits, test part)",
+    licence="CC BY 4.0",
+    length="64",
+    lag="a whole image, 64 steps",
+    protocols=("a surrogate of sequential MNIST for machines without it; no paper prints a number for it",),
+    baselines={"majority": partial(majority, outputs=10)},
 )

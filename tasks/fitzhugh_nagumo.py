@@ -7,9 +7,11 @@ from functools import cache
 import numpy as np
 import torch
 
+from longwave.tasks.baselines import FORECASTS
 from longwave.tasks.cache import cached
+from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import L2_ERROR, mean_squared_error
-from longwave.tasks.spec import Data, Recipe, Split, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec
 
 STEPS = 1000
 """Steps of a sequence, 0.4 units of time each."""
@@ -73,6 +75,11 @@ TASK = TaskSpec(
     load=_load,
     recipes={"": _recipe(16), "cornn": _recipe(24)},
     published={"": "tau=0.02"},
-    source="Rusch et al. 2022, arXiv:2110.04744, §5; generated, no licence. "
-    "The authors' code scores the last 128 test sequences, this task all 1024.",
+    source="Rusch et al. 2022, arXiv:2110.04744, §5; solved by scipy's RK45 at its default tolerances",
+    licence="generated, none",
+    length="1000",
+    lag="the hidden variable changes over some 50 steps",
+    horizon=1,
+    protocols=("the authors' code scores the last 128 test sequences, this task all 1024",),
+    baselines=FORECASTS,
 )

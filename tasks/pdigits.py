@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from longwave.tasks.data import Data
 from longwave.tasks.digits import CORNN, LEM, pixels
 from longwave.tasks.digits import TASK as DIGITS
-from longwave.tasks.spec import Data
 
 SEED = 12008
 """Seed of the permutation, as coRNN and Lipschitz RNN use for permuted MNIST; numpy's legacy stream never changes."""

@@ -2,86 +2,52 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from longwave.tasks.data import Data
+from longwave.tasks.raw import Source
 
-@dataclass(frozen=True)
-class Split:
-    """Sequences and what is asked of them.
-
-    Attributes:
-        inputs: (N, T, p) float32.
-        targets: (N,) int64 classes, (N, q) float32 values, or (N, T, q) float32 where every step is read out.
-    """
-
-    inputs: Tensor
-    targets: Tensor
-
-    def __post_init__(self) -> None:
-        if self.inputs.ndim != 3 or len(self.inputs) != len(self.targets) or len(self.inputs) == 0:
-            shapes = f"{tuple(self.inputs.shape)} and {tuple(self.targets.shape)}"
-            raise ValueError(f"A split needs inputs (N, T, p) and N > 0 targets, got {shapes}.")
-
-    def to(self, device: torch.device | str) -> Split:
-        """Return the split on ``device``."""
-        return Split(self.inputs.to(device), self.targets.to(device))
-
-
-@dataclass(frozen=True)
-class Data:
-    """Everything a task feeds: fixed splits, or a stream of fresh training batches.
-
-    Attributes:
-        valid, test: The same for every training seed.
-        train: The training split; ``None`` for a stream.
-        stream: ``stream(seed, n)`` gives n fresh training sequences; equal arguments give equal sequences.
-    """
-
-    valid: Split
-    test: Split
-    train: Split | None = None
-    stream: Callable[[int, int], Split] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.train is None) == (self.stream is None):
-            raise ValueError("Give Data either a training split or a stream, not both or neither.")
-
-    @cached_property
-    def version(self) -> str:
-        """First 12 hex digits of the SHA-256 of the tensors fed; a stream counts with one sample."""
-        train = self.train or self.stream(0, 16)  # type: ignore[misc]
-        digest = hashlib.sha256()
-        for split in (train, self.valid, self.test):
-            for tensor in (split.inputs, split.targets):
-                digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-                digest.update(tensor.contiguous().numpy().tobytes())
-        return digest.hexdigest()[:12]
+PIECE = 1024
+"""Sequences, or steps, scored at a time."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """How predictions are scored.
+    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over pieces of a split.
 
     Attributes:
         name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
         unit: ``"%"``, or ``"1"`` for the target's own unit.
         goal: Whether larger (``"max"``) or smaller (``"min"``) is better.
         definition: The exact formula in words.
-        score: ``score(outputs, targets) -> (M,)`` for outputs (M, N, q) or (M, T, N, q).
+        sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
+        finish: From the ratio to the metric.
     """
 
     name: str
     unit: str
     goal: Literal["max", "min"]
     definition: str
-    score: Callable[[Tensor, Tensor], Tensor]
+    sums: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    finish: Callable[[Tensor], Tensor] = field(default=lambda ratio: ratio)
+
+    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
+        pieces = zip(
+            outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
+        )
+        sums = [torch.stack(self.sums(some, asked)) for some, asked in pieces]
+        total, count = torch.stack(sums).sum(0)
+        return self.finish(total / count)
+
+
+Baseline = Callable[[Data], Tensor]
+"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, T, q)."""
 
 
 @dataclass(frozen=True)
@@ -115,17 +81,28 @@ class TaskSpec:
         name: Unique key, equal to the file name.
         title: As the board prints it.
         summary: One sentence: what it tests.
-        inputs, outputs: Features p and q.
+        inputs, outputs: Features p and q. For tokens p is the size of their embedding; where it equals ``tokens``
+            they are fed one-hot and nothing is embedded.
         every_step: Whether every step is read out, or the last alone.
         loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable.
         metric: The headline metric.
         chance: The metric of a predictor that ignores its inputs; ``None`` where the task has no fixed value.
-        load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist.
-        variant: The default variant; empty for a task that has one form.
-        variants: What a variant may be, in words.
+        load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist, DataError for files that
+            are missing or break a rule.
         recipes: Published recipe by model; ``""`` holds for all other models.
+        source: Where the task comes from: paper, equation, generator or data set.
+        licence: Of the data.
+        length: Steps of a sequence, in words where they vary.
+        lag: How far back the needed information lies, in words.
+        variant: The default variant; empty for a task that has one form.
+        variants: What a variant may be, in words; protocols that differ between papers are variants.
+        protocols: How the papers' protocols differ from this one, one sentence each.
         published: Variant of the published table by variant of ours, where they differ.
-        source: Paper or data source, and licence of the data.
+        tokens: Size V of the vocabulary, 0 where inputs are numbers.
+        version: Grows when the same name begins to mean other data.
+        horizon: Steps ahead, for forecasting.
+        files: The data set to fetch; None for generated data.
+        baselines: Trivial predictors by name, measured beside the models.
     """
 
     name: str
@@ -140,10 +117,32 @@ class TaskSpec:
     load: Callable[[str], Data]
     recipes: Mapping[str, Recipe]
     source: str
+    licence: str
+    length: str
+    lag: str
     variant: str = ""
     variants: str = ""
+    protocols: tuple[str, ...] = ()
     published: Mapping[str, str] = field(default_factory=dict)
+    tokens: int = 0
+    version: int = 1
+    horizon: int | None = None
+    files: Source | None = None
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Name, version and horizon: ``lorenz96@1+25``."""
+        return f"{self.name}@{self.version}" + (f"+{self.horizon}" if self.horizon else "")
 
     def recipe(self, model: str) -> Recipe:
         """Return the published recipe of ``model``, or the one that holds for all others."""
         return self.recipes.get(model, self.recipes[""])
+
+    def trivial(self, data: Data) -> dict[str, float]:
+        """Return the metric on the test split of each trivial predictor."""
+        found = {}
+        for name, predict in self.baselines.items():
+            outputs = predict(data)
+            found[name] = self.metric.score(outputs.unsqueeze(0), data.test.targets).item()
+        return found

@@ -215,3 +215,24 @@ def test_latex_is_a_booktabs_table(two_rows: list[Row], capsys: pytest.CaptureFi
     render_board.show(two_rows, "latex")
     out = capsys.readouterr().out
     assert all(word in out for word in ("\\toprule", "\\caption{", "2.0 ± 1.4"))
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", ["copy", "a", "slow", "b"]), ("max", ["b", "slow", "a", "copy"])])
+def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank(goal: str, order: list[str]) -> None:
+    group = retrained("a", [1.0, 1.1], goal) + retrained("b", [3.0, 3.2], goal) + retrained("c", ["diverged"], goal)
+    for trial in group:
+        trial.about["trivial"] = {"copy": 0.5, "slow": 2.0}
+    found = rows(group, {}, [])
+    assert [row.model for row in found] == [*order, "c"]
+    trivial = {row.model: row for row in found if row.trivial}
+    assert {k: (r.mean, r.n, r.rank_low, list(r.trials)) for k, r in trivial.items()} == {
+        "copy": (0.5, 0, None, []),
+        "slow": (2.0, 0, None, []),
+    }
+    assert [(r.rank_low, r.rank_high) for r in found if not r.trivial and r.mean is not None] == [(1, 1), (2, 2)]
+    assert render_board.cells(trivial["copy"])[:4] == (
+        "—",
+        "copy",
+        f"mse [1] {'↓' if goal == 'min' else '↑'}",
+        "0.5 (trivial)",
+    )

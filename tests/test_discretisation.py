@@ -1,8 +1,8 @@
-"""Cells as numerical methods: order of convergence, conserved quantities, and the bounds that the papers prove."""
+"""Cells as numerical methods: order of convergence, what they conserve, and the spectra of their steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,61 +12,31 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
-from torch import Tensor
 
-from longwave.models.cornn import CoRNN
+from longwave.models.antisymmetric_rnn import AntisymmetricRNN
+from longwave.models.exprnn import ExpRNN
+from longwave.models.gated_antisymmetric_rnn import GatedAntisymmetricRNN
+from longwave.models.incremental_rnn import IncrementalRNN
+from longwave.models.indrnn import IndRNN
 from longwave.models.lem import LEM
+from longwave.models.lipschitz_rnn import LipschitzRNN
+from longwave.models.neural_ode_rnn import NeuralODERNN
 from longwave.models.recurrence import Recurrence
+from tests.layers import (
+    FLOAT64,
+    Weights,
+    build,
+    cornn,
+    end,
+    fill,
+    jacobian,
+    measured_order,
+    noise,
+    path,
+    random_weights,
+)
 
-FLOAT64 = torch.float64
-STEPS = (64, 128, 256, 512)
 damped = pytest.mark.parametrize("damping", ["explicit", "implicit"])
-
-
-def exact(value: float) -> Tensor:
-    return torch.tensor(value, dtype=FLOAT64)
-
-
-def cornn(d: int, dt: float, gamma: float, epsilon: float, damping: str = "explicit") -> CoRNN:
-    return CoRNN(1, d, dt=exact(dt), gamma=exact(gamma), epsilon=exact(epsilon), damping=damping).to(FLOAT64)
-
-
-def fill(layer: Recurrence, weights: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
-    """Set the named weights, and all others to zero; return all of them."""
-    for name, parameter in layer.named_parameters():
-        values = (weights or {}).get(name, np.zeros(tuple(parameter.shape)))
-        parameter.data = torch.from_numpy(values).reshape(parameter.shape)
-    return {name: parameter.detach().numpy() for name, parameter in layer.named_parameters()}
-
-
-def random_weights(layer: Recurrence, seed: int, scale: float) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return fill(layer, {name: scale * rng.standard_normal(tuple(p.shape)) for name, p in layer.named_parameters()})
-
-
-@torch.no_grad()
-def path(layer: Recurrence, x: Tensor, y: Sequence[float], z: Sequence[float]) -> np.ndarray:
-    """Return (y, z) after each step of one sequence x, (T, p), from the start state (y, z): (T, 2, d)."""
-    state = tuple(torch.from_numpy(np.array([s], dtype=np.float64)) for s in (y, z))
-    rows = []
-    for x_n in x:
-        _, state = layer(x_n.view(1, 1, -1), state)
-        rows.append(np.stack([s[0].numpy() for s in state]))
-    return np.stack(rows)
-
-
-@torch.no_grad()
-def end(layer: Recurrence, steps: int, y: Sequence[float], z: Sequence[float], x: float = 0.0) -> np.ndarray:
-    """Return (y, z) after ``steps`` steps of the constant input x in one call: (2, d)."""
-    state = tuple(torch.from_numpy(np.array([s], dtype=np.float64)) for s in (y, z))
-    _, state = layer(torch.full((steps, 1, 1), x, dtype=FLOAT64), state)
-    return np.stack([s[0].numpy() for s in state])
-
-
-def measured_order(solve: Callable[[int], np.ndarray], truth: np.ndarray) -> float:
-    """Return the slope of log(error) against log(Δt) between the coarsest and the finest of ``STEPS``."""
-    errors = [np.abs(solve(n) - truth).max() for n in STEPS]
-    return float(np.log(errors[0] / errors[-1]) / np.log(STEPS[-1] / STEPS[0]))
 
 
 @damped
@@ -168,12 +138,12 @@ def test_lem_without_coupling_converges_at_order_one_to_exponential_relaxation()
     )
 
     def solve(n: int) -> np.ndarray:
-        layer = LEM(1, 2, dt=exact(t / n)).to(FLOAT64)
+        layer = build(LEM, 2, dt=t / n)
         fill(layer, w)
         return end(layer, n, y, z)
 
     assert abs(measured_order(solve, truth) - 1) < 0.1
-    layer = LEM(1, 2, dt=exact(1.0)).to(FLOAT64)
+    layer = build(LEM, 2, dt=1.0)
     fill(layer, w)
     step = np.stack([y + expit(w["b2"]) * (np.tanh(w["by"]) - y), z + expit(w["b1"]) * (np.tanh(w["bz"]) - z)])
     np.testing.assert_allclose(end(layer, 1, y, z), step, rtol=1e-14)
@@ -181,7 +151,7 @@ def test_lem_without_coupling_converges_at_order_one_to_exponential_relaxation()
 
 def test_lem_under_drive_converges_at_order_one_to_its_differential_equation() -> None:
     y, z = [0.3, -0.2, 0.8], [0.0, 0.5, -0.1]
-    w = random_weights(LEM(1, 3).to(FLOAT64), seed=3, scale=0.8)
+    w = random_weights(build(LEM, 3), seed=3, scale=0.8)
 
     def slope(_: float, state: np.ndarray) -> np.ndarray:
         y, z = np.split(state, 2)
@@ -195,78 +165,136 @@ def test_lem_under_drive_converges_at_order_one_to_its_differential_equation() -
     truth = scipy.integrate.solve_ivp(slope, (0, 2), [*y, *z], "DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
 
     def solve(n: int) -> np.ndarray:
-        layer = LEM(1, 3, dt=exact(2 / n)).to(FLOAT64)
+        layer = build(LEM, 3, dt=2 / n)
         fill(layer, w)
         return end(layer, n, y, z, x=0.6)
 
     assert abs(measured_order(solve, truth.reshape(2, 3)) - 1) < 0.1
 
 
-def stable_step(gamma: float, epsilon: float, damping: str) -> float:
-    """Return the largest Δt of the proof, coRNN eq. 49 (explicit) and eq. 52 (implicit)."""
-    return (2 * epsilon - 1) / (gamma + epsilon**2 if damping == "explicit" else gamma)
+def symmetric_skew(m: np.ndarray, beta: float, gamma: float) -> np.ndarray:
+    return np.asarray((1 - beta) * (m + m.T) + beta * (m - m.T) - gamma * np.eye(len(m)))
 
 
-sizes = {"d": st.integers(1, 6), "seed": st.integers(0, 999), "scale": st.floats(0.01, 30)}
+def skew(numbers: np.ndarray, d: int) -> np.ndarray:
+    full = np.zeros((d, d))
+    full[np.triu_indices(d, 1)] = numbers
+    return full - full.T
 
 
-@damped
-@settings(deadline=None, max_examples=50)
-@given(
-    **sizes, gamma=st.floats(0.05, 100), epsilon=st.floats(0.51, 100), part=st.floats(0.01, 0.999), driven=st.booleans()
-)
-def test_cornns_states_grow_no_faster_than_its_paper_proves(
-    damping: str, d: int, seed: int, scale: float, gamma: float, epsilon: float, part: float, driven: bool
+def lipschitz_slope(w: Weights, h: np.ndarray, x: float) -> np.ndarray:
+    a, recurrent = symmetric_skew(w["MA"], 0.7, 0.2), symmetric_skew(w["MW"], 0.6, 0.1)
+    return np.asarray(0.9 * a @ h + np.tanh(recurrent @ h + w["U"] @ [x] + w["b"]))
+
+
+def neural_ode_slope(w: Weights, h: np.ndarray, x: float) -> np.ndarray:
+    return np.asarray(np.tanh(w["W"] @ h + w["U"] @ [x] + w["b"]))
+
+
+def antisymmetric_slope(w: Weights, h: np.ndarray, x: float) -> np.ndarray:
+    return np.asarray(np.tanh((skew(w["M"], len(h)) - 0.3 * np.eye(len(h))) @ h + w["U"] @ [x] + w["b"]))
+
+
+def gated_antisymmetric_slope(w: Weights, h: np.ndarray, x: float) -> np.ndarray:
+    a = (skew(w["M"], len(h)) - 0.3 * np.eye(len(h))) @ h
+    return np.asarray(expit(a + w["Ug"] @ [x] + w["bg"]) * np.tanh(a + w["U"] @ [x] + w["b"]))
+
+
+LIPSCHITZ = {"beta": 0.7, "gamma": 0.2, "beta_w": 0.6, "gamma_w": 0.1, "alpha": 0.9}
+FLOWS = {
+    "lipschitz_rnn euler": (LipschitzRNN, LIPSCHITZ, lipschitz_slope, 1),
+    "lipschitz_rnn rk2": (LipschitzRNN, {**LIPSCHITZ, "scheme": "rk2"}, lipschitz_slope, 2),
+    "neural_ode_rnn": (NeuralODERNN, {}, neural_ode_slope, 1),
+    "antisymmetric_rnn": (AntisymmetricRNN, {"gamma": 0.3}, antisymmetric_slope, 1),
+    "gated_antisymmetric_rnn": (GatedAntisymmetricRNN, {"gamma": 0.3}, gated_antisymmetric_slope, 1),
+}
+
+
+@pytest.mark.parametrize("kind, chosen, slope, order", FLOWS.values(), ids=FLOWS)
+@settings(deadline=None, max_examples=5)
+@given(seed=st.integers(0, 999))
+def test_a_residual_unit_converges_to_its_differential_equation_at_the_order_of_its_scheme(
+    kind: type[Recurrence], chosen: dict[str, float], slope: Callable[..., np.ndarray], order: int, seed: int
 ) -> None:
-    dt = part * stable_step(gamma, epsilon, damping)
-    layer = cornn(d, dt, gamma, epsilon, damping)
-    w = random_weights(layer, seed, scale)
-    if driven:  # a force along the velocity feeds in the most energy
-        fill(layer, {**w, "Wz": 100 * np.eye(d)})
-    x = scale * torch.randn(80, 1, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
-    states = path(layer, x, [0.0] * d, [0.0] * d)
-    energy = (states[:, 0] ** 2 + states[:, 1] ** 2 / gamma).sum(1)
-    assert (energy <= d * np.arange(1, 81) * dt / gamma * (1 + 1e-12)).all()
+    h, x = np.array([0.3, -0.6, 0.8]), 0.6
+    w = random_weights(build(kind, 3, epsilon=1.0, **chosen), seed, scale=0.6)
+    truth = scipy.integrate.solve_ivp(lambda _, h: slope(w, h, x), (0, 2), h, "DOP853", rtol=1e-12, atol=1e-12)
+
+    def solve(n: int) -> np.ndarray:
+        layer = build(kind, 3, epsilon=2 / n, **chosen)
+        fill(layer, w)
+        return end(layer, n, h, x=x)[0]
+
+    assert abs(measured_order(solve, truth.y[:, -1]) - order) < 0.15
 
 
 @settings(deadline=None, max_examples=20)
-@given(d=st.integers(1, 6), seed=st.integers(0, 999), scale=st.floats(0.01, 30), dt=st.floats(0.01, 1.0))
-def test_implicit_cornn_with_unit_parameters_grows_no_faster_than_its_paper_proves(
-    d: int, seed: int, scale: float, dt: float
+@given(d=st.integers(1, 6), seed=st.integers(0, 9999), gamma=st.floats(0, 2), gate=st.floats(-3, 3))
+def test_antisymmetric_units_have_a_spectrum_with_the_real_part_minus_gamma(
+    d: int, seed: int, gamma: float, gate: float
 ) -> None:
-    layer = cornn(d, dt, 1.0, 1.0, "implicit")
-    random_weights(layer, seed, scale)
-    x = scale * torch.randn(80, 1, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
-    energy = (path(layer, x, [0.0] * d, [0.0] * d) ** 2).sum((1, 2))
-    assert (energy <= d * np.arange(1, 81) * dt * (1 + 1e-12)).all()
+    m, rest, zero = np.random.default_rng(seed).standard_normal(d * (d - 1) // 2), np.zeros(d), torch.zeros(1).double()
+    for kind, weights, share in [
+        (AntisymmetricRNN, {"M": m}, 1.0),
+        (GatedAntisymmetricRNN, {"M": m, "bg": np.full(d, gate)}, expit(gate)),
+    ]:
+        layer = build(kind, d, epsilon=0.5, gamma=gamma)
+        fill(layer, weights)
+        spectrum = np.linalg.eigvals(jacobian(layer, zero, rest) - np.eye(d)) / 0.5
+        np.testing.assert_allclose(spectrum.real, -gamma * share, atol=1e-12)
+        assert abs(spectrum.imag).max() > 0 or d == 1
 
 
-@settings(deadline=None, max_examples=50)
-@given(**sizes, dt=st.floats(0.01, 1.0), saturated=st.booleans())
-def test_lems_states_stay_within_the_bound_that_its_paper_proves(
-    d: int, seed: int, scale: float, dt: float, saturated: bool
-) -> None:
-    layer = LEM(1, d, dt=exact(dt)).to(FLOAT64)
+@settings(deadline=None, max_examples=20)
+@given(d=st.integers(2, 6), seed=st.integers(0, 9999))
+def test_without_diffusion_the_antisymmetric_units_spectrum_is_imaginary_at_every_state(d: int, seed: int) -> None:
+    layer = build(AntisymmetricRNN, d, epsilon=1.0, gamma=0.0)
+    random_weights(layer, seed)
+    there = jacobian(layer, noise(1, seed)[0], np.random.default_rng(seed).uniform(-1, 1, d))
+    np.testing.assert_allclose(np.linalg.eigvals(there - np.eye(d)).real, 0, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=20)
+@given(d=st.integers(1, 8), seed=st.integers(0, 9999), scale=st.floats(0.1, 10))
+def test_exprnns_matrix_is_an_exact_rotation_and_keeps_every_norm(d: int, seed: int, scale: float) -> None:
+    layer, h = build(ExpRNN, d), np.random.default_rng(seed).standard_normal(d)
     w = random_weights(layer, seed, scale)
-    if saturated:  # open gates and candidates at ±1 come closest to the bound
-        fill(layer, {**w, "b1": np.full(d, 50.0), "b2": np.full(d, 50.0), "bz": np.full(d, 50.0)})
-    x = scale * torch.randn(80, 1, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
-    largest = np.abs(path(layer, x, [0.0] * d, [0.0] * d)).max((1, 2))
-    growth = (1 + dt) / np.sqrt(2 - dt) * np.sqrt(np.arange(1, 81) * dt)
-    assert (largest <= np.minimum(1.0, growth) * (1 + 1e-12)).all()
+    fill(layer, {"M": w["M"]})
+    rotation = jacobian(layer, torch.zeros(1, dtype=FLOAT64), h)
+    np.testing.assert_allclose(rotation, scipy.linalg.expm(skew(w["M"], d)), atol=1e-11)
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(d), atol=1e-12)
+    states = path(layer, torch.zeros(40, 1, dtype=FLOAT64), h)
+    np.testing.assert_allclose(np.linalg.norm(states[:, 0], axis=1), np.linalg.norm(h), rtol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["lem", "cornn"])
-def test_the_bounds_break_where_their_conditions_do(name: str) -> None:
-    if name == "lem":
-        layer: Recurrence = LEM(1, 1, dt=exact(1.9)).to(FLOAT64)
-        fill(layer, {"b1": np.array([50.0]), "Vz": np.array([[50.0]])})
-    else:
-        layer = cornn(1, 0.5, 100.0, 1.0)
-        fill(layer, {"b": np.array([50.0])})
-    x = torch.tensor([[(-1.0) ** n] for n in range(80)], dtype=FLOAT64)
-    states = path(layer, x, [0.0], [0.0])
-    if name == "lem":
-        assert np.abs(states).max() > 1
-    else:
-        assert states[-1, 0, 0] ** 2 + states[-1, 1, 0] ** 2 / 100 > 80 * 0.5 / 100
+@settings(deadline=None, max_examples=20)
+@given(
+    seed=st.integers(0, 9999),
+    alpha=st.floats(0.2, 2),
+    contraction=st.floats(0.05, 0.5),
+    steps=st.sampled_from([1, 2, 5, 10]),
+)
+def test_the_incremental_rnn_approaches_a_derivative_of_minus_one_at_its_equilibrium(
+    seed: int, alpha: float, contraction: float, steps: int
+) -> None:
+    d, layer = 4, build(IncrementalRNN, 4, alpha=alpha, euler_steps=steps)
+    w = random_weights(layer, seed)
+    matrix = w["W"] * contraction * alpha / np.linalg.norm(w["W"], 2)
+    w = fill(layer, {**w, "W": matrix, "eta": np.full(steps, 1 / alpha)})  # each step contracts by |W|/α
+    x, h = noise(1, seed), np.random.default_rng(seed).standard_normal(d)
+    away = np.linalg.norm(jacobian(layer, x[0], h) + np.eye(d), 2)
+    assert away <= contraction**steps * (1 + 1e-12)
+    total = path(layer, x, h)[0, 0] + h
+    left = np.tanh(w["W"] @ total + w["V"] @ x[0].numpy() + w["b"]) - alpha * total
+    first = np.tanh(w["W"] @ h + w["V"] @ x[0].numpy() + w["b"]) - alpha * h
+    assert np.linalg.norm(left) <= contraction**steps * np.linalg.norm(first) + 1e-12
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=st.integers(0, 9999), longest=st.integers(1, 50))
+def test_indrnns_neurons_at_most_double_over_the_longest_memory(seed: int, longest: int) -> None:
+    layer, h = build(IndRNN, 4, layers=1, t_max=longest), np.random.default_rng(seed).uniform(0.1, 1, 4)
+    fill(layer, {"w1": np.array([0.0, 0.9, 1.5, 100.0])})
+    growth = end(layer, longest, h)[0] / h
+    assert (growth <= 2 * (1 + 1e-12)).all()
+    assert growth[3] == pytest.approx(2)

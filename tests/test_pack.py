@@ -23,9 +23,9 @@ from longwave.platform.pack import Pack, rungs
 from longwave.platform.records import Point, Run, TrialConfig, derive_seed
 from longwave.platform.registry import all_models, get_model, get_task
 from longwave.platform.train import train
-from longwave.tasks.spec import Data
+from longwave.tasks.data import Data
 
-PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0}
+PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0, "alpha": 1.0}
 
 
 def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: object) -> TrialConfig:
@@ -36,8 +36,8 @@ def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: ob
         "variant": "N=20" if task == "adding" else "",
         "data": "",
         "model": model,
-        "options": {name: choices[0] for name, choices in spec.options.items()},
-        "params": {name: PARAMS[name] for name in ("lr", *[p.name for p in spec.params])},
+        "options": spec.defaults,
+        "params": {p.name: PARAMS.get(p.name, p.low) for p in spec.space(task)},
         "hidden": 8,
         "batch": 10,
         "epochs": 4,
@@ -91,11 +91,33 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
 
 
 @pytest.mark.parametrize("model", sorted(all_models()))
-def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_of_fifty_steps(model: str) -> None:
-    params = trial(model).params
+def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
+    params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10
     pack = [trial(model, "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(8)]
-    together, alone = step_losses(pack, pack[3], 50), step_losses([pack[3]], pack[3], 50)
+    together, alone = step_losses(pack, pack[3], steps), step_losses([pack[3]], pack[3], steps)
     np.testing.assert_allclose(together, alone, rtol=1e-4)
+
+
+def test_dropout_is_each_members_own_alone_in_a_pack_and_after_a_pause() -> None:
+    params = {**trial("unicornn").params, "dropout": 0.3}
+    pack = [trial("unicornn", "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(3)]
+    together, alone = step_losses(pack, pack[1], 20), step_losses([pack[1]], pack[1], 20)
+    np.testing.assert_allclose(together, alone, rtol=1e-4)
+    undropped = replace(pack[1], params={**pack[1].params, "dropout": 0.0})
+    assert not np.allclose(step_losses([undropped], undropped, 20), alone, rtol=1e-3)
+    first, again = Pack(pack[1:2], get_task("digits").load("")), Pack(pack[1:2], get_task("digits").load(""))
+    first.train_epoch()
+    first.close_epoch()
+    assert again.restore(first.saved())
+    for one in (first, again):
+        one.train_epoch()
+    assert torch.equal(first.loss, again.loss)
+
+
+def test_trials_with_and_without_a_parameter_do_not_share_a_pack() -> None:
+    plain = trial("unicornn")
+    assert plain.shape == trial("unicornn", seed=2, params={**plain.params, "lr": 0.1}).shape
+    assert plain.shape != trial("unicornn", params={**plain.params, "dropout": 0.1}).shape
 
 
 def test_the_order_of_the_members_does_not_matter() -> None:
@@ -153,8 +175,7 @@ def test_each_member_takes_the_steps_of_torchs_adam_with_its_own_rate_and_clippi
 @pytest.mark.parametrize("model", sorted(all_models()))
 def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
-    options = {name: choices[0] for name, choices in spec.options.items()}
-    network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [PARAMS[p.name]] for p in spec.params}, [1], options)
+    network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
     network(torch.randn(1, 6, 5, 2)).sum().backward()
     places = [p.grad.untyped_storage().data_ptr() for p in network.parameters() if p.grad is not None]
     assert len(set(places)) == len(places) == len(list(network.parameters()))
@@ -172,7 +193,7 @@ def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_n
 
 
 def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:
-    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0})
+    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, seed=3)
     heard = trained([config])
     run, valids = heard.run(config), [valid for _, valid in heard.curve(config)]
     assert run.valid == min(valids) and run.best_epoch == 1 + valids.index(min(valids)) != 12
@@ -182,7 +203,7 @@ def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_
 
 
 def test_selection_last_tests_the_last_epoch() -> None:
-    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, selection="last")
+    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, selection="last", seed=3)
     heard = trained([config])
     assert (heard.runs[0].best_epoch, heard.runs[0].valid) == (12, heard.curve(config)[-1][1])
     assert heard.runs[0].test != trained([replace(config, selection="best")]).runs[0].test
@@ -200,7 +221,7 @@ def test_the_search_never_touches_the_test_split() -> None:
         pack.train_epoch()
         pack.close_epoch()
     assert pack.close()[0].status == "ok"
-    with pytest.raises(AssertionError, match="looked at test.inputs"):
+    with pytest.raises(AssertionError, match="looked at test.pieces"):
         Pack([trial(phase="retrain")], data).close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from longwave.models.spec import Param
+from longwave.platform.about import about
 from longwave.platform.config import SweepFile, check_sweep, read_sweep
 from longwave.platform.errors import ConfigError
 from longwave.platform.packing import divide, member_bytes, pack_key
-from longwave.platform.plan import about, asked, resolve, winner
+from longwave.platform.plan import asked, resolve, winner
 from longwave.platform.records import Run, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.space import draw
@@ -165,6 +167,39 @@ def test_a_models_own_table_wins_over_the_sweeps_and_a_number_fixes_a_parameter(
     assert all(0.2 <= c.params["dt"] <= 0.3 for c in trials if c.model == "cornn")
 
 
+def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_only_if_named(tiny: Tiny) -> None:
+    plain = asked(resolve(tiny(models=["tau_gru", "unicornn"])), {})
+    assert {tuple(c.params) for c in plain} == {("lr", "tau"), ("lr", "dt", "alpha")}
+    assert all(5 <= c.params["tau"] <= 200 and c.params["tau"] % 1 == 0 for c in plain if c.model == "tau_gru")
+    file = tiny(
+        models=["tau_gru", "unicornn"],
+        model={"tau_gru": {"form": "alpha=0"}, "unicornn": {"layers": 2, "multiscale": False}},
+        space={"unicornn": {"dropout": {"low": 0.1, "high": 0.2}, "dt_2": 0.5}},
+    )
+    trials = asked(resolve(file), {})
+    assert {tuple(sorted(c.params)) for c in trials if c.model == "tau_gru"} == {("lr",)}
+    assert all(c.params["dt_2"] == 0.5 and 0.1 <= c.params["dropout"] <= 0.2 for c in trials if c.model == "unicornn")
+    assert about(trials[-1])["model"] == "UnICORNN (layers 2, no multiscale)"
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "line"),
+    [
+        ({"form": "alpha=0"}, {"tau": 5}, "tau means nothing with τ-GRU (form alpha=0). Remove it."),
+        ({}, {"tau": 5.5}, "τ (tau) must be a whole number ≥ 0, got 5.5."),
+        ({}, {"tau": {"low": 1.5, "high": 3}}, "τ (tau) must be a whole number ≥ 0, got 1.5."),
+        ({}, {"alpha": 1.5}, "α (alpha) must be a finite number ≥ 0 and ≤ 1, got 1.5."),
+        ({}, {"sigma": 1}, "No parameter 'sigma'."),
+        ({"form": 1}, {}, "tau_gru.form must be one of full, alpha=0, beta=0, no gating"),
+    ],
+)
+def test_a_parameter_or_option_that_a_model_does_not_take_is_named(
+    tiny: Tiny, model: dict[str, object], space: dict[str, object], line: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(line)):
+        resolve(tiny(models=["tau_gru"], model={"tau_gru": model}, space={"tau_gru": space}))
+
+
 @given(n=st.integers(1, 40), workers=st.integers(1, 8), size=st.one_of(st.just("auto"), st.integers(1, 10)))
 @settings(max_examples=50)
 def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, size: int | str) -> None:
@@ -211,7 +246,10 @@ BAD = {
         r"space.lem: Δt \(dt\) must be a finite number > 0, got -0.1",
     ),
     "a logarithm of zero": ({"space": {"lem": {"lr": {"low": 0.0, "high": 1.0}}}}, r"a log range needs low > 0"),
-    "an unknown parameter": ({"space": {"lem": {"gama": 1.0}}}, r"space.lem: No parameter 'gama'. Known: dt, lr"),
+    "an unknown parameter": (
+        {"space": {"lem": {"gama": 1.0}}},
+        r"space.lem: No parameter 'gama'. Known: dt, floor, lr",
+    ),
     "a range of a stranger": ({"space": {"cornn": {"dt": 0.1}}}, r"No model 'cornn'. .*\[space.cornn\]"),
     "an unknown option": ({"models": ["cornn"], "model": {"cornn": {"damping": "none"}}}, r"one of explicit, implicit"),
     "a wrong key of a model": ({"model": {"lem": {"hiden": 3}}}, r"model.lem: No key 'hiden'. Did you mean hidden"),

@@ -16,9 +16,10 @@ from alembic.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from longwave.platform.about import about
 from longwave.platform.config import SweepFile
 from longwave.platform.errors import ConfigError, StoreError
-from longwave.platform.plan import about, asked, resolve
+from longwave.platform.plan import asked, resolve
 from longwave.platform.published import FILE, published_rows
 from longwave.platform.records import Point, Run, TrialConfig
 from longwave.platform.schema import Base

@@ -1,0 +1,71 @@
+"""Antisymmetric RNN: a forward-Euler step whose Jacobian has eigenvalues close to the imaginary axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+import torch
+from torch import Generator, Tensor, tanh
+
+from longwave.models.algebra import affine, skew
+from longwave.models.lipschitz_rnn import EPSILON, GAMMA, SIGMA, draw_small
+from longwave.models.recurrence import Recurrence, State
+from longwave.models.spec import ModelSpec, learning_rate
+
+
+class AntisymmetricRNN(Recurrence):
+    """Antisymmetric recurrent unit, (T, B, p) to (T, B, d).
+
+    Source: Chang et al. 2019 (arXiv:1902.09689) in the form of Erichson et al. 2021, §7::
+
+        h[n] = h[n-1] + ε tanh((M − Mᵀ − γ I) h[n-1] + U x[n] + b)
+
+    Only the d (d − 1)/2 numbers above M's diagonal are held. They start as N(0, 2 (σd/d)²), the law of M − Mᵀ for a
+    full M of N(0, (σd/d)²) as in the code of Erichson et al.; U and b as U(−1/√p, 1/√p). The read-out sees h.
+    Trainable numbers: d (d − 1)/2 + dp + d.
+
+    Args:
+        epsilon: ε > 0, in input steps.
+        gamma: γ ≥ 0, diffusion.
+        sigma: σd > 0, the scale of the start.
+        input_size, hidden_size, members, batch_first: See ``Recurrence``.
+    """
+
+    STATE = ("h",)
+    PARAMS = (EPSILON, GAMMA, SIGMA)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return M (d(d−1)/2,), U (d, p), b (d,)."""
+        p, d = self.input_size, self.hidden_size
+        return {"U": (d, p), "b": (d,), "M": (d * (d - 1) // 2,)}
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight``: normal for M, torch.nn.Linear's start for the others."""
+        std = 2**0.5 * hyper["sigma"] / self.hidden_size
+        draw_small(name == "M", weight, std, self.input_size, generator)
+
+    def prepare(self, w: SimpleNamespace) -> None:
+        """Add A = M − Mᵀ − γ I."""
+        d = self.hidden_size
+        w.A = skew(w.M, d) - w.gamma * torch.eye(d, dtype=w.M.dtype, device=w.M.device)
+
+    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return U x + b."""
+        return (affine(w.U, x, w.b),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (h[n],)."""
+        (h,) = state
+        return (h + w.epsilon * tanh(affine(w.A, h, u[0])),)
+
+
+MODEL = ModelSpec(
+    name="antisymmetric_rnn",
+    title="Antisymmetric RNN",
+    family="ODE",
+    source="Chang et al., ICLR 2019, arXiv:1902.09689; Erichson et al. 2021, arXiv:2006.12070, §7",
+    layer=AntisymmetricRNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=lambda p, d, q, **_: d * (d - 1) // 2 + d * p + d + (d + 1) * q,
+)

@@ -1,0 +1,66 @@
+"""Δt-LSTM: an LSTM whose gates are scaled by a fixed time step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import ClassVar
+
+from torch import Tensor, sigmoid, tanh
+
+from longwave.models.algebra import affine
+from longwave.models.lstm import LSTM, count
+from longwave.models.recurrence import Generators, Recurrence, State
+from longwave.models.spec import Choice, ModelSpec, Param, learning_rate
+
+DT = Param("dt", "Δt", 0.001, 1.0, True, "steps", "Time step that scales the gates.", most=1.0)
+
+
+class DtLSTM(LSTM):
+    """LSTM with gates scaled by Δt, (T, B, p) to (T, B, d).
+
+    Source: Rusch et al. 2022 (arXiv:2110.04744), Appendix D; ``version="v1"`` or ``"v2"``::
+
+        i, f, o = σ(V x[n] + b + W h[n-1] + c)        g = tanh(V x[n] + b + W h[n-1] + c)
+        c[n] = Δt f c[n-1] + Δt i g            (v1)   h[n] = o tanh(c[n])
+        c[n] = (1 − Δt) f c[n-1] + Δt i g      (v2)
+
+    Weights, their start and the read-out (of h) are the LSTM's. The paper tunes Δt and prints no range.
+
+    Args:
+        dt: 0 < Δt ≤ 1, in input steps.
+        version: ``"v1"`` or ``"v2"``.
+        biases: 2 or 1 a gate.
+        input_size, hidden_size, members, batch_first: See ``Recurrence``.
+    """
+
+    PARAMS = (DT,)
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"version": ("v1", "v2"), **LSTM.OPTIONS}
+    version: str
+
+    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return V x + b + c of all gates."""
+        return (affine(w.weight_ih, x, w.bias_ih + 1.0 * w.bias_hh),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (h[n], c[n])."""
+        h, c = state
+        i, f, g, o = affine(w.weight_hh, h, u[0]).chunk(4, -1)
+        kept = w.dt if self.version == "v1" else 1 - w.dt
+        c = kept * sigmoid(f) * c + w.dt * sigmoid(i) * tanh(g)
+        return sigmoid(o) * tanh(c), c
+
+    def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
+        """Return the outputs (M, T, B, d) and the last state, step by step."""
+        return Recurrence.scan(self, x, state, w, generators)
+
+
+MODEL = ModelSpec(
+    name="dt_lstm",
+    title="Δt-LSTM",
+    family="gated",
+    source="Rusch et al., ICLR 2022, arXiv:2110.04744, Appendix D, Table 11",
+    layer=DtLSTM,
+    lr=learning_rate(1e-4, 1e-1),
+    count=count,
+)

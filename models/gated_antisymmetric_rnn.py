@@ -1,0 +1,53 @@
+"""Gated antisymmetric RNN: the antisymmetric RNN with an input gate that shares its recurrent matrix."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from torch import Tensor, sigmoid, tanh
+
+from longwave.models.algebra import affine
+from longwave.models.antisymmetric_rnn import AntisymmetricRNN
+from longwave.models.recurrence import State
+from longwave.models.spec import ModelSpec, learning_rate
+
+
+class GatedAntisymmetricRNN(AntisymmetricRNN):
+    """Antisymmetric recurrent unit with gate, (T, B, p) to (T, B, d).
+
+    Source: Chang et al. 2019 (arXiv:1902.09689), from knowledge of the paper; the parameter counts quoted elsewhere
+    confirm its form::
+
+        a = (M − Mᵀ − γ I) h[n-1]                    g = σ(a + U_g x[n] + b_g)
+        h[n] = h[n-1] + ε g tanh(a + U x[n] + b)
+
+    Weights start as in the antisymmetric RNN; the read-out sees h. Trainable numbers: d (d − 1)/2 + 2 (dp + d).
+
+    Args: see ``AntisymmetricRNN``.
+    """
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return M, U, b and the gate's Ug (d, p), bg (d,)."""
+        p, d = self.input_size, self.hidden_size
+        return {**super().shapes(), "Ug": (d, p), "bg": (d,)}
+
+    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return U x + b and U_g x + b_g."""
+        return affine(w.U, x, w.b), affine(w.Ug, x, w.bg)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (h[n],)."""
+        (h,) = state
+        a = affine(w.A, h)
+        return (h + w.epsilon * sigmoid(a + u[1]) * tanh(a + u[0]),)
+
+
+MODEL = ModelSpec(
+    name="gated_antisymmetric_rnn",
+    title="Gated antisymmetric RNN",
+    family="ODE",
+    source="Chang et al., ICLR 2019, arXiv:1902.09689",
+    layer=GatedAntisymmetricRNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=lambda p, d, q, **_: d * (d - 1) // 2 + 2 * (d * p + d) + (d + 1) * q,
+)

@@ -1,0 +1,63 @@
+"""IndRNN: stacked layers of independent neurons, each with one recurrent weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import ClassVar
+
+from torch import Generator, Tensor, nn, relu
+
+from longwave.models.recurrence import State
+from longwave.models.spec import Choice, ModelSpec, learning_rate
+from longwave.models.stack import DROPOUT, Stacked
+
+
+class IndRNN(Stacked):
+    """Independently recurrent network, (T, B, p) to (T, B, d).
+
+    Source: Li et al. 2018 (arXiv:1803.04831), from knowledge of the paper; layers l = 1 … L, h⁰ = x::
+
+        h[n] = ReLU(V hˡ⁻¹[n] + w h[n-1] + b),    w a vector with |w| ≤ 2^(1/T_max)
+
+    so that no neuron more than doubles its memory over T_max steps; a larger w acts as the bound. w starts as U(0,
+    2^(1/T_max)), in the last layer from 2^(−1/T_max) on; V as U(−1/√k, 1/√k) for k inputs, b as 0. No batch
+    normalisation. The read-out sees the last layer's h. Trainable numbers: dp + (L − 1) d² + 2Ld.
+
+    Args:
+        dropout: Share p of each layer's outputs set to 0 in training, one mask for all steps.
+        layers: L, 1 to 6.
+        input_size, hidden_size, members, batch_first, t_max: See ``Recurrence``.
+    """
+
+    STATE = ("h",)
+    PARAMS = (DROPOUT,)
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"layers": (2, 1, 3, 4, 5, 6)}
+
+    def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """Return V (d, inputs), w and b (d,)."""
+        d = self.hidden_size
+        return {"V": (d, self.inputs(layer)), "w": (d,), "b": (d,)}
+
+    def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
+        """Fill ``weight`` as the paper says."""
+        most, bound = 2 ** (1 / self.t_max), self.inputs(layer) ** -0.5
+        least = 1 / most if layer == self.layers else 0.0
+        low, high = {"w": (least, most), "b": (0.0, 0.0), "V": (-bound, bound)}[name]
+        nn.init.uniform_(weight, low, high, generator=generator)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (h[n],) of one layer."""
+        most = 2 ** (1 / self.t_max)
+        return (relu(u[0] + w.w.clamp(-most, most) * state[0]),)
+
+
+MODEL = ModelSpec(
+    name="indrnn",
+    title="IndRNN",
+    family="plain",
+    source="Li et al., CVPR 2018, arXiv:1803.04831",
+    layer=IndRNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=lambda p, d, q, layers=2, **_: d * p + (layers - 1) * d * d + 2 * layers * d + (d + 1) * q,
+)

@@ -1,0 +1,68 @@
+"""Multi-layer neural oscillator: stacked layers of independent oscillators y'' = tanh(w y + V u + b)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import ClassVar
+
+from torch import Generator, Tensor, nn
+
+from longwave.models.neural_oscillator import ACTIVATIONS, DT, OSCILLATOR, oscillate
+from longwave.models.recurrence import State
+from longwave.models.spec import Choice, ModelSpec, learning_rate
+from longwave.models.stack import DROPOUT, Stacked
+
+
+class MultilayerOscillator(Stacked):
+    """Multi-layer neural oscillator, (T, B, p) to (T, B, d).
+
+    Source: Lanthaler, Rusch, Mishra 2023 (arXiv:2305.08753), in the thesis eq. 4.2; layers l = 1 … L, y⁰ = u::
+
+        y'' = s(w y + V yˡ⁻¹ + b),    w a vector
+
+    in the two schemes of ``NeuralOscillator``, layer by layer: a layer is driven by the layer below at the same step.
+    As differential equations it is the general form with a block-bidiagonal W (eq. 4.3), the steps differ by O(Δt),
+    and with several layers both schemes are of order 1. Three layers suffice for universality. The source states no
+    start: weights and biases start as U(−1/√k, 1/√k), with k the layer's inputs for V and d else. The read-out sees
+    the last layer's y. Trainable numbers: dp + (L − 1) d² + 2Ld.
+
+    Args:
+        dt: Δt > 0, in input steps, of all layers.
+        dropout: Share p of each layer's outputs set to 0 in training, one mask for all steps.
+        layers: L, 1 to 6.
+        scheme, activation: See ``NeuralOscillator``.
+        input_size, hidden_size, members, batch_first: See ``Recurrence``.
+    """
+
+    STATE = ("y", "z")
+    PARAMS = (DT, DROPOUT)
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"layers": (3, 1, 2, 4, 5, 6), **OSCILLATOR}
+    scheme: str
+    activation: str
+
+    def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """Return V (d, inputs), w and b (d,)."""
+        d = self.hidden_size
+        return {"V": (d, self.inputs(layer)), "w": (d,), "b": (d,)}
+
+    def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
+        """Fill ``weight`` with U(−1/√k, 1/√k)."""
+        bound = (self.inputs(layer) if name == "V" else self.hidden_size) ** -0.5
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (y[n], z[n]) of one layer."""
+        s = ACTIVATIONS[self.activation]
+        return oscillate(lambda y: s(w.w * y + u[0]), state, w.dt, self.scheme)
+
+
+MODEL = ModelSpec(
+    name="multilayer_oscillator",
+    title="Multi-layer neural oscillator",
+    family="oscillator",
+    source="Lanthaler, Rusch, Mishra, NeurIPS 2023, arXiv:2305.08753; thesis, eq. 4.2",
+    layer=MultilayerOscillator,
+    lr=learning_rate(1e-4, 1e-1),
+    count=lambda p, d, q, layers=3, **_: d * p + (layers - 1) * d * d + 2 * layers * d + (d + 1) * q,
+)

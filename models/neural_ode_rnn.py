@@ -1,0 +1,62 @@
+"""Neural-ODE RNN: the Lipschitz RNN without its linear part, with a free matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+from torch import Generator, Tensor, tanh
+
+from longwave.models.algebra import affine
+from longwave.models.lipschitz_rnn import EPSILON, SIGMA, draw_small
+from longwave.models.recurrence import Recurrence, State
+from longwave.models.spec import ModelSpec, learning_rate
+
+
+class NeuralODERNN(Recurrence):
+    """Residual recurrent unit, (T, B, p) to (T, B, d).
+
+    Source: Erichson et al. 2021 (arXiv:2006.12070), eq. 11, with an unconstrained W::
+
+        h[n] = h[n-1] + ε tanh(W h[n-1] + U x[n] + b)
+
+    The numbers in W start as N(0, (σd/d)²), U and b as U(−1/√p, 1/√p). The read-out sees h. Trainable numbers: d²
+    + dp + d.
+
+    Args:
+        epsilon: ε > 0, in input steps.
+        sigma: σd > 0, the scale of the start.
+        input_size, hidden_size, members, batch_first: See ``Recurrence``.
+    """
+
+    STATE = ("h",)
+    PARAMS = (EPSILON, SIGMA)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return W (d, d), U (d, p), b (d,)."""
+        p, d = self.input_size, self.hidden_size
+        return {"W": (d, d), "U": (d, p), "b": (d,)}
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight``: normal for W, torch.nn.Linear's start for U and b."""
+        draw_small(name == "W", weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
+
+    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return U x + b."""
+        return (affine(w.U, x, w.b),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+        """Return (h[n],), eq. 11."""
+        (h,) = state
+        return (h + w.epsilon * tanh(affine(w.W, h, u[0])),)
+
+
+MODEL = ModelSpec(
+    name="neural_ode_rnn",
+    title="neural-ODE RNN",
+    family="ODE",
+    source="Erichson et al., ICLR 2021, arXiv:2006.12070, eq. 11",
+    layer=NeuralODERNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=lambda p, d, q, **_: d * d + d * p + d + (d + 1) * q,
+)

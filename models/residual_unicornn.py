@@ -1,0 +1,69 @@
+"""Residual UnICORNN: UnICORNN whose deeper layers also see a layer further below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import ClassVar
+
+from torch import Generator, Tensor
+
+from longwave.models.algebra import affine
+from longwave.models.spec import Choice, ModelSpec, learning_rate
+from longwave.models.unicornn import MOST_LAYERS, UnICORNN, count
+
+
+class ResidualUnICORNN(UnICORNN):
+    """UnICORNN with skipped connections, (T, B, p) to (T, B, d).
+
+    Source: thesis, eqs. 3.79 and 3.80. The recursion is UnICORNN's; layers l > S are driven by two layers::
+
+        V yˡ⁻¹[n] + Λ yˡ⁻ˢ⁻¹[n] + b    in place of    V yˡ⁻¹[n] + b
+
+    Λ is (d, d), or (d, p) where layer l − S − 1 is the input. The source gives no start for it; here it starts as V
+    does, all else as in UnICORNN, and the read-out sees the last layer's y. Trainable numbers: UnICORNN's and
+    (L − S − 1) d² + dp.
+
+    Args: ``skip`` is S, 2 or 3; for the others see ``UnICORNN``.
+    """
+
+    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+        "layers": (MOST_LAYERS, *range(3, MOST_LAYERS)),
+        "skip": (2, 3),
+        "multiscale": (True, False),
+    }
+    skip: int
+
+    def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """Return V, w, b, c, and Lambda (d, inputs of layer l − S) above layer S."""
+        shapes = super().layer_shapes(layer)
+        if layer > self.skip:
+            shapes["Lambda"] = (self.hidden_size, self.inputs(layer - self.skip))
+        return shapes
+
+    def draw_layer(self, name: str, layer: int, weight: Tensor, generator: Generator | None) -> None:
+        """Fill ``weight`` as in UnICORNN; Lambda as V of the layer whose input it shares."""
+        if name == "Lambda":
+            return super().draw_layer("V", layer - self.skip, weight, generator)
+        return super().draw_layer(name, layer, weight, generator)
+
+    def layer_drive(self, below: list[Tensor], w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return V yˡ⁻¹ + b, and Λ yˡ⁻ˢ⁻¹ above layer S."""
+        (drive,) = super().layer_drive(below, w)
+        return (drive + affine(w.Lambda, below[-1 - self.skip]),) if hasattr(w, "Lambda") else (drive,)
+
+
+def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: Choice) -> int:
+    extra = (layers - skip - 1) * d * d + d * p if layers > skip else 0
+    return count(p, d, q, layers=layers, **more) + extra  # type: ignore[arg-type]
+
+
+MODEL = ModelSpec(
+    name="residual_unicornn",
+    title="Residual UnICORNN",
+    family="oscillator",
+    source="Rusch, thesis, eqs. 3.79 and 3.80",
+    layer=ResidualUnICORNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=_count,
+)

@@ -1,0 +1,46 @@
+"""tanh RNN, the oldest baseline, through torch's own operator."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from longwave.models.lstm import TorchRecurrence, count
+from longwave.models.recurrence import State
+from longwave.models.spec import ModelSpec, learning_rate
+
+
+class TanhRNN(TorchRecurrence):
+    """Elman's recurrent network, (T, B, p) to (T, B, d).
+
+    Source: Elman 1990 in torch's form::
+
+        h[n] = tanh(V x[n] + b + W h[n-1] + c)
+
+    The weights start as U(−1/√d, 1/√d); the read-out sees h. Trainable numbers: d² + dp + 2d, with one bias d² + dp
+    + d.
+
+    Args: ``biases``, 2 or 1; for the others see ``Recurrence``.
+    """
+
+    STATE = ("h",)
+    GATES = 1
+
+    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+        """Return outputs and h by torch's operator: one layer, no dropout, one direction, time first."""
+        result: tuple[Tensor, ...] = torch.rnn_tanh(x, state[0], weights, True, 1, 0.0, self.training, False, False)
+        return result
+
+
+MODEL = ModelSpec(
+    name="tanh_rnn",
+    title="tanh RNN",
+    family="plain",
+    source="Elman 1990, torch's form",
+    layer=TanhRNN,
+    lr=learning_rate(1e-4, 1e-1),
+    count=partial(count, gates=1),
+    looped=True,
+)

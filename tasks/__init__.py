@@ -4,4 +4,18 @@ A file in this folder is a task: it binds one ``TaskSpec`` to ``TASK``, and the 
 edit. Only the files named in ``SHARED`` are not tasks: they hold what all tasks use.
 """
 
-SHARED = ("spec", "losses", "cache")
+SHARED = (
+    "spec",
+    "data",
+    "losses",
+    "baselines",
+    "cache",
+    "raw",
+    "ts_files",
+    "audio",
+    "images",
+    "text",
+    "symbols",
+    "groups",
+    "ode",
+)

@@ -1,0 +1,103 @@
+"""BIDMC32HR: read the heart rate off 32 seconds of pulse and electrocardiogram."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import torch
+
+from longwave.tasks.baselines import mean
+from longwave.tasks.cache import cached
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import L2_ERROR, mean_squared_error
+from longwave.tasks.raw import Remote, Source, fingerprint
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.ts_files import read_ts
+
+STEPS, FEATURES = 4000, 2
+SEED = 123456
+"""Of both shuffles, as LEM's code has it."""
+
+
+def source(problem: str, record: int) -> Source:
+    """Return the files of one of the three BIDMC32 problems, each of which has a Zenodo record of its own."""
+    needs = (f"{problem}_TRAIN.ts", f"{problem}_TEST.ts")
+    return Source(
+        name=problem.lower(),
+        title=problem,
+        licence="CC BY 4.0; cite Tan et al. 2020 and Pimentel et al. 2016",
+        needs=needs,
+        remotes=tuple(Remote(f"https://zenodo.org/record/{record}/files/{name}", name) for name in needs),
+        by_hand=f"Or give the folder {problem} of Monash_UEA_UCR_Regression_Archive.zip, Zenodo record 3902651.",
+    )
+
+
+def windows(files: Source, variant: str) -> Data:
+    """Return TRAIN and TEST together, shuffled and split 70/15/15 as LEM's code does: 5565/1192/1192 of 7949.
+
+    Raises:
+        ValueError: There is no such variant.
+        DataError: A file is missing or breaks a rule.
+    """
+    if variant:
+        raise ValueError(f"{files.name} has one variant, the empty one, got {variant!r}.")
+    place = files.locate(files.name)
+    paths = [place / name for name in files.needs]
+
+    def parse() -> dict[str, np.ndarray]:
+        parts = [read_ts(path, STEPS, FEATURES) for path in paths]
+        return {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "labels")}
+
+    arrays = cached(f"{files.name}-1-{fingerprint(paths)}", parse)
+    values, targets = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
+    order = _shuffled(len(values))
+    rest = order[len(order) - int(0.3 * len(order)) :]
+    test, valid = rest[_shuffled(len(rest))].tensor_split([len(rest) // 2])
+
+    def split(index: torch.Tensor) -> Split:
+        return Split(values[index], targets[index])
+
+    return Data(train=split(order[: -len(rest)]), valid=split(valid), test=split(test))
+
+
+def _shuffled(n: int) -> torch.Tensor:
+    """Return the order in which ``torch.utils.data.random_split`` deals."""
+    return torch.randperm(n, generator=torch.Generator().manual_seed(SEED))
+
+
+FILES = source("BIDMC32HR", 4001456)
+
+
+@cache
+def _load(variant: str) -> Data:
+    return windows(FILES, variant)
+
+
+def _recipe(hidden: int) -> Recipe:
+    return Recipe(hidden=hidden, batch=32, epochs=500, drops=(250,), source="LEM, Tables 3 and 8 and the authors' code")
+
+
+TASK = TaskSpec(
+    name="bidmc32hr",
+    title="BIDMC heart rate",
+    summary="Regression from long real signals: the heart rate in beats a minute.",
+    inputs=FEATURES,
+    outputs=1,
+    every_step=False,
+    loss=mean_squared_error,
+    metric=L2_ERROR,
+    chance=None,
+    load=_load,
+    recipes={"": _recipe(128), "exprnn": _recipe(256)},
+    source="TSER archive (Tan et al. 2020), Pimentel et al. 2016: 7949 windows of 32 s at 125 Hz, of 53 patients",
+    licence=FILES.licence,
+    length="4000",
+    lag="a whole window, 4000 steps",
+    protocols=(
+        "as in the papers the windows are shuffled, so the same patient is in all three splits",
+        "LEM's caption speaks of the pulse alone; its code and this task feed both signals, neither normalised",
+    ),
+    files=FILES,
+    baselines={"mean": mean},
+)

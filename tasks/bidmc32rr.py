@@ -1,0 +1,37 @@
+"""BIDMC32RR: read the rate of breathing off 32 seconds of pulse and electrocardiogram."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from longwave.tasks.bidmc32hr import TASK as HEART_RATE
+from longwave.tasks.bidmc32hr import source, windows
+from longwave.tasks.data import Data
+from longwave.tasks.spec import Recipe
+
+FILES = source("BIDMC32RR", 4001463)
+
+
+@cache
+def _load(variant: str) -> Data:
+    return windows(FILES, variant)
+
+
+TASK = replace(
+    HEART_RATE,
+    name="bidmc32rr",
+    title="BIDMC respiratory rate",
+    summary="Regression from long real signals: the rate of breathing, in breaths a minute.",
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=128, batch=32, epochs=500, drops=(250,), source="UnICORNN as in the thesis, §3.3, and its code"
+        )
+    },
+    protocols=(
+        "as in the papers the windows are shuffled, so the same patient is in all three splits",
+        "UnICORNN's code gives no seed of the split; this task takes that of LEM's heart rates",
+    ),
+    files=FILES,
+)

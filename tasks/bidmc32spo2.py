@@ -1,0 +1,33 @@
+"""BIDMC32SpO2: read the oxygen saturation off 32 seconds of pulse and electrocardiogram."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from longwave.tasks.bidmc32hr import TASK as HEART_RATE
+from longwave.tasks.bidmc32hr import source, windows
+from longwave.tasks.data import Data
+from longwave.tasks.spec import Recipe
+
+FILES = source("BIDMC32SpO2", 4001464)
+
+
+@cache
+def _load(variant: str) -> Data:
+    return windows(FILES, variant)
+
+
+TASK = replace(
+    HEART_RATE,
+    name="bidmc32spo2",
+    title="BIDMC oxygen saturation",
+    summary="Regression from long real signals: the oxygen saturation of the blood in percent.",
+    load=_load,
+    recipes={"": Recipe(hidden=128, batch=32, epochs=500, drops=(250,), source="ours: as for the heart rate")},
+    protocols=(
+        "as for the heart rate the windows are shuffled, so the same patient is in all three splits",
+        "none of the five papers prints a number for it",
+    ),
+    files=FILES,
+)

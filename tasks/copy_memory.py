@@ -1,0 +1,75 @@
+"""Copy memory: say ten symbols again after a long silence."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import CROSS_ENTROPY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, check_variant, seeded
+
+DELAYS = {f"L={delay}": delay for delay in (100, 200, 500, 1000)}
+"""Silent steps of each variant."""
+LENGTH, SYMBOLS = 10, 8
+"""Symbols to remember, and how many there are: 1 ... 8."""
+BLANK, MARKER = 0, SYMBOLS + 1
+HELD_OUT = 1000
+"""Sequences of the validation and of the test split."""
+
+
+def sequences(delay: int, seed: int, n: int) -> Split:
+    """Return n sequences of T = delay + 20 steps: 10 uniform symbols, ``delay`` blanks, 10 markers.
+
+    The class is blank at all steps but the last ten, where it is the symbols in their order.
+    """
+    symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=seeded(seed))
+    blanks = torch.full((n, delay), BLANK)
+    markers = torch.full((n, LENGTH), MARKER)
+    inputs = torch.cat((symbols, blanks, markers), 1).to(torch.int8)
+    return Split(inputs, torch.cat((torch.full((n, LENGTH), BLANK), blanks, symbols), 1))
+
+
+def memoryless(data: Data) -> Tensor:
+    """Return logits of one who sees the present step alone: blank, then all eight symbols alike."""
+    marked = (data.test.inputs == MARKER).unsqueeze(-1)
+    return torch.where(marked == (torch.arange(SYMBOLS + 1) == BLANK), -100.0, 0.0)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("copy_memory", variant, DELAYS)
+    make = partial(sequences, DELAYS[variant])
+    return Data(valid=make(VALID_SEED, HELD_OUT), test=make(TEST_SEED, HELD_OUT), stream=make)
+
+
+TASK = TaskSpec(
+    name="copy_memory",
+    title="Copy memory",
+    summary="Memory: hold ten symbols over L silent steps and say them in order.",
+    inputs=MARKER + 1,
+    outputs=SYMBOLS + 1,
+    every_step=True,
+    loss=cross_entropy,
+    metric=CROSS_ENTROPY,
+    chance=LENGTH * math.log(SYMBOLS) / (DELAYS["L=100"] + 2 * LENGTH),
+    load=_load,
+    recipes={"": Recipe(hidden=128, batch=128, epochs=40, steps=100, source="ours: 4000 steps; the papers' differ")},
+    variant="L=100",
+    variants=" or ".join(DELAYS),
+    source="Hochreiter and Schmidhuber 1997, Arjovsky et al. 2016, arXiv:1511.06464; generated, fresh batches",
+    licence="generated, none",
+    length="L + 20",
+    lag="L + 10 steps",
+    tokens=MARKER + 1,
+    protocols=(
+        "chance is that of L=100; without memory the cross-entropy is 10 ln 8 / (L + 20)",
+        "S4's repository gives ten markers, as here, and scores those ten steps alone; Arjovsky et al. give one marker"
+        " and score all steps, as here",
+    ),
+    baselines={"memoryless": memoryless},
+)

@@ -1,0 +1,46 @@
+"""Cycle navigation: where a walk on a circle of five places ends, learnt on short walks and asked of long ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
+from longwave.tasks.parity import TASK as PARITY
+from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+
+PLACES = 5
+MOVES = (0, 1, -1)
+"""What the symbols 1, 2 and 3 do."""
+
+
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+    """Return n sequences of uniform moves; the class is the place reached from place 0."""
+    g = seeded(seed)
+    lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
+    moves = torch.randint(len(MOVES), (n, longest), generator=g)
+    return ask_last(moves + 1, torch.tensor(MOVES)[moves].cumsum(1) % PLACES, lengths)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("cycle_navigation", variant)
+    return length_generalisation(sequences)
+
+
+TASK = replace(
+    PARITY,
+    name="cycle_navigation",
+    title="Cycle navigation, 40 to 256 moves",
+    summary="State tracking: count moves modulo 5, on sequences longer than any in training.",
+    inputs=4,
+    outputs=PLACES,
+    chance=100 / PLACES,
+    load=_load,
+    tokens=4,
+    protocols=(*PARITY.protocols, "xLSTM's repository walks on a circle of its vocabulary's size minus 4 places"),
+    baselines={"majority": partial(majority, outputs=PLACES)},
+)

@@ -1,0 +1,100 @@
+"""EigenWorms: tell five kinds of worm apart by almost 18,000 steps of their motion."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+import numpy as np
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.cache import cached
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.ts_files import read_ts
+
+STEPS, FEATURES, CLASSES = 17984, 6, 5
+SEED = 1234
+"""Of both shuffles, as LEM's code has it."""
+FILES = Source(
+    name="eigenworms",
+    title="EigenWorms",
+    licence="none stated; cite Bagnall et al. 2018 and Brown et al. 2013",
+    needs=("EigenWorms_TRAIN.ts", "EigenWorms_TEST.ts"),
+    remotes=(
+        Remote("https://www.timeseriesclassification.com/aeon-toolkit/EigenWorms.zip", "EigenWorms.zip", unpack=True),
+    ),
+    by_hand="Or unpack EigenWorms.zip of timeseriesclassification.com and give its folder.",
+)
+
+
+def parted(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices that scikit-learn's ``train_test_split(test_size=share, random_state=1234)`` gives."""
+    order = np.random.RandomState(SEED).permutation(n)
+    held_out = math.ceil(n * share)
+    return order[held_out:], order[:held_out]
+
+
+def _parse() -> dict[str, np.ndarray]:
+    """Return the series of TRAIN, then those of TEST, and their classes."""
+    paths = [FILES.place / name for name in FILES.needs]
+    parts = [read_ts(path, STEPS, FEATURES, CLASSES) for path in paths]
+    if parts[0].classes != parts[1].classes:
+        names = " ".join(parts[0].classes)
+        raise DataError(f"{paths[1]}: the classes must be those of TRAIN, {names}, got {' '.join(parts[1].classes)}.")
+    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "labels")}
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"eigenworms has one variant, the empty one, got {variant!r}.")
+    place = FILES.locate("eigenworms")
+    arrays = cached(f"eigenworms-1-{fingerprint(place / name for name in FILES.needs)}", _parse)
+    values, labels = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
+    train, rest = parted(len(values), 0.3)
+    valid, test = (rest[half] for half in parted(len(rest), 0.5))
+
+    def split(index: np.ndarray) -> Split:
+        return Split(values[index], labels[index])
+
+    return Data(train=split(train), valid=split(valid), test=split(test))
+
+
+def _earlier(hidden: int) -> Recipe:
+    return Recipe(hidden=hidden, batch=8, epochs=250, source="UnICORNN as in the thesis, §3.3, and its code")
+
+
+TASK = TaskSpec(
+    name="eigenworms",
+    title="EigenWorms",
+    summary="Very long real series: wild type or one of four mutants, by six coefficients of a worm's motion.",
+    inputs=FEATURES,
+    outputs=CLASSES,
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=None,
+    load=_load,
+    recipes={
+        "": Recipe(hidden=32, batch=8, epochs=50, source="LEM, Tables 2 and 8 and the authors' code"),
+        "unicornn": _earlier(32),
+        "cornn": _earlier(32),
+        "indrnn": _earlier(32),
+        "exprnn": _earlier(64),
+    },
+    published={"": "N=17984"},
+    source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST stacked and split anew, 181/39/39",
+    licence=FILES.licence,
+    length="17984",
+    lag="LEM's Table 11: the last 500 steps, or 200 steps at random, do not suffice",
+    protocols=(
+        "UnICORNN's code gives no seed of the split; this task takes LEM's",
+        "the test split has 39 series: one more right is 2.6 %",
+    ),
+    files=FILES,
+    baselines={"majority": partial(majority, outputs=CLASSES)},
+)

@@ -1,0 +1,38 @@
+"""Even pairs: whether the first and the last bit differ, learnt on short sequences and asked of long ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from longwave.tasks.data import Data, Split
+from longwave.tasks.parity import TASK as PARITY
+from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+
+
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+    """Return n sequences of uniform bits, fed as 1 and 2; the class is 1 where the last is not the first.
+
+    Then the pairs 01 and 10 of neighbours are odd in number, which gave the task its name.
+    """
+    g = seeded(seed)
+    lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
+    bits = torch.randint(2, (n, longest), generator=g)
+    return ask_last(bits + 1, (bits != bits[:, :1]).long(), lengths)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("even_pairs", variant)
+    return length_generalisation(sequences)
+
+
+TASK = replace(
+    PARITY,
+    name="even_pairs",
+    title="Even pairs, 40 to 256 bits",
+    summary="State tracking: compare the first bit with the last, on sequences longer than any in training.",
+    load=_load,
+)

@@ -1,0 +1,142 @@
+"""Google12: recognise ten spoken words among others, from mel spectra of one second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from longwave.tasks.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.raw import DataError, Remote, Source
+from longwave.tasks.spec import Recipe, TaskSpec
+
+RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
+WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
+"""Classes 2 to 11; 0 is any other word, 1 is silence."""
+NOISE = "_background_noise_"
+LISTS = {"valid": "validation_list.txt", "test": "testing_list.txt"}
+FILES = Source(
+    name="speech_commands",
+    title="Google Speech Commands V2",
+    licence="CC BY 4.0",
+    needs=(*LISTS.values(), NOISE, *WORDS),
+    remotes=(
+        Remote(
+            "http://download.tensorflow.org/data/speech_commands_v0.02.tar.gz",
+            "speech_commands_v0.02.tar.gz",
+            unpack=True,
+        ),
+    ),
+    by_hand="Or unpack speech_commands_v0.02.tar.gz and give its folder.",
+)
+Item = tuple[Path, int]
+"""A file, and the sample its second begins with."""
+
+
+@cache
+def _filters() -> np.ndarray:
+    return mel_filters(RATE, SIZE, BANDS, 40.0, RATE / 2)
+
+
+def features(x: np.ndarray) -> np.ndarray:
+    """Return what is fed for a sound x, (S,) of at most 1 s at 16 kHz: (126, 80) float32 of mean 0 and variance 1.
+
+    As LEM's code, with the defaults of librosa 0.8.1: magnitudes of frames of 1024 samples, 128 apart, the sound
+    mirrored at both ends; 80 mel bands from 40 to 8000 Hz; decibels below the loudest, at most 80. Frames that are
+    missing are 0 dB.
+    """
+    mirrored = np.pad(x.astype(np.float64), SIZE // 2, mode="reflect")
+    levels = decibels(spectrum(mirrored, SIZE, HOP) @ _filters().T)
+    fed = np.zeros((FRAMES, BANDS))
+    fed[: len(levels)] = levels
+    spread = fed.std(ddof=1)
+    scaled: np.ndarray = (fed - fed.mean()) / (spread or 1.0)
+    return scaled.astype(np.float32)
+
+
+def _listed(place: Path) -> dict[str, list[str]]:
+    """Return the names in the lists of the validation and the test split, sorted."""
+    names: dict[str, list[str]] = {}
+    for part, file in LISTS.items():
+        names[part] = sorted((place / file).read_text(encoding="utf-8", errors="replace").split())
+        if not names[part]:
+            raise DataError(f"{place / file}: there must be names of sound files, found none.")
+        for name in names[part]:
+            if not (place / name).is_file():
+                raise DataError(f"{place / file}: every line must name a file that is there, got {name}.")
+    if both := sorted(set(names["valid"]) & set(names["test"])):
+        raise DataError(f"{place / LISTS['test']}: no file may be in both lists, but {both[0]} is.")
+    return names
+
+
+def _items(place: Path) -> dict[str, list[Item]]:
+    """Return the items of each split: every word, and for training every whole second of noise."""
+    listed = _listed(place)
+    words = sorted(path.relative_to(place).as_posix() for path in place.glob("[!_.]*/*.wav"))
+    held_out = {name for names in listed.values() for name in names}
+    names = {"train": [name for name in words if name not in held_out], **listed}
+    if not names["train"]:
+        raise DataError(f"{place}: there must be sound files that are in neither list, found none.")
+    items = {part: [(place / name, 0) for name in parts] for part, parts in names.items()}
+    for path in sorted((place / NOISE).glob("*.wav")):
+        items["train"] += [(path, k * RATE) for k in range(len(read_sound(path, RATE)) // RATE)]
+    return items
+
+
+def _rows(items: list[Item]) -> Iterator[np.ndarray]:
+    for path, start in items:
+        yield features(read_sound(path, RATE)[start : start + RATE])
+
+
+def _class(path: Path) -> int:
+    word = path.parent.name
+    return 1 if word == NOISE else WORDS.index(word) + 2 if word in WORDS else 0
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"google12 has one variant, the empty one, got {variant!r}.")
+    place = FILES.locate("google12")
+    splits = {}
+    for part, items in _items(place).items():
+        key = f"google12-1-{part}-{listing(place, [path for path, _ in items])}"
+        inputs = mapped(key, len(items), _rows(items))
+        splits[part] = Split(torch.from_numpy(inputs), torch.tensor([_class(path) for path, _ in items]))
+    return Data(train=splits["train"], valid=splits["valid"], test=splits["test"])
+
+
+TASK = TaskSpec(
+    name="google12",
+    title="Google12, spoken words",
+    summary="Real speech: ten commands, silence, or another word, from the mel spectrum of one second.",
+    inputs=BANDS,
+    outputs=2 + len(WORDS),
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=None,
+    load=_load,
+    recipes={
+        "": Recipe(hidden=128, batch=100, epochs=60, drops=(50,), source="LEM, Tables 5 and 8 and the authors' code"),
+        "tau_gru": Recipe(hidden=128, batch=100, epochs=60, source="tau-GRU, Tables 6 and 9; the batch is LEM's"),
+    },
+    source="Warden 2018, arXiv:1804.03209; the set's own lists part it, and what they do not name is for training",
+    licence=FILES.licence,
+    length="126",
+    lag="a word of up to a second, 126 frames",
+    protocols=(
+        "LEM and tau-GRU drop out 3 % of the inputs in training, this task feeds them all",
+        "silence is in the training split alone, as in LEM's code, so the test split has 11 classes",
+        "LEM's code takes the first second of the six files of noise; here every whole second is one sequence",
+        "most words are of the class unknown, and none is left out",
+    ),
+    files=FILES,
+    baselines={"majority": partial(majority, outputs=2 + len(WORDS))},
+)

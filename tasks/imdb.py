@@ -1,0 +1,124 @@
+"""IMDB: tell praise from blame in a film review read word by word."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.cache import cached
+from longwave.tasks.data import NOT_ASKED, Data, Split
+from longwave.tasks.losses import ACCURACY, binary_cross_entropy
+from longwave.tasks.raw import DataError, fingerprint
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
+
+LONGEST = 1000
+"""Tokens of a review that are read; what follows is cut."""
+WORDS, FEATURES = 25_000, 100
+"""Most frequent words kept, and the size of their embedding."""
+UNKNOWN, PADDING, RESERVED = 0, 1, 2
+"""Tokens that are no words, and how many they are."""
+TRAIN_PERCENT = 70
+"""Of the training half; the rest validates."""
+
+
+def order(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which of n reviews train and which validate: two pieces of one fixed shuffle."""
+    shuffle, cut = np.random.RandomState(1234).permutation(n), n * TRAIN_PERCENT // 100
+    return shuffle[:cut], shuffle[cut:]
+
+
+def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[str, np.ndarray]:
+    """Return all reviews as one row of tokens, int16, their lengths, and the embedding's start where it is given.
+
+    Raises:
+        DataError: A review is empty or not UTF-8, or GloVe's file is broken.
+    """
+    learnt = order(len(train))[0].tolist()
+    rows, words = numbered((tokenised(read(path))[:LONGEST] for path in train + test), learnt)
+    for path, row in zip(train + test, rows, strict=True):
+        if not len(row):
+            raise DataError(f"{path}: a review must have at least one word, got none.")
+    tokens = np.concatenate(rows)
+    kept = (tokens >= 0) & (tokens < WORDS)
+    found = {
+        "tokens": np.where(kept, tokens + RESERVED, UNKNOWN).astype(np.int16),
+        "lengths": np.array([len(row) for row in rows]),
+    }
+    if vectors:
+        places = {word: k for k, word in enumerate(words[:WORDS], RESERVED)}
+        found["embedding"] = glove(vectors, places, (WORDS + RESERVED, FEATURES))
+        found["embedding"][[UNKNOWN, PADDING]] = 0
+    return found
+
+
+def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bool) -> Split:
+    """Return reviews that are asked for at their last token, or where ``padded`` at the last step."""
+    targets = np.full(rows.shape, NOT_ASKED)
+    targets[np.arange(len(rows)), LONGEST - 1 if padded else lengths - 1] = labels
+    return Split(torch.from_numpy(rows), torch.from_numpy(targets))
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant not in ("", "padded"):
+        raise ValueError(f"imdb takes a variant, '' or 'padded', got {variant!r}.")
+    place = IMDB.locate("imdb")
+    sides = [reviews(place / part) for part in IMDB.needs]
+    labels = np.repeat([0, 1, 0, 1], [len(side) for side in sides])
+    train, test = sides[0] + sides[1], sides[2] + sides[3]
+    vectors = IMDB.place / GLOVE if (IMDB.place / GLOVE).exists() else None
+    key = "-".join(fingerprint(side) for side in [*sides, *([[vectors]] if vectors else [])])
+    found = cached(f"imdb-1-{key}", lambda: _parse(train, test, vectors))
+    lengths = found["lengths"]
+    rows = np.full((len(lengths), LONGEST), PADDING, np.int16)
+    rows[np.arange(LONGEST) < lengths[:, None]] = found["tokens"]
+    learn, check = order(len(train))
+    pieces = (learn, check, np.arange(len(train), len(rows)))
+    splits = [_split(rows[k], lengths[k], labels[k], variant == "padded") for k in pieces]
+    start = torch.from_numpy(found["embedding"]) if vectors else None
+    return Data(train=splits[0], valid=splits[1], test=splits[2], embedding=start)
+
+
+TASK = TaskSpec(
+    name="imdb",
+    title="IMDB reviews",
+    summary="Language and memory: tell praise from blame after a whole film review, read word by word.",
+    inputs=FEATURES,
+    outputs=1,
+    tokens=WORDS + RESERVED,
+    every_step=True,
+    loss=binary_cross_entropy,
+    metric=ACCURACY,
+    chance=50.0,
+    load=_load,
+    recipes={
+        "": Recipe(hidden=128, batch=64, epochs=100, source="coRNN, Tables 4 and 7 and code"),
+        "unicornn": Recipe(
+            hidden=128, batch=32, epochs=50, source="UnICORNN, in the thesis Tables 3.5 and 3.8 (two layers)"
+        ),
+        "tau_gru": Recipe(
+            hidden=128, batch=64, epochs=30, source="τ-GRU, Table 9 and Appendix; batch not printed, as coRNN"
+        ),
+    },
+    variants="empty: asked at a review's last token; padded: asked after the padding, as the released code does",
+    published={"padded": ""},
+    source="Maas et al. 2011, aclImdb v1",
+    licence=IMDB.licence,
+    length="up to 1000 tokens, some 270 on average",
+    lag="a whole review",
+    protocols=(
+        "the released code reads the state after the padding, this task after the last token (variant padded: as code)",
+        "the papers cut no review and pad to a batch's longest, this task cuts and pads to 1000 tokens",
+        "the papers' tokens are spaCy's and keep capitals, this task's are of its own simple rule in lower case",
+        "coRNN and UnICORNN validate on a random 7500 of the training half, τ-GRU on 3750, this task on a fixed 7500",
+        "the papers' embedding starts from GloVe, this task's from N(0, 1) unless glove.6B.100d.txt is there",
+        "UnICORNN also drops out parts of the embedding",
+    ),
+    files=IMDB,
+    baselines={"majority": partial(majority, outputs=1)},
+)

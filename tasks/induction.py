@@ -1,0 +1,75 @@
+"""Induction heads: say what followed the special token when it came first, now that it comes again."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, check_variant, seeded
+
+TRAINING = 256
+"""Steps of a training sequence."""
+LENGTHS = {"T=256": 256, "T=1024": 1024, "T=4096": 4096}
+"""Steps of a validation and of a test sequence of each variant."""
+SYMBOLS = 15
+"""Ordinary tokens, 0 ... 14."""
+SPECIAL = SYMBOLS
+HELD_OUT = 1000
+"""Sequences of the validation and of the test split."""
+
+
+def sequences(length: int, seed: int, n: int) -> Split:
+    """Return n sequences of uniform ordinary tokens, one uniform place and the last step taken by the special token.
+
+    The class, asked at the last step, is the token after the first special one, always an ordinary one.
+    """
+    g = seeded(seed)
+    tokens = torch.randint(SYMBOLS, (n, length), generator=g)
+    place = torch.randint(length - 2, (n, 1), generator=g)
+    tokens.scatter_(1, place, SPECIAL)
+    tokens[:, -1] = SPECIAL
+    return Split(tokens.to(torch.int8), tokens.gather(1, place + 1).squeeze(1))
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("induction", variant, LENGTHS)
+    long = partial(sequences, LENGTHS[variant])
+    return Data(valid=long(VALID_SEED, HELD_OUT), test=long(TEST_SEED, HELD_OUT), stream=partial(sequences, TRAINING))
+
+
+TASK = TaskSpec(
+    name="induction",
+    title="Induction heads",
+    summary="Recall: find one marked token in sequences longer than any in training.",
+    inputs=SYMBOLS + 1,
+    outputs=SYMBOLS,
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=100 / SYMBOLS,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=64,
+            batch=8,
+            epochs=25,
+            steps=8192,
+            source="Mamba, Appendix E.1: 25 epochs of 8192 steps, two layers",
+        )
+    },
+    variant="T=1024",
+    variants="T=256, T=1024 or T=4096, the steps of validation and test; Mamba goes from 64 to 2^20",
+    source="Olsson et al. 2022; lengths of Gu and Dao 2023 (Mamba), arXiv:2312.00752; generated, fresh batches",
+    licence="generated, none",
+    length="256 in training, T in validation and test",
+    lag="1 to T − 2 steps, T/2 on average",
+    tokens=SYMBOLS + 1,
+    protocols=("sixteen tokens count the special one, so fifteen ordinary ones are left",),
+    baselines={"majority": partial(majority, outputs=SYMBOLS)},
+)

@@ -1,0 +1,83 @@
+"""Lorenz 96: predict the whole state of a chaotic system 25 steps ahead."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+
+from longwave.tasks.baselines import FORECASTS, iterated
+from longwave.tasks.cache import cached
+from longwave.tasks.data import Data
+from longwave.tasks.losses import NRMSE, mean_squared_error
+from longwave.tasks.ode import States, drawn, forecasts, solve
+from longwave.tasks.spec import Recipe, TaskSpec
+
+FORCES = {"F=8": 8.0, "F=0.9": 0.9}
+POINTS, STEP, HORIZON = 2000, 0.01, 25
+"""States of a trajectory, units of time between two of them, and steps ahead."""
+SUBSTEPS = 5
+"""Runge-Kutta steps between two states: over the horizon the states then err by less than 1e-6."""
+SIZES = {"train": 128, "valid": 128, "test": 128}
+"""Trajectories of each split, drawn in this order."""
+
+
+def slope(x: States, force: float) -> States:
+    """Return x_i' = (x_{i+1} − x_{i−2}) x_{i−1} − x_i + F for states (N, 5), i cyclic."""
+    return (x[:, [1, 2, 3, 4, 0]] - x[:, [3, 4, 0, 1, 2]]) * x[:, [4, 0, 1, 2, 3]] - x + force
+
+
+def trajectories(start: States, force: float, substeps: int = SUBSTEPS) -> States:
+    """Return the states (2000, N, 5) at the times 0, 0.01, ..., 19.99 from ``start`` (N, 5), float64."""
+    return solve(partial(slope, force=force), start, STEP, POINTS - 1, substeps)
+
+
+def _generate(force: float) -> dict[str, np.ndarray]:
+    start = np.random.RandomState(1234).uniform(force - 0.5, force + 0.5, (sum(SIZES.values()), 5))
+    return drawn(trajectories(start, force), SIZES)
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant not in FORCES:
+        raise ValueError(f"lorenz96 takes a variant F=8 or F=0.9, got {variant!r}.")
+    return forecasts(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
+
+
+def _recipe(hidden: int, source: str) -> Recipe:
+    return Recipe(hidden=hidden, batch=32, epochs=500, drops=(250,), source=source)
+
+
+TASK = TaskSpec(
+    name="lorenz96",
+    title="Lorenz 96, 25 steps ahead",
+    summary="Expressive power: follow a system that is chaotic at F = 8 and not at F = 0.9.",
+    inputs=5,
+    outputs=5,
+    every_step=True,
+    loss=mean_squared_error,
+    metric=NRMSE,
+    chance=None,
+    load=_load,
+    recipes={
+        "": _recipe(64, "ours, with the epochs of UnICORNN, thesis §3.7"),
+        "cornn": _recipe(64, "units: coRNN, Table 6; batch and epochs ours, not stated"),
+        "lstm": _recipe(44, "units: coRNN, Table 6; batch and epochs ours, not stated"),
+        "unicornn": _recipe(90, "units: thesis, Table 3.6, with 2 layers; epochs: thesis §3.7; batch ours, not stated"),
+    },
+    variant="F=8",
+    variants="F=8 (chaotic) or F=0.9 (not chaotic)",
+    source="Lorenz 1996; Rusch and Mishra 2021, arXiv:2010.00951, app. A; solved by classical Runge-Kutta, step 0.002",
+    licence="generated, none",
+    length="1975",
+    lag="none: the present state decides all later ones",
+    horizon=HORIZON,
+    protocols=(
+        "the papers name no solver and do not say whether the last 25 of the 2000 states are inputs; here they are not",
+    ),
+    baselines={
+        **FORECASTS,
+        "linear map": partial(iterated, horizon=HORIZON, degree=1),
+        "quadratic map": partial(iterated, horizon=HORIZON, degree=2),
+    },
+)

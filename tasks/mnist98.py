@@ -1,0 +1,38 @@
+"""MNIST in pieces of eight pixels: a short task, made for studies of robustness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from longwave.tasks.data import Data
+from longwave.tasks.images import divided, mnist
+from longwave.tasks.smnist import SHARES
+from longwave.tasks.smnist import TASK as SMNIST
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant:
+        raise ValueError(f"mnist98 has one variant, the empty one, got {variant!r}.")
+    return divided(mnist("mnist98"), SHARES["lipschitz"], lambda x: x.reshape(-1, 98, 8))
+
+
+TASK = replace(
+    SMNIST,
+    name="mnist98",
+    title="MNIST in 98 steps",
+    summary="Ten handwritten digits, eight pixels of a row a step: short enough for models to reach equal losses.",
+    inputs=8,
+    load=_load,
+    recipes={"": replace(SMNIST.recipes[""], source="ours: LEM's sequential MNIST; nothing is printed for this task")},
+    variants="",
+    published={"": "T=98, 8 pixels per step"},
+    protocols=(
+        "Lipschitz RNN trains by SGD with momentum, this board by Adam; its units, η and epochs are not printed",
+        "Lipschitz RNN prints accuracy under attack and the Hessian, this task the plain test accuracy",
+    ),
+    source="Erichson et al. 2021, arXiv:2006.12070, Table 3; MNIST, each row in 3.5 pieces, byte / 255",
+    length="98",
+    lag="a whole image, 98 steps",
+)

@@ -1,0 +1,68 @@
+"""Modular arithmetic without brackets: sums, differences and products modulo 5, learnt on short terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
+from longwave.tasks.parity import TASK as PARITY
+from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+
+BASE = 5
+PLUS, MINUS, TIMES, EQUALS, ZERO = 1, 2, 3, 4, 5
+"""Symbols, as in xLSTM's repository; the number d is the symbol 5 + d."""
+
+
+def values(numbers: Tensor, operators: Tensor) -> Tensor:
+    """Return the value modulo 5 of the expression up to each number, (n, K); products bind tighter.
+
+    Args:
+        numbers: (n, K), from 0 to 4.
+        operators: (n, K), symbols; operator k stands after number k, and the last one is not used.
+    """
+    total, product = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
+    found = [product]
+    for number, operator in zip(numbers.unbind(1)[1:], operators.unbind(1), strict=False):
+        times = operator == TIMES
+        total = torch.where(times, total, total + product)
+        product = torch.where(times, product * number, torch.where(operator == MINUS, -number, number)) % BASE
+        found.append((total + product) % BASE)
+    return torch.stack(found, 1)
+
+
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+    """Return n sequences number, operator, ..., number, '='; all even lengths are alike likely."""
+    g = seeded(seed)
+    count = longest // 2
+    lengths = 2 * torch.randint((shortest + 1) // 2, count + 1, (n,), generator=g)
+    numbers = torch.randint(BASE, (n, count), generator=g)
+    operators = torch.randint(PLUS, TIMES + 1, (n, count), generator=g)
+    symbols = torch.stack((numbers + ZERO, operators), -1).flatten(1)
+    symbols.scatter_(1, lengths.unsqueeze(1) - 1, EQUALS)
+    return ask_last(symbols, values(numbers, operators).repeat_interleave(2, 1), lengths)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("modular_arithmetic", variant)
+    return length_generalisation(sequences)
+
+
+TASK = replace(
+    PARITY,
+    name="modular_arithmetic",
+    title="Modular arithmetic without brackets, 40 to 256 symbols",
+    summary="State tracking: + − × modulo 5 with × first, on expressions longer than any in training.",
+    inputs=10,
+    outputs=BASE,
+    chance=100 / BASE,
+    load=_load,
+    length="4 to 40 in training, 40 to 256 in validation and test, uniform over even lengths; padded at the end",
+    tokens=10,
+    baselines={"majority": partial(majority, outputs=BASE)},
+)

@@ -1,0 +1,92 @@
+"""Multi-query associative recall: shown keys with their values, give the value of each key that comes again."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.data import NOT_ASKED, Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, check_variant, distinct, seeded
+
+SIZES = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
+"""Steps T and pairs of each variant."""
+VOCABULARY = 8192
+VALUES = VOCABULARY // 2
+"""Keys are 1 ... 4095, values 4096 ... 8191."""
+POWER = 0.01
+"""A query lies g places of two steps after the pairs with probability ∝ g^(POWER − 1)."""
+HELD_OUT_STEPS = 2**15
+"""Steps of the validation and of the test split, whatever T: 2048 queries, or 4096 with 64 pairs."""
+
+
+def sequences(length: int, pairs: int, seed: int, n: int) -> Split:
+    """Return n sequences: ``pairs`` keys each with its value, then uniform tokens among which each key comes once more.
+
+    Keys are distinct, and so are values. The value is asked where the key comes again: at step 2·pairs + 2(g − 1),
+    the g distinct, each from 1 to length/2 − pairs.
+    """
+    g = seeded(seed)
+    keys = 1 + distinct(n, pairs, torch.ones(VALUES - 1), g)
+    values = VALUES + distinct(n, pairs, torch.ones(VALUES), g)
+    places = 2 * pairs + 2 * distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
+    inputs = torch.randint(VOCABULARY, (n, length), generator=g)
+    inputs[:, : 2 * pairs] = torch.stack((keys, values), -1).flatten(1)
+    targets = torch.full((n, length), NOT_ASKED)
+    return Split(inputs.scatter(1, places, keys).to(torch.int16), targets.scatter(1, places, values))
+
+
+def last_value(data: Data) -> Tensor:
+    """Return the last value shown as the answer to all queries, which is right for one query a sequence."""
+    test = data.test
+    pairs = int((test.targets[0] != NOT_ASKED).sum())
+    shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), VOCABULARY).double()
+    return shown.unsqueeze(1).expand(-1, test.length, -1)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("mqar", variant, SIZES)
+    length, pairs = SIZES[variant]
+    make, held_out = partial(sequences, length, pairs), HELD_OUT_STEPS // length
+    return Data(valid=make(VALID_SEED, held_out), test=make(TEST_SEED, held_out), stream=make)
+
+
+TASK = TaskSpec(
+    name="mqar",
+    title="Multi-query associative recall",
+    summary="Recall: give the value that was shown with a key, for many keys at once.",
+    inputs=64,
+    outputs=VOCABULARY,
+    every_step=True,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=100 / VALUES,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=64,
+            batch=512,
+            epochs=64,
+            steps=196,
+            source="Zoology's repository, configuration of Figure 2: 64 passes over 100,000 sequences, T ≤ 128",
+        )
+    },
+    variant="T=64,kv=4",
+    variants=" or ".join(SIZES),
+    source="Arora et al. 2024 (Zoology), arXiv:2312.04927; generated, fresh batches at every step",
+    licence="generated, none",
+    length="T",
+    lag="2 kv to T steps; most queries soon after the pairs",
+    tokens=VOCABULARY,
+    protocols=(
+        "Zoology trains on 100,000 fixed sequences and tests on 3000; here training sequences are fresh, and 32,768"
+        " steps are tested: 512 sequences of T=64, 64 of T=512",
+        "a configuration of Figure 2 in Zoology's repository feeds token 0 between queries; here tokens are uniform",
+        "chance is a uniform guess among the 4096 values; the last value shown is right for 1 query in kv",
+    ),
+    baselines={"last value shown": last_value},
+)

@@ -1,0 +1,87 @@
+"""Noise-padded CIFAR-10: classify a photograph read row by row, after a long stretch of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longwave.tasks.data import Data, Tail
+from longwave.tasks.images import cifar10, divided, pick
+from longwave.tasks.scifar import SHARE
+from longwave.tasks.scifar import TASK as SCIFAR
+from longwave.tasks.spec import Recipe
+
+NOISE = (968, 96)
+"""Steps and features of the noise."""
+SEED = 1000
+"""Of the one block of noise; the papers' seeds are not known or give another block with each version of torch."""
+Tails = list[Tail]
+"""Of the training, the validation and the test split."""
+
+
+def rows(images: Tensor) -> Tensor:
+    """Turn images (N, 3, 32, 32) into sequences (N, 32, 96): step r is row r in red, then in green, then in blue."""
+    return images.permute(0, 2, 1, 3).reshape(-1, 32, 96)
+
+
+def _fixed(values: np.ndarray) -> Tails:
+    return [Tail(torch.from_numpy(values.astype(np.float32)))] * 3
+
+
+def _normal() -> Tails:
+    return _fixed(np.random.RandomState(SEED).standard_normal(NOISE))
+
+
+def _uniform() -> Tails:
+    return _fixed(np.random.RandomState(SEED).random_sample(NOISE))
+
+
+def _per_sample() -> Tails:
+    return [Tail(torch.zeros(NOISE), "normal", seed) for seed in (1, 2, 3)]
+
+
+LAWS: dict[str, Callable[[], Tails]] = {"": _normal, "noise=uniform": _uniform, "noise=per_sample": _per_sample}
+
+
+@cache
+def _load(variant: str) -> Data:
+    tails = pick("ncifar", LAWS, variant)()
+    return divided(cifar10("ncifar"), SHARE, rows, tails)
+
+
+def _recipe(hidden: int, batch: int, epochs: int, drop: int, source: str) -> Recipe:
+    return Recipe(hidden=hidden, batch=batch, epochs=epochs, drops=(drop,), source=source)
+
+
+TASK = replace(
+    SCIFAR,
+    name="ncifar",
+    title="Noise-padded CIFAR-10",
+    summary="Ten kinds of photographs in 32 steps, then 968 steps of noise: keep the answer and ignore the rest.",
+    inputs=96,
+    load=_load,
+    recipes={
+        "": _recipe(128, 120, 120, 100, "LEM, Table 8; its code takes batches of 100"),
+        "cornn": _recipe(128, 100, 120, 100, "coRNN, Tables 2 and 7, and code"),
+        "lipschitz_rnn": _recipe(256, 128, 100, 90, "Lipschitz RNN, Table 8 and Appendix C; batch: code"),
+        "unicornn": _recipe(128, 30, 500, 250, "UnICORNN, thesis Table 3.8 and §3.3"),
+        "tau_gru": SCIFAR.recipes["tau_gru"],
+    },
+    variants="empty: one block of N(0, 1) noise for all sequences, as all released code does; noise=uniform: one block "
+    "of U[0, 1) noise, as coRNN's text says; noise=per_sample: fresh N(0, 1) noise for each sequence, the same each "
+    "epoch, as the texts of Lipschitz RNN and τ-GRU may be read",
+    published={"noise=uniform": "", "noise=per_sample": ""},
+    protocols=(
+        "coRNN trains on 47000 images, this task and the others on 48000",
+        "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",
+        "Lipschitz RNN multiplies η by 0.2 after epoch 90, this board by 0.1; it names Adam, but its η = 0.1 is SGD's",
+    ),
+    source="Chang et al. 2019, arXiv:1902.09689; CIFAR-10, byte / 255; 48000 train, 2000 validate",
+    length="1000",
+    lag="968 steps of noise after the image",
+)

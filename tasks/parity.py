@@ -1,0 +1,62 @@
+"""Parity: whether a sequence of bits has an odd number of ones, learnt on short sequences and asked of long ones."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+
+
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+    """Return n sequences of uniform bits, fed as 1 and 2; the class is their sum modulo 2."""
+    g = seeded(seed)
+    lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
+    bits = torch.randint(2, (n, longest), generator=g)
+    return ask_last(bits + 1, bits.cumsum(1) % 2, lengths)
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("parity", variant)
+    return length_generalisation(sequences)
+
+
+TASK = TaskSpec(
+    name="parity",
+    title="Parity, 40 to 256 bits",
+    summary="State tracking: a state that every bit may flip, on sequences longer than any in training.",
+    inputs=3,
+    outputs=2,
+    every_step=True,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=50.0,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=64,
+            batch=256,
+            epochs=100,
+            steps=200,
+            source="xLSTM's repository, experiments/parity_xlstm11.yaml: 20,000 steps, scored every 200",
+        )
+    },
+    source="Delétang et al. 2023, arXiv:2207.02098; lengths of xLSTM, arXiv:2405.04517; generated, fresh batches",
+    licence="generated, none",
+    length="3 to 40 in training, 40 to 256 in validation and test, uniform; padded at the end",
+    lag="the whole sequence",
+    tokens=3,
+    protocols=(
+        "validation sequences are as long as test sequences and have a seed of their own, as in xLSTM's repository, so"
+        " the epoch is selected by generalisation; there are 1024 of them, xLSTM takes 8192",
+        "xLSTM's repository counts the answer as a symbol, so its sequences are one symbol shorter",
+        "papers print scaled accuracy, (accuracy − chance) / (1 − chance), here it is accuracy",
+    ),
+    baselines={"majority": partial(majority, outputs=2)},
+)

@@ -1,0 +1,67 @@
+"""Penn Treebank, characters: predict the next character of newspaper text."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from longwave.tasks.data import Data
+from longwave.tasks.losses import BITS, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.text import PTB, bigram, penn_treebank, unigram
+
+SYMBOLS = 50
+"""Different characters, the end of a line included."""
+SEGMENTS = {"T=150": 150, "T=300": 300}
+"""Steps of truncated backpropagation by variant."""
+
+
+def characters(words: list[str]) -> str:
+    """Return a line's characters: its words with one space between, and the end of the line."""
+    return " ".join(words) + "\n"
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant not in SEGMENTS:
+        raise ValueError(f"ptb_char takes a variant T=150 or T=300, got {variant!r}.")
+    return penn_treebank("ptb_char", characters, SYMBOLS, SEGMENTS[variant])
+
+
+TASK = TaskSpec(
+    name="ptb_char",
+    title="Penn Treebank, characters",
+    summary="Language: predict the next character of newspaper text, the state carried on from segment to segment.",
+    inputs=200,
+    outputs=SYMBOLS,
+    tokens=SYMBOLS,
+    every_step=True,
+    loss=cross_entropy,
+    metric=BITS,
+    chance=None,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=1024,
+            batch=128,
+            epochs=766,
+            clip=1.0,
+            source="LEM, §5, Table 8 and code: 1000 turns of 200 steps, some 766 passes over the training text",
+        ),
+        "lipschitz_rnn": Recipe(
+            hidden=750, batch=128, epochs=200, source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM"
+        ),
+    },
+    variant="T=150",
+    variants="T=150 (LEM, Lipschitz RNN) or T=300 (Lipschitz RNN), steps of truncated backpropagation",
+    source="Marcus et al. 1993, prepared by Mikolov et al. 2010; 5017K, 393K and 442K characters",
+    licence=PTB.licence,
+    length="one text of 5 million characters, cut into segments of T",
+    lag="a few words, seldom more than a sentence; gradients reach back T steps",
+    protocols=(
+        "a character is a letter, digit or sign of a word, the one space between two words, or the end of a line",
+        "the first character of each text is shown and not asked; a text is scored in 10 strands of equal length",
+        "LEM's code also has dropout, a penalty on weights, averaged weights and a softmax temperature",
+    ),
+    files=PTB,
+    baselines={"unigram": partial(unigram, tokens=SYMBOLS), "bigram": partial(bigram, tokens=SYMBOLS)},
+)

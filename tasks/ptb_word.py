@@ -1,0 +1,69 @@
+"""Penn Treebank, words: predict the next word of newspaper text."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from longwave.tasks.data import Data
+from longwave.tasks.losses import PERPLEXITY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.text import PTB, penn_treebank, unigram
+
+WORDS = 10_000
+"""Different words, <unk> and the end of a line included."""
+SEGMENTS = {"T=70": 70, "T=300": 300}
+"""Steps of truncated backpropagation by variant."""
+
+
+def marked(words: list[str]) -> list[str]:
+    """Return a line's words and the mark of its end."""
+    return [*words, "<eos>"]
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant not in SEGMENTS:
+        raise ValueError(f"ptb_word takes a variant T=70 or T=300, got {variant!r}.")
+    return penn_treebank("ptb_word", marked, WORDS, SEGMENTS[variant])
+
+
+TASK = TaskSpec(
+    name="ptb_word",
+    title="Penn Treebank, words",
+    summary="Language: predict the next word of newspaper text, the state carried on from segment to segment.",
+    inputs=256,
+    outputs=WORDS,
+    tokens=WORDS,
+    every_step=True,
+    loss=cross_entropy,
+    metric=PERPLEXITY,
+    chance=None,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=256,
+            batch=64,
+            epochs=962,
+            clip=4.0,
+            source="LEM, §5, Table 8 and code: 1000 turns of 200 steps, some 962 passes over the training text",
+        ),
+        "lipschitz_rnn": Recipe(
+            hidden=160, batch=64, epochs=500, source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM"
+        ),
+    },
+    variant="T=70",
+    variants="T=70 (LEM) or T=300 (Lipschitz RNN), steps of truncated backpropagation",
+    published={"T=70": "split=test", "T=300": "split=test, T=300"},
+    source="Marcus et al. 1993, prepared by Mikolov et al. 2010; 930k, 74k and 82k words",
+    licence=PTB.licence,
+    length="one text of 929,589 words, cut into segments of T",
+    lag="some ten words, seldom more than a sentence; gradients reach back T steps",
+    protocols=(
+        "the first word of each text is shown and not asked; a text is scored in 10 strands of equal length",
+        "LEM's code also ties read-out and embedding and has dropout, a penalty on weights, averaged weights and a "
+        "softmax temperature",
+        "Lipschitz RNN trains by RMSprop, this task by Adam",
+    ),
+    files=PTB,
+    baselines={"unigram": partial(unigram, tokens=WORDS)},
+)

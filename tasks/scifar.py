@@ -1,0 +1,76 @@
+"""Sequential CIFAR-10: classify a colour photograph read pixel by pixel."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from torch import Tensor
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data
+from longwave.tasks.images import CIFAR10, CLASSES, cifar10, divided, pick
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+
+SHARE = 25
+"""One in so many training images validates: 2000 of 50000."""
+
+
+def colours(images: Tensor) -> Tensor:
+    """Turn images (N, 3, 32, 32) into sequences (N, 1024, 3): step 32 r + c is (red, green, blue) of pixel (r, c)."""
+    return images.permute(0, 2, 3, 1).reshape(-1, 1024, 3)
+
+
+def neighbours(images: Tensor) -> Tensor:
+    """Turn images (N, 3, 32, 32) into sequences (N, 1024, 3): three pixels of a row in one colour, colour by colour."""
+    return images.reshape(-1, 1024, 3)
+
+
+ARRANGEMENTS = {"": colours, "neighbours": neighbours}
+
+
+@cache
+def _load(variant: str) -> Data:
+    arrange = pick("scifar", ARRANGEMENTS, variant)
+    return divided(cifar10("scifar"), SHARE, arrange)
+
+
+TASK = TaskSpec(
+    name="scifar",
+    title="Sequential CIFAR-10",
+    summary="Ten kinds of photographs, one of 1024 colour pixels a step: memory and expressivity at once.",
+    inputs=3,
+    outputs=CLASSES,
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=10.0,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=128,
+            batch=120,
+            epochs=120,
+            drops=(100,),
+            source="ours: LEM's nCIFAR-10; it prints none for this task",
+        ),
+        "lipschitz_rnn": Recipe(
+            hidden=256, batch=128, epochs=100, drops=(90,), source="Lipschitz RNN, Table 8 and Appendix C; batch: code"
+        ),
+        "tau_gru": Recipe(hidden=128, batch=120, epochs=50, source="τ-GRU, Table 9; it prints no batch: LEM's"),
+    },
+    variants="empty: the three colours of one pixel a step, as the papers say; neighbours: three neighbouring pixels "
+    "of one colour a step, all red before all green before all blue, as the released code of Lipschitz RNN does",
+    published={"neighbours": ""},
+    protocols=(
+        "Lipschitz RNN multiplies η by 0.2 after epoch 90, this board by 0.1; it names Adam, but its η = 0.1 is SGD's",
+        "Lipschitz RNN's code has at times cropped, mirrored and normalised the images, this task feeds byte / 255",
+        "τ-GRU prints neither its splits nor its preprocessing",
+    ),
+    source="Chang et al. 2019, arXiv:1902.09689; CIFAR-10, pixels row by row, byte / 255; 48000 train, 2000 validate",
+    licence=CIFAR10.licence,
+    length="1024",
+    lag="a whole image, 1024 steps",
+    files=CIFAR10,
+    baselines={"majority": partial(majority, outputs=CLASSES)},
+)

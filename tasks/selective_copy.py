@@ -1,0 +1,73 @@
+"""Selective copy: say sixteen symbols again in order that were scattered among blanks."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import torch
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import NOT_ASKED, Data, Split
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, check_variant, distinct, seeded
+
+LENGTHS = {"T=256": 256, "T=4096": 4096}
+"""Steps before the markers of each variant."""
+LENGTH, SYMBOLS = 16, 14
+"""Symbols to remember, and how many there are: 1 ... 14."""
+BLANK, MARKER = 0, SYMBOLS + 1
+HELD_OUT = 1000
+"""Sequences of the validation and of the test split."""
+
+
+def sequences(length: int, seed: int, n: int) -> Split:
+    """Return n sequences: ``length`` blanks with 16 uniform symbols at distinct uniform places, then 16 markers.
+
+    At the markers, and there alone, the classes are the symbols less 1, in the order of their places.
+    """
+    g = seeded(seed)
+    symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=g)
+    places = distinct(n, LENGTH, torch.ones(length), g).sort(1).values
+    shown = torch.full((n, length), BLANK).scatter(1, places, symbols)
+    inputs = torch.cat((shown, torch.full((n, LENGTH), MARKER)), 1).to(torch.int8)
+    return Split(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("selective_copy", variant, LENGTHS)
+    make = partial(sequences, LENGTHS[variant])
+    return Data(valid=make(VALID_SEED, HELD_OUT), test=make(TEST_SEED, HELD_OUT), stream=make)
+
+
+TASK = TaskSpec(
+    name="selective_copy",
+    title="Selective copy",
+    summary="Selection: hold sixteen symbols from random places among T steps, and nothing else.",
+    inputs=MARKER + 1,
+    outputs=SYMBOLS,
+    every_step=True,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=100 / SYMBOLS,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=64,
+            batch=64,
+            epochs=400,
+            steps=1000,
+            source="Mamba, Appendix E.1: 400,000 steps, two layers, learning rate 1e-4",
+        )
+    },
+    variant="T=256",
+    variants="T=4096 is Mamba's, T=256 is ours, for a CPU",
+    source="Gu and Dao 2023 (Mamba), arXiv:2312.00752, in the form of S4's repository; generated, fresh batches",
+    licence="generated, none",
+    length="T + 16",
+    lag="16 to T + 15 steps",
+    tokens=MARKER + 1,
+    protocols=("sixteen tokens count the blank and the marker, so fourteen symbols are left, as in S4's repository",),
+    baselines={"majority": partial(majority, outputs=SYMBOLS)},
+)

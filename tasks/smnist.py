@@ -1,0 +1,57 @@
+"""Sequential MNIST: classify a handwritten digit read pixel by pixel."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data
+from longwave.tasks.images import CLASSES, MNIST, divided, mnist, pick
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+
+SHARES = {"": 20, "lipschitz": 30}
+"""One in so many training images validates, by variant: 3000 or 2000 of 60000."""
+
+
+@cache
+def _load(variant: str) -> Data:
+    share = pick("smnist", SHARES, variant)
+    return divided(mnist("smnist"), share, lambda x: x.reshape(-1, 784, 1))
+
+
+TASK = TaskSpec(
+    name="smnist",
+    title="Sequential MNIST",
+    summary="Ten handwritten digits, one of 784 pixels a step: what was drawn must be kept over rows of background.",
+    inputs=1,
+    outputs=CLASSES,
+    every_step=False,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=10.0,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=128, batch=128, epochs=120, drops=(100,), clip=1.0, source="LEM, Table 8 and code (clipping)"
+        ),
+        "cornn": Recipe(hidden=128, batch=120, epochs=120, drops=(100,), source="coRNN, Tables 1 and 7, and code"),
+        "lipschitz_rnn": Recipe(
+            hidden=128, batch=128, epochs=100, drops=(90,), source="Lipschitz RNN, Table 8 and Appendix C; batch: code"
+        ),
+        "tau_gru": Recipe(hidden=128, batch=128, epochs=60, source="τ-GRU, Table 9; it prints no batch: LEM's"),
+    },
+    variants="empty: 57000 images to train, 3000 to validate, as coRNN and LEM; lipschitz: 58000 and 2000, as its code",
+    published={"lipschitz": ""},
+    protocols=(
+        "coRNN and LEM draw their validation images from torch's global generator, this task from RandomState(1234)",
+        "coRNN prints the accuracy of the last epoch, not of the epoch that validates best",
+        "τ-GRU prints neither its splits nor its batch",
+    ),
+    source="Le et al. 2015, arXiv:1504.00941; MNIST, pixels row by row, byte / 255",
+    licence=MNIST.licence,
+    length="784",
+    lag="a whole image, 784 steps",
+    files=MNIST,
+    baselines={"majority": partial(majority, outputs=CLASSES)},
+)

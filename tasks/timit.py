@@ -1,0 +1,142 @@
+"""TIMIT: predict the next frame of the log-spectrum of speech."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from longwave.tasks.audio import listing, mapped, read_sound, spectrum
+from longwave.tasks.baselines import mean, persistence
+from longwave.tasks.data import Data, Split
+from longwave.tasks.losses import MSE, mean_squared_error
+from longwave.tasks.raw import DataError, Source
+from longwave.tasks.spec import Recipe, TaskSpec
+
+RATE, SIZE, HOP = 16000, 256, 128
+"""Of the files, in Hz; of frames at 8 kHz, in samples."""
+BINS = SIZE // 2 + 1
+CORE = """
+    MDAB0 MWBT0 FELC0 MTAS1 MWEW0 FPAS0 MJMP0 MLNT0 FPKT0 MLLL0 MTLS0 FJLM0
+    MBPM0 MKLT0 FNLP0 MCMJ0 MJDH0 FMGD0 MGRT0 MNJM0 FDHC0 MJLN0 MPAM0 FMLD0
+""".split()
+"""The 24 speakers of the core test set, 192 utterances: here, as in the papers' code, the validation split."""
+DEVELOPMENT = """
+    FAKS0 FDAC1 FJEM0 MGWT0 MJAR0 MMDB1 MMDM2 MPDF0 FCMH0 FKMS0 MBDG0 MBWM0 MCSH0 FADG0 FDMS0 FEDW0 MGJF0 MGLB0 MRTK0
+    MTAA0 MTDT0 MTHC0 MWJG0 FNMR0 FREW0 FSEM0 MBNS0 MMJR0 MDLS0 MDLF0 MDVC0 MERS0 FMAH0 FDRW0 MRCS0 MRJM4 FCAL1 MMWH0
+    FJSJ0 MAJC0 MJSW0 MREB0 FGJD0 FJMG0 MROA0 MTEB0 MJFC0 MRJR0 FMML0 MRWS1
+""".split()
+"""The 50 speakers of the usual development set, 400 utterances: here, as in the papers' code, the test split."""
+FILES = Source(
+    name="timit",
+    title="TIMIT (LDC93S1)",
+    licence="licensed by the Linguistic Data Consortium; not to be passed on",
+    needs=("TRAIN", "TEST"),
+    by_hand="Buy LDC93S1 and give the folder that holds TRAIN and TEST.",
+)
+
+
+def _utterances(place: Path) -> dict[str, list[Path]]:
+    """Return the files of each split, sorted: the sentences SI and SX; all speakers read the two sentences SA."""
+    found: dict[str, dict[str, list[Path]]] = {}
+    for part in FILES.needs:
+        for path in sorted((place / part).glob("*/*/*")):
+            if re.fullmatch(r"S[IX]\d+\.WAV", path.name, re.IGNORECASE):
+                found.setdefault(part, {}).setdefault(path.parent.name.upper(), []).append(path)
+    test = found.get("TEST", {})
+    if absent := [speaker for speaker in CORE + DEVELOPMENT if speaker not in test]:
+        raise DataError(f"{place / 'TEST'}: there must be sentences SI or SX of the speaker {absent[0]}, found none.")
+    if "TRAIN" not in found:
+        raise DataError(f"{place / 'TRAIN'}: there must be sentences SI or SX, found none.")
+    chosen = {"train": found["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
+    return {part: sorted(path for paths in speakers.values() for path in paths) for part, speakers in chosen.items()}
+
+
+def frames(x: np.ndarray) -> np.ndarray:
+    """Return 10 log10(10⁻⁵ + |STFT|²) of a sound at 16 kHz, (F, 129) float32, in dB.
+
+    As the papers' code: brought to 8 kHz, filled with zeros to whole hops and by a frame of zeros at each end, then
+    frames of 256 samples, 128 apart. The code resamples in Matlab, this in scipy.
+    """
+    from scipy.signal import resample_poly
+
+    slow = resample_poly(x.astype(np.float64), 1, 2)
+    filled = np.pad(slow, (SIZE, SIZE + -len(slow) % HOP))
+    return (10 * np.log10(1e-5 + spectrum(filled, SIZE, HOP) ** 2)).astype(np.float32)
+
+
+def _rows(paths: list[Path]) -> Iterator[np.ndarray]:
+    """Yield (F, 129) for each file, NaN past its end; F is the number of frames of the longest."""
+    found = [frames(read_sound(path, RATE)) for path in paths]
+    longest = max(map(len, found))
+    for levels in found:
+        yield np.pad(levels, ((0, longest - len(levels)), (0, 0)), constant_values=np.nan)
+
+
+def _split(levels: torch.Tensor, variant: str) -> Split:
+    """Return frames (N, F, 129) as inputs and targets one step apart."""
+    now, after = levels[:, :-1], levels[:, 1:]
+    if variant == "previous":
+        return Split(after.nan_to_num(), now.masked_fill(after.isnan(), torch.nan))
+    return Split(now.nan_to_num(), after)
+
+
+@cache
+def _load(variant: str) -> Data:
+    if variant not in ("", "normalised", "previous"):
+        raise ValueError(f"timit takes a variant, the empty one, normalised or previous, got {variant!r}.")
+    place = FILES.locate("timit")
+    levels = {}
+    for part, paths in _utterances(place).items():
+        key = f"timit-1-{part}-{listing(place, paths)}"
+        levels[part] = torch.from_numpy(mapped(key, len(paths), _rows(paths)))
+    if variant == "normalised":
+        heard = levels["train"].flatten(0, 1)
+        heard = heard[~heard[:, 0].isnan()]
+        shift, scale = heard.mean(0), heard.std(0)
+        levels = {part: (values - shift) / scale for part, values in levels.items()}
+    train, valid, test = (_split(levels[part], variant) for part in ("train", "valid", "test"))
+    return Data(train=train, valid=valid, test=test)
+
+
+def _recipe(hidden: int, source: str) -> Recipe:
+    return Recipe(hidden=hidden, batch=128, epochs=1200, clip=1.0, source=source)
+
+
+TASK = TaskSpec(
+    name="timit",
+    title="TIMIT, next frame",
+    summary="Real speech: predict the next frame of the log-spectrum, 16 ms ahead.",
+    inputs=BINS,
+    outputs=BINS,
+    every_step=True,
+    loss=mean_squared_error,
+    metric=MSE,
+    chance=None,
+    load=_load,
+    recipes={
+        "": _recipe(256, "Lipschitz RNN, Tables 2 and 8 and text; batch as in expRNN's code, clipping ours"),
+        "lstm": _recipe(158, "units of Lipschitz RNN, Table 2; the rest as for all others"),
+        "exprnn": _recipe(425, "units of Lipschitz RNN, Table 2; the rest as for all others"),
+    },
+    variants="empty: in dB; normalised: each bin of mean 0 and variance 1 over the training split; "
+    "previous: shown a frame, recall the one before it, which is what expRNN's data preparation makes",
+    published={"": "split=test", "previous": "split=test"},
+    source="Garofolo 1993; features and splits as in the code of Wisdom et al. 2016, arXiv:1611.00035",
+    licence=FILES.licence,
+    length="varies: a sentence of 1 to 8 s has some 60 to 500 frames, a split is filled up to its longest",
+    lag="not known: a sound lasts some 5 frames of 16 ms, a word some 20",
+    horizon=1,
+    protocols=(
+        "the papers speak of normalised magnitudes, but their code leaves them in dB, and so must errors above 1 be",
+        "expRNN's preparation, which Lipschitz RNN used, exchanges inputs and targets: see the variant previous",
+        "the papers train on 3690 sentences, this task on all 3696 of the 462 speakers",
+        "the papers' 192 sentences for validation are the core test set, their 400 for testing the development set",
+    ),
+    files=FILES,
+    baselines={"mean": mean, "persistence": persistence},
+)

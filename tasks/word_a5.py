@@ -1,0 +1,34 @@
+"""Word problem of A5: the product so far of a sequence of even permutations of five things."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data
+from longwave.tasks.groups import alternating, word_problem
+from longwave.tasks.symbols import check_variant
+from longwave.tasks.word_s5 import TASK as WORD_S5
+
+ELEMENTS = 60
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("word_a5", variant)
+    return word_problem(alternating(5))
+
+
+TASK = replace(
+    WORD_S5,
+    name="word_a5",
+    title="Word problem of A5",
+    summary="State tracking: multiply even permutations of five things, the smallest simple group, at every step.",
+    inputs=ELEMENTS,
+    outputs=ELEMENTS,
+    chance=100 / ELEMENTS,
+    load=_load,
+    tokens=ELEMENTS,
+    baselines={"majority": partial(majority, outputs=ELEMENTS)},
+)

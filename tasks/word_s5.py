@@ -1,0 +1,54 @@
+"""Word problem of S5: the product so far of a sequence of permutations of five things."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from longwave.tasks.baselines import majority
+from longwave.tasks.data import Data
+from longwave.tasks.groups import symmetric, word_problem
+from longwave.tasks.losses import ACCURACY, cross_entropy
+from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.symbols import check_variant
+
+ELEMENTS = 120
+
+
+@cache
+def _load(variant: str) -> Data:
+    check_variant("word_s5", variant)
+    return word_problem(symmetric(5))
+
+
+TASK = TaskSpec(
+    name="word_s5",
+    title="Word problem of S5",
+    summary="State tracking: multiply permutations of five things, a group that is not solvable, at every step.",
+    inputs=ELEMENTS,
+    outputs=ELEMENTS,
+    every_step=True,
+    loss=cross_entropy,
+    metric=ACCURACY,
+    chance=100 / ELEMENTS,
+    load=_load,
+    recipes={
+        "": Recipe(
+            hidden=128,
+            batch=512,
+            epochs=32,
+            steps=100,
+            source="Grazzi et al. 2025: 1.6 M sequences in batches of 512, learning rate 1e-4; hidden size and one pass"
+            " are ours",
+        )
+    },
+    source="Merrill et al. 2024, arXiv:2404.08819; lengths of Grazzi et al. 2025, arXiv:2411.12537; generated",
+    licence="generated, none",
+    length="32 in training, 500 in validation and test",
+    lag="the whole sequence",
+    tokens=ELEMENTS,
+    protocols=(
+        "Grazzi et al. train on 1.6 M fixed words and test on 40,000 of up to 500 letters; here training words are"
+        " fresh, and 1000 of 500 letters are tested at all their steps; as many with another seed validate",
+    ),
+    baselines={"majority": partial(majority, outputs=ELEMENTS)},
+)

@@ -26,14 +26,14 @@ StoreOption = Annotated[
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 for bad input, 130 when interrupted."""
-    from longwave.platform import cli_show, cli_sweep, cli_tools  # noqa: F401  they register their commands
+    from longwave.platform import cli_data, cli_show, cli_sweep, cli_tools  # noqa: F401  they register their commands
 
     try:
         result: Any = app(arguments, prog_name="longwave", standalone_mode=False)
         if result == INTERRUPTED:
-            typer.echo("Interrupted. What has ended is stored; go on with: longwave sweep resume NAME", err=True)
+            typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0
-    except (LongwaveError, typer.BadParameter) as error:
+    except (LongwaveError, typer.BadParameter, _data_error()) as error:
         message = str(error)
     except Exception as error:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
@@ -46,6 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
         message += f"{'' if message.endswith('?') else '.'} Try: {_command(error)} --help"
     typer.echo(f"longwave: {message}", err=True)
     return 2
+
+
+def _data_error() -> type[Exception]:
+    """Return DataError; NumPy comes with it, so it is imported only once something went wrong."""
+    from longwave.tasks.raw import DataError
+
+    return DataError
 
 
 def _command(error: Any) -> str:

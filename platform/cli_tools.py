@@ -48,6 +48,23 @@ def bench_sweep(
     render.benchmark(measured, format.value)
 
 
+@bench.command("data")
+def bench_data(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: psmnist and ncifar.")] = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure the memory that loading and feeding a task takes. MNIST and CIFAR-10 are made up where absent.
+
+    Example: longwave bench data ncifar
+    """
+    from longwave.platform import render
+    from longwave.platform.bench_data import footprint
+
+    with render.waiting("Measuring"):
+        measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
+    render.footprints(measured, format.value)
+
+
 @mlflow.command("sync")
 def sync(
     server: Annotated[

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from longwave.platform.cli import main
+from longwave.platform.registry import all_models, all_tasks
 from longwave.platform.store import Store
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -30,7 +31,7 @@ steps = 5
 epochs = 3
 """
 COMMANDS = ["models", "tasks", "board", "dashboard", "doctor", "bench sweep", "mlflow sync"]
-COMMANDS += ["sweep plan", "sweep run", "sweep resume", "sweep status"]
+COMMANDS += ["sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
 
 
 @pytest.fixture
@@ -69,7 +70,9 @@ def test_a_sweep_from_plan_to_board(
     assert "tiny: 4 of 4 trials done (4 ok). See it with: longwave board adding" in run.stdout
     status = json.loads(printed("sweep", "status", "tiny", "--format", "json"))
     assert status == {"planned": 0, "running": 0, "done": 4, "ok": 4, "diverged": 0, "stopped": 0, "failed": 0}
-    [row] = json.loads(printed("board", "adding", "--format", "json"))
+    rows = json.loads(printed("board", "adding", "--format", "json"))
+    row = next(r for r in rows if not r["trivial"])
+    assert [(r["model"], r["n"], r["rank_low"]) for r in rows if r["trivial"]] == [("mean", 0, None)]
     assert (row["model"], row["n"], row["searched"], row["metric"]) == ("lem", 2, 2, "mse")
     assert {c["id"] for c in ids}.isdisjoint(row["trials"])
     assert all("lem" in printed("board", "--format", f).lower() for f in ("table", "csv", "markdown", "latex"))
@@ -90,7 +93,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
         driver.send_signal(signal.SIGINT)
         _, err = driver.communicate(timeout=60)
     assert driver.returncode == 130
-    assert err == "Interrupted. What has ended is stored; go on with: longwave sweep resume NAME\n"
+    assert err == "Interrupted. What is done is kept; the same command goes on from there.\n"
     assert "4 of 4 trials done (4 ok)" in longwave("sweep", "resume", "tiny", *shared, url).stdout
 
 
@@ -139,7 +142,7 @@ def test_wrong_words_are_one_line_that_says_where_to_look(capsys: pytest.Capture
     assert "No task 'digit'. Did you mean digits" in failed(capsys, "tasks", "digit")
 
 
-@pytest.mark.parametrize("group", [[], ["sweep"], ["bench"], ["mlflow"]])
+@pytest.mark.parametrize("group", [[], ["sweep"], ["bench"], ["mlflow"], ["data"]])
 def test_a_command_without_words_shows_its_help(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(group) == 2
     captured = capsys.readouterr()
@@ -171,7 +174,7 @@ def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -
 def test_the_doctor_finds_this_installation_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "broken" not in out and "5 models, 4 tasks" in out
+    assert "broken" not in out and f"{len(all_models())} models, {len(all_tasks())} tasks" in out
 
 
 def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.CaptureFixture[str]) -> None:

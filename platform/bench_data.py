@@ -1,0 +1,106 @@
+"""``longwave bench data``: how much memory a task takes from loading to training batches, each in its own process.
+
+It reads /proc, so it runs on Linux alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.registry import get_task
+
+BATCHES = 10
+PROGRAM = """
+import json, sys, time
+from longwave.platform.feed import epoch_batches
+from longwave.platform.records import TrialConfig
+from longwave.platform.registry import get_task
+task = get_task(sys.argv[1])
+def mib():  # not getrusage: that begins with the largest size of the process that started this one
+    with open("/proc/self/status") as facts:
+        return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
+before = mib()
+data, recipe = task.load(task.variant), task.recipe("")
+config = TrialConfig(task.name, task.variant, "", "", {}, {}, recipe.hidden, recipe.batch, 1, "search", 1, recipe.steps)
+batches, loaded, start = epoch_batches([config], data, 1, task.every_step), mib(), time.perf_counter()
+for _, (x, target) in zip(range(int(sys.argv[2])), batches):
+    pass
+ms = 1000 * (time.perf_counter() - start) / int(sys.argv[2])
+print(json.dumps({"before": before, "loaded": loaded, "peak": mib(), "ms": ms, "shape": list(x.shape)}))
+"""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a task takes in memory.
+
+    Attributes:
+        name: The task.
+        shape: Of a batch as it is fed: members, steps, sequences, features.
+        path: ``"real data"``, or ``"made up"``: random bytes in files of the true size.
+        ms: Milliseconds a batch.
+        before, loaded, peak: Largest resident memory, in MiB: before loading, after it, and after ten batches.
+    """
+
+    name: str
+    shape: str
+    path: str
+    ms: float
+    before: float
+    loaded: float
+    peak: float
+
+
+def footprint(name: str) -> Footprint:
+    """Load a task in a fresh process, take ten training batches, and return the memory that took.
+
+    Raises:
+        ConfigError: No such task, or its data is not here and nothing of its size can be made up.
+    """
+    task = get_task(name)
+    absent = task.files is not None and bool(task.files.missing())
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ)
+        if absent and task.files:
+            _make_up(task.files.name, task.name, Path(folder))
+            environment["LONGWAVE_CACHE"] = folder
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, name, str(BATCHES)], env=environment, capture_output=True, text=True
+        )
+    if done.returncode:
+        raise ConfigError(f"{name} did not load: {done.stderr.strip().splitlines()[-1]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    shape = "×".join(map(str, found.pop("shape")))
+    return Footprint(name, shape, "made up" if absent else "real data", **found)
+
+
+def _make_up(source: str, task: str, folder: Path) -> None:
+    """Write random bytes as the files of MNIST or CIFAR-10, in their true size."""
+    random, place = np.random.RandomState(0), folder / "raw" / source
+    if source == "mnist":
+        place.mkdir(parents=True)
+        for part, n in (("train", 60_000), ("t10k", 10_000)):
+            images, labels = random.bytes(n * 784), bytes(k % 10 for k in range(n))
+            for kind, sizes, content in (("images-idx3", (n, 28, 28), images), ("labels-idx1", (n,), labels)):
+                header = np.array([0x800 + len(sizes), *sizes], ">u4").tobytes()
+                (place / f"{part}-{kind}-ubyte").write_bytes(header + content)
+    elif source == "cifar10":
+        (place / "cifar-10-batches-py").mkdir(parents=True)
+        for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"):
+            batch = {
+                "data": random.randint(0, 256, (10_000, 3072), np.uint8),
+                "labels": [k % 10 for k in range(10_000)],
+            }
+            (place / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(batch, protocol=4))
+    else:
+        raise ConfigError(f"The data of {task} is not here, and none of its size can be made up. Get it first.")

@@ -1,0 +1,106 @@
+"""A server of files with the vices of real ones, and archives that no honest program writes."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+class Server(ThreadingHTTPServer):
+    """Serves ``files`` with the vices asked for, and notes what it sent: (name, Range asked for, bytes sent)."""
+
+    ranges = honest = True
+    breaks_after: int | None = None
+    stalls = False
+    skew = 0
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.stamp = {"ETag": '"1"'}
+        self.sent: list[tuple[str, str | None, int]] = []
+        self.released = threading.Event()
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/{name}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        server, name, asked = self.server, self.path[1:], self.headers.get("Range")
+        if name not in server.files:
+            return self.send_error(404)
+        body, start = server.files[name], 0
+        fresh = self.headers.get("If-Range") in server.stamp.values() or not server.honest
+        if asked and server.ranges and fresh:
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) + server.skew
+            if start >= len(body):
+                return self.send_error(416)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        else:
+            self.send_response(200)
+        for key, value in {**server.stamp, "Content-Length": str(len(body) - start)}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        rest = body[start:][: server.breaks_after]
+        server.sent.append((name, asked, len(rest)))
+        self.wfile.write(rest)
+        if server.stalls:
+            server.released.wait(30)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def tar(*members: tuple[str, bytes | dict[str, Any]]) -> bytes:
+    """Return a .tar.gz of files, and of members of other kinds given by their fields."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, what in members:
+            member, content = tarfile.TarInfo(name), what if isinstance(what, bytes) else b""
+            for key, value in ({"size": len(content)} if isinstance(what, bytes) else what).items():
+                setattr(member, key, value)
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def zipped(*members: tuple[str, bytes], link: bool = False) -> bytes:
+    """Return a .zip of files, or of symbolic links to what is given as content."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o120777 if link else 0o100644) << 16
+            archive.writestr(info, content)
+    return out.getvalue()
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return everything below a folder, itself included, with the time of its last change and its content."""
+    paths = [folder, *folder.rglob("*")]
+    return {str(p): (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in paths}
+
+
+EVIL = {
+    "up.tar.gz": tar(("../evil", b"good")),
+    "deep.tgz": tar(("a/../../evil", b"good")),
+    "absolute.tar.gz": tar(("/tmp/longwave-evil", b"good")),
+    "link.tar.gz": tar(("evil", {"type": tarfile.SYMTYPE, "linkname": "/etc"}), ("evil/x", b"good")),
+    "hard.tar.gz": tar(("evil", {"type": tarfile.LNKTYPE, "linkname": "../../cache"})),
+    "pipe.tar.gz": tar(("evil", {"type": tarfile.FIFOTYPE})),
+    "device.tar.gz": tar(("evil", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3})),
+    "up.zip": zipped(("../evil", b"good")),
+    "windows.zip": zipped(("..\\evil", b"good")),
+    "drive.zip": zipped(("C:/evil", b"good")),
+    "absolute.zip": zipped(("/tmp/longwave-evil", b"good")),
+    "link.zip": zipped(("evil", b"/etc"), link=True),
+}
+"""Archives with a member outside, or that is no plain file; it is called evil."""

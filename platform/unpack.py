@@ -30,7 +30,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 packed.extractall(folder)
         elif archive.name.endswith((".tar.gz", ".tgz")):
             with gzip.open(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
-                tar.extractall(folder, filter=lambda member, to: _tar_member(archive, member, to))
+                for member in tar:
+                    _extract(archive, tar, member, folder)
                 while stream.read(2**20):  # tar stops before the checksum, which stands at the end
                     pass
         else:
@@ -41,9 +42,14 @@ def unpack(archive: Path, folder: Path) -> None:
         raise DataError(f"{archive} must be a whole archive, got: {error}. It is removed; fetch it again.") from error
 
 
-def _tar_member(archive: Path, member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+def _extract(archive: Path, tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Write one file's content or make one folder: tarfile's own filters came only with Python 3.11.4."""
     _check_member(archive, member.name, member.isreg() or member.isdir())
-    return tarfile.data_filter(member, folder)
+    path = folder / member.name
+    (path if member.isdir() else path.parent).mkdir(parents=True, exist_ok=True)
+    if content := tar.extractfile(member):
+        with content, path.open("wb") as file:
+            shutil.copyfileobj(content, file, 2**20)
 
 
 def _check_member(archive: Path, name: str, plain: bool) -> None:

@@ -12,7 +12,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.raw import Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.ts_files import read_ts
 
 STEPS, FEATURES = 4000, 2
@@ -40,8 +40,7 @@ def windows(files: Source, variant: str) -> Data:
         ValueError: There is no such variant.
         DataError: A file is missing or breaks a rule.
     """
-    if variant:
-        raise ValueError(f"{files.name} has one variant, the empty one, got {variant!r}.")
+    check_variant(files.name, variant)
     place = files.locate(files.name)
     paths = [place / name for name in files.needs]
 

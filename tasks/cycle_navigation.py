@@ -10,7 +10,8 @@ import torch
 from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data, Split
 from longwave.tasks.parity import TASK as PARITY
-from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+from longwave.tasks.spec import check_variant
+from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 PLACES = 5
 MOVES = (0, 1, -1)

@@ -10,7 +10,7 @@ import torch
 from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
@@ -36,8 +36,7 @@ def pixels(order: np.ndarray) -> Data:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"digits has one variant, the empty one, got {variant!r}.")
+    check_variant("digits", variant)
     return pixels(np.arange(64))
 
 

@@ -13,7 +13,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
 from longwave.tasks.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.ts_files import read_ts
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
@@ -50,8 +50,7 @@ def _parse() -> dict[str, np.ndarray]:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"eigenworms has one variant, the empty one, got {variant!r}.")
+    check_variant("eigenworms", variant)
     place = FILES.locate("eigenworms")
     arrays = cached(f"eigenworms-1-{fingerprint(place / name for name in FILES.needs)}", _parse)
     values, labels = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])

@@ -15,7 +15,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import Data
 from longwave.tasks.losses import MSE, mean_squared_error
 from longwave.tasks.ode import States, drawn, forecasts, solve_delayed
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
 STEP, STEPS, FIRST, POINTS = 0.1, 4000, 2000, 2000
@@ -35,15 +35,18 @@ def paths(start: States, step: float = STEP) -> States:
     return solve_delayed(slope, start, DELAY, step, round(STEPS * STEP / step))
 
 
+def starts() -> np.ndarray:
+    """Return the state before the time 0 of all series, uniform in [0, 1), (N, 1)."""
+    return np.random.RandomState(1234).uniform(0, 1, (sum(SIZES.values()), 1))
+
+
 def _generate() -> dict[str, np.ndarray]:
-    start = np.random.RandomState(1234).uniform(0, 1, (sum(SIZES.values()), 1))
-    return drawn(paths(start)[FIRST : FIRST + POINTS], SIZES)
+    return drawn(paths(starts())[FIRST : FIRST + POINTS], SIZES)
 
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in HORIZONS:
-        raise ValueError(f"enso takes a variant h=1 or h=25, got {variant!r}.")
+    check_variant("enso", variant, HORIZONS)
     return forecasts(cached("enso-1", _generate), HORIZONS[variant])
 
 

@@ -9,7 +9,8 @@ import torch
 
 from longwave.tasks.data import Data, Split
 from longwave.tasks.parity import TASK as PARITY
-from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+from longwave.tasks.spec import check_variant
+from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:

@@ -11,7 +11,7 @@ from longwave.tasks.baselines import FORECASTS
 from longwave.tasks.cache import cached
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import L2_ERROR, mean_squared_error
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 STEPS = 1000
 """Steps of a sequence, 0.4 units of time each."""
@@ -52,8 +52,7 @@ def _split(paths: np.ndarray) -> Split:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"fitzhugh_nagumo has one variant, the empty one, got {variant!r}.")
+    check_variant("fitzhugh_nagumo", variant)
     paths = cached("fitzhugh_nagumo-1", _generate)
     return Data(train=_split(paths["train"]), valid=_split(paths["valid"]), test=_split(paths["test"]))
 

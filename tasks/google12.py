@@ -14,7 +14,7 @@ from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
 from longwave.tasks.raw import DataError, Remote, Source
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
 WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
@@ -101,8 +101,7 @@ def _class(path: Path) -> int:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"google12 has one variant, the empty one, got {variant!r}.")
+    check_variant("google12", variant)
     place = FILES.locate("google12")
     splits = {}
     for part, items in _items(place).items():

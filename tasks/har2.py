@@ -13,7 +13,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 STEPS = 128
 CHANNELS = [f"{signal}_{axis}" for signal in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
@@ -86,8 +86,7 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in ("", "raw"):
-        raise ValueError(f"har2 takes a variant, the empty one or raw, got {variant!r}.")
+    check_variant("har2", variant, ("", "raw"))
     place = FILES.locate("har2")
     arrays = cached(f"har2-1-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
     x, y = arrays["train_x"], arrays["train_y"]

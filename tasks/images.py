@@ -13,6 +13,7 @@ from torch import Tensor
 
 from longwave.tasks.data import Data, Split, Tail
 from longwave.tasks.raw import DataError, Remote, Source
+from longwave.tasks.spec import check_variant
 
 Labelled = tuple[Tensor, Tensor]
 """Images, uint8 (N, ...), and their classes, int64 (N,)."""
@@ -152,8 +153,7 @@ def divided(
 
 def pick(task: str, choices: Mapping[str, Choice], variant: str) -> Choice:
     """Return the choice that ``variant`` names. Raises ValueError if there is none."""
-    if variant not in choices:
-        raise ValueError(f"{task} takes a variant {' or '.join(map(repr, choices))}, got {variant!r}.")
+    check_variant(task, variant, choices)
     return choices[variant]
 
 

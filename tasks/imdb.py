@@ -13,7 +13,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import NOT_ASKED, Data, Split
 from longwave.tasks.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.raw import DataError, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
 
 LONGEST = 1000
@@ -65,8 +65,7 @@ def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bo
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in ("", "padded"):
-        raise ValueError(f"imdb takes a variant, '' or 'padded', got {variant!r}.")
+    check_variant("imdb", variant, ("", "padded"))
     place = IMDB.locate("imdb")
     sides = [reviews(place / part) for part in IMDB.needs]
     labels = np.repeat([0, 1, 0, 1], [len(side) for side in sides])

@@ -9,8 +9,8 @@ import torch
 from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
-from longwave.tasks.symbols import TEST_SEED, VALID_SEED, check_variant, seeded
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, seeded
 
 TRAINING = 256
 """Steps of a training sequence."""

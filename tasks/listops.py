@@ -14,8 +14,8 @@ from longwave.tasks.baselines import majority
 from longwave.tasks.cache import cached
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
-from longwave.tasks.symbols import PAD, TEST_SEED, VALID_SEED, ask_last, check_variant
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 
 DEPTH, MOST = 10, 10
 """Deepest node, which is a digit, and most arguments of an operator."""

@@ -11,7 +11,7 @@ from longwave.tasks.cache import cached
 from longwave.tasks.data import Data
 from longwave.tasks.losses import NRMSE, mean_squared_error
 from longwave.tasks.ode import States, drawn, forecasts, solve
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
 POINTS, STEP, HORIZON = 2000, 0.01, 25
@@ -39,8 +39,7 @@ def _generate(force: float) -> dict[str, np.ndarray]:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in FORCES:
-        raise ValueError(f"lorenz96 takes a variant F=8 or F=0.9, got {variant!r}.")
+    check_variant("lorenz96", variant, FORCES)
     return forecasts(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
 
 

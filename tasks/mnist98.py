@@ -9,12 +9,12 @@ from longwave.tasks.data import Data
 from longwave.tasks.images import divided, mnist
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
+from longwave.tasks.spec import check_variant
 
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"mnist98 has one variant, the empty one, got {variant!r}.")
+    check_variant("mnist98", variant)
     return divided(mnist("mnist98"), SHARES["lipschitz"], lambda x: x.reshape(-1, 98, 8))
 
 

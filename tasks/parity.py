@@ -9,8 +9,8 @@ import torch
 from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
-from longwave.tasks.symbols import ask_last, check_variant, length_generalisation, seeded
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:

@@ -10,6 +10,7 @@ import numpy as np
 from longwave.tasks.data import Data
 from longwave.tasks.digits import CORNN, LEM, pixels
 from longwave.tasks.digits import TASK as DIGITS
+from longwave.tasks.spec import check_variant
 
 SEED = 12008
 """Seed of the permutation, as coRNN and Lipschitz RNN use for permuted MNIST; numpy's legacy stream never changes."""
@@ -17,8 +18,7 @@ SEED = 12008
 
 @cache
 def _load(variant: str) -> Data:
-    if variant:
-        raise ValueError(f"pdigits has one variant, the empty one, got {variant!r}.")
+    check_variant("pdigits", variant)
     return pixels(np.random.RandomState(SEED).permutation(64))
 
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from longwave.tasks.data import Data
 from longwave.tasks.losses import BITS, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.text import PTB, bigram, penn_treebank, unigram
 
 SYMBOLS = 50
@@ -22,8 +22,7 @@ def characters(words: list[str]) -> str:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in SEGMENTS:
-        raise ValueError(f"ptb_char takes a variant T=150 or T=300, got {variant!r}.")
+    check_variant("ptb_char", variant, SEGMENTS)
     return penn_treebank("ptb_char", characters, SYMBOLS, SEGMENTS[variant])
 
 

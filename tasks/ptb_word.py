@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from longwave.tasks.data import Data
 from longwave.tasks.losses import PERPLEXITY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.text import PTB, penn_treebank, unigram
 
 WORDS = 10_000
@@ -22,8 +22,7 @@ def marked(words: list[str]) -> list[str]:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in SEGMENTS:
-        raise ValueError(f"ptb_word takes a variant T=70 or T=300, got {variant!r}.")
+    check_variant("ptb_word", variant, SEGMENTS)
     return penn_treebank("ptb_word", marked, WORDS, SEGMENTS[variant])
 
 

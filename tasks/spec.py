@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,6 +14,18 @@ from longwave.tasks.raw import Source
 
 PIECE = 1024
 """Sequences, or steps, scored at a time."""
+
+
+def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
+    """Do nothing for a variant that ``task`` has.
+
+    Raises:
+        ValueError: It has no such variant; the message says which ones it has.
+    """
+    if variant not in known:
+        names = " or ".join(name or "''" for name in known)
+        rule = f"takes a variant {names}" if any(known) else "has one variant, the empty one"
+        raise ValueError(f"{task} {rule}, got {variant!r}.")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What tasks over symbols share: seeds, variants, draws, and sequences of many lengths with one answer at their end."""
+"""What tasks over symbols share: seeds, draws, and sequences of many lengths with one answer at their end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -21,17 +21,6 @@ VALID, TEST = 1024, 8192
 
 Language = Callable[[int, int, int, int], Split]
 """From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
-
-
-def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
-    """Do nothing for a variant that ``task`` has.
-
-    Raises:
-        ValueError: It has no such variant; the message says which ones it has.
-    """
-    if variant not in known:
-        rule = f"takes a variant {' or '.join(known)}" if any(known) else "has one variant, the empty one"
-        raise ValueError(f"{task} {rule}, got {variant!r}.")
 
 
 def seeded(seed: int) -> torch.Generator:

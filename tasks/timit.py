@@ -15,7 +15,7 @@ from longwave.tasks.baselines import mean, persistence
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import MSE, mean_squared_error
 from longwave.tasks.raw import DataError, Source
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 RATE, SIZE, HOP = 16000, 256, 128
 """Of the files, in Hz; of frames at 8 kHz, in samples."""
@@ -87,8 +87,7 @@ def _split(levels: torch.Tensor, variant: str) -> Split:
 
 @cache
 def _load(variant: str) -> Data:
-    if variant not in ("", "normalised", "previous"):
-        raise ValueError(f"timit takes a variant, the empty one, normalised or previous, got {variant!r}.")
+    check_variant("timit", variant, ("", "normalised", "previous"))
     place = FILES.locate("timit")
     levels = {}
     for part, paths in _utterances(place).items():

@@ -8,7 +8,7 @@ from functools import cache, partial
 from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data
 from longwave.tasks.groups import alternating, word_problem
-from longwave.tasks.symbols import check_variant
+from longwave.tasks.spec import check_variant
 from longwave.tasks.word_s5 import TASK as WORD_S5
 
 ELEMENTS = 60

@@ -8,8 +8,7 @@ from longwave.tasks.baselines import majority
 from longwave.tasks.data import Data
 from longwave.tasks.groups import symmetric, word_problem
 from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
-from longwave.tasks.symbols import check_variant
+from longwave.tasks.spec import Recipe, TaskSpec, check_variant
 
 ELEMENTS = 120
 

@@ -15,8 +15,8 @@ import torch
 from longwave.platform.records import derive_seed
 from longwave.tasks.data import NOT_ASKED, Data, Split
 from longwave.tasks.groups import alternating, product_table, symmetric
-from longwave.tasks.spec import TaskSpec
-from longwave.tasks.symbols import TEST_SEED, VALID_SEED, ask_last, check_variant, distinct, seeded
+from longwave.tasks.spec import TaskSpec, check_variant
+from longwave.tasks.symbols import TEST_SEED, VALID_SEED, ask_last, distinct, seeded
 
 LANGUAGES = {"parity": 2, "even_pairs": 2, "cycle_navigation": 5, "modular_arithmetic": 5}
 """Classes of each task that asks once, at the last symbol."""

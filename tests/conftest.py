@@ -32,6 +32,15 @@ TINY = {
 """A sweep of 8 search trials and 4 retrainings that takes seconds."""
 
 
+LONG = ("test_ray.py", "test_pack.py", "test_task_sweeps.py", "test_cli.py", "test_tracking.py")
+"""Files that start first, so that no worker ends long after the others."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first; all other tests keep their order."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep each test's data folder to itself; generated task data stays shared, as it is between users' sweeps."""

@@ -108,7 +108,7 @@ def board(shown: list[Row]) -> int:
     best = next(k for k, row in enumerate(shown) if not row.trivial)
     start = next((k for k, row in enumerate(shown) if row.config == linked), best)
     event = st.dataframe(
-        cells.board_table(shown, [figures.colour(row.model) for row in shown]),
+        cells.board_table(shown, [figures.colour(row.model, row.trivial) for row in shown]),
         key=cells.board_key(shown),
         on_select="rerun",
         selection_mode="single-row-required",

@@ -28,9 +28,9 @@ FONT = {"size": 13}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
-def colour(model: str) -> str:
-    """Return the fixed colour of a model."""
-    return FAMILIES.get(model, OTHERS[int(digest(model), 16) % len(OTHERS)])
+def colour(model: str, trivial: bool = False) -> str:
+    """Return the fixed colour of a model; trivial predictors are grey."""
+    return NEUTRAL if trivial else FAMILIES.get(model, OTHERS[int(digest(model), 16) % len(OTHERS)])
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial], chosen: int, log: bool) -> go.Figure:
@@ -88,7 +88,7 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], what: str, title: s
 
 def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], floor: float | None) -> None:
     """Draw one line of the forest plot; intervals are cut at ``floor`` where the axis is logarithmic."""
-    tint, scores = colour(row.model), _scores(row, trials)
+    tint, scores = colour(row.model, row.trivial), _scores(row, trials)
     figure.add_scatter(
         x=scores, y=[place] * len(scores), mode="markers", showlegend=False, opacity=0.75,
         marker={"symbol": "line-ns-open", "size": 13, "color": tint, "line": {"width": 1.5, "color": tint}},

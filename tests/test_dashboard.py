@@ -19,7 +19,7 @@ from streamlit import config, dataframe_util
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import cells, figures
-from longwave.platform.board import board
+from longwave.platform.board import Row, board
 from longwave.platform.records import Phase, Point, Run, TrialConfig
 from longwave.platform.store import Store
 
@@ -261,3 +261,11 @@ def test_every_setting_is_one_that_streamlit_knows() -> None:
     options = flat(tomllib.loads((FOLDER / "streamlit.toml").read_text()))
     assert "browser.gatherUsageStats" in options
     assert set(options) <= set(config.get_config_options())
+
+
+def test_a_trivial_predictor_is_grey_has_no_seeds_and_no_protocol() -> None:
+    row = Row("t", "", "AR(8)", "AR(8)", "mse", "1", "min", 0.0098, trivial=True)
+    assert (cells.score(row), cells.seeds(row), cells.diverged(row), cells.rank(row)) == ("0.0098", "trivial", "—", "—")
+    frame = cells.board_frame([row])
+    assert frame["protocol"].tolist() == ["—"] and frame["score"].tolist() == [0.0098]
+    assert figures.colour(row.model, row.trivial) == figures.NEUTRAL != figures.colour("lem")

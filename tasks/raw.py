@@ -122,6 +122,7 @@ def fingerprint(paths: Iterable[Path]) -> str:
     """Return 12 hex digits of the SHA-256 of the files' contents, in order: the key of what is made from them."""
     digest = hashlib.sha256()
     for path in paths:
+        digest.update(f"{path.stat().st_size}:".encode())
         for block in _blocks(path):
             digest.update(block)
     return digest.hexdigest()[:12]

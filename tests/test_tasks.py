@@ -18,6 +18,7 @@ from longwave.platform.registry import get_task
 from longwave.tasks import adding, cache
 from longwave.tasks.data import Data, Split
 from longwave.tasks.fitzhugh_nagumo import trajectory
+from longwave.tasks.raw import fingerprint
 
 digits_tasks = pytest.mark.parametrize("name", ["digits", "pdigits"])
 
@@ -273,3 +274,12 @@ print(float(cached("some-1", make)["a"].sum()).hex())
     assert answers == [expected, expected]
     assert [file.name for file in folder.iterdir()] == ["some-1.npz"]
     assert float(cache.cached("some-1", dict)["a"].sum()).hex() == expected
+
+
+def test_a_line_moved_from_one_file_to_the_next_is_another_fingerprint(tmp_path: Path) -> None:
+    paths, prints = [tmp_path / "a", tmp_path / "b"], []
+    for texts in (("one\ntwo\n", "three\n"), ("one\n", "two\nthree\n"), ("one\ntwo\n", "three\n")):
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
+        prints.append(fingerprint(paths))
+    assert prints[0] == prints[2] != prints[1] and len(prints[0]) == 12

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from longwave.platform.board import ENOUGH, Row, shown
+from longwave.platform.board import ENOUGH, OTHER_FORM, Row, shown
 from longwave.platform.records import digest
 from longwave.platform.store import Trial
 
@@ -95,7 +95,7 @@ def published(row: Row) -> str:
     """Return the published numbers of this very model: ``0.002 (lem, Table 4, Table 9)``; equal numbers once."""
     sources: dict[str, dict[str, None]] = {}
     for number in row.published:
-        if not number["model_variant"]:
+        if number["verdict"] != OTHER_FORM:
             places = sources.setdefault(shown(number["value"], number["std"]), {})
             places |= dict.fromkeys((number["source"], _table(number)))
     return "; ".join(f"{value} ({', '.join(places)})" for value, places in sources.items()) or DASH
@@ -103,7 +103,7 @@ def published(row: Row) -> str:
 
 def verdicts(row: Row) -> str:
     """Return how the mean stands to the published numbers of this very model."""
-    return "; ".join(dict.fromkeys(p["verdict"] for p in row.published if not p["model_variant"])) or DASH
+    return "; ".join(dict.fromkeys(p["verdict"] for p in row.published if p["verdict"] != OTHER_FORM)) or DASH
 
 
 def duration(seconds: float) -> str:

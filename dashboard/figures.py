@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from longwave.dashboard.cells import diverged, measured
-from longwave.platform.board import Row, shown
+from longwave.platform.board import OTHER_FORM, Row, shown
 from longwave.platform.records import Point, digest
 from longwave.platform.store import Trial
 
@@ -143,7 +143,7 @@ def _curve(figure: go.Figure, trial: Trial, place: int, points: Sequence[Point],
 
 
 def _same_model(row: Row) -> list[Mapping[str, Any]]:
-    return [number for number in row.published if not number["model_variant"]]
+    return [number for number in row.published if number["verdict"] != OTHER_FORM]
 
 
 def _scores(row: Row, trials: Mapping[str, Trial]) -> list[float]:

@@ -63,4 +63,5 @@ MODEL = ModelSpec(
     layer=DtLSTM,
     lr=learning_rate(1e-4, 1e-1),
     count=count,
+    printed={"v1": {"version": "v1"}, "v2": {"version": "v2"}},
 )

@@ -143,4 +143,5 @@ MODEL = ModelSpec(
         Best("ptb_word", 160, {"lr": 0.1, **_LANGUAGE, "gamma": 0.9, "epsilon": 0.01, "sigma": 10}, "lr of SGD"),
     ),
     best_source="Lipschitz RNN, Appendix C, Table 8",
+    printed={"euler": {"scheme": "euler"}, "rk2": {"scheme": "rk2"}},
 )

@@ -134,6 +134,8 @@ class ModelSpec:
         count: ``count(p, d, q, **options)``: trainable numbers, the affine read-out's (d + 1) q included.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
+        printed: Names that published tables give to forms of the model, and the options each stands for. The plain
+            name, ``""``, stands for the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
     """
 
@@ -147,6 +149,7 @@ class ModelSpec:
     ranges: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
     best: Sequence[Best] = ()
     best_source: str = ""
+    printed: Mapping[str, Mapping[str, Choice]] = field(default_factory=dict)
     looped: bool = False
 
     @property
@@ -163,6 +166,12 @@ class ModelSpec:
     def defaults(self) -> dict[str, Choice]:
         """The default of each static choice."""
         return {name: choices[0] for name, choices in self.options.items()}
+
+    def called(self, options: Mapping[str, Choice]) -> list[str]:
+        """Return the names that published tables give to the model with these options."""
+        return [
+            n for n, o in {"": {}, **self.printed}.items() if {**self.defaults, **o} == {**self.defaults, **options}
+        ]
 
     def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Recurrence:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""

@@ -139,4 +139,5 @@ MODEL = ModelSpec(
         Best("mackey_glass", 16, {"lr": 0.01, "tau": 10}),
     ),
     best_source="τ-GRU, Appendix G, Table 9",
+    printed={f"ablation {form}": {"form": form} for form in ("alpha=0", "beta=0", "no gating")},
 )

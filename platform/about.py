@@ -22,6 +22,7 @@ def about(config: TrialConfig) -> dict[str, Any]:
         "unit": task.metric.unit,
         "goal": task.metric.goal,
         "published": task.published.get(config.variant, config.variant),
+        "called": model.called(config.options),
         "departures": departures(config, task),
         "trivial": _trivial(config.task, config.variant),
     }

@@ -12,6 +12,8 @@ from longwave.platform.store import Store, Trial
 
 ENOUGH = 5
 """Retrainings below which a row is provisional."""
+OTHER_FORM = "different model variant"
+"""Stands for a verdict where a published number belongs to another form of the model."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,12 @@ def _row(group: Sequence[Trial], search: Sequence[Trial], published: Sequence[Ma
     provisional = len(scores) < ENOUGH
     key = (config.model, about["published"], about["metric"])
     same = [p for p in published if (p["model"], p["variant"], p["metric"]) == key]
+
+    def standing(number: Mapping[str, Any]) -> str:
+        if number["model_variant"] not in about.get("called", [""]):
+            return OTHER_FORM
+        return verdict(interval, provisional, about["goal"], number["value"])
+
     return Row(
         task=config.task,
         variant=config.variant,
@@ -166,7 +174,7 @@ def _row(group: Sequence[Trial], search: Sequence[Trial], published: Sequence[Ma
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=sum(t.run.seconds for t in search if t.run),
-        published=[_published(p, verdict(interval, provisional, about["goal"], p["value"])) for p in same],
+        published=[_published(p, standing(p)) for p in same],
         trials=[t.config.id for t in group],
         environments=list({tuple(sorted(run.environment.items())): run.environment for run in runs}.values()),
     )
@@ -194,7 +202,7 @@ def _ordered(ranked: list[Row], trivial: list[Row]) -> list[Row]:
 
 
 def _published(number: Mapping[str, Any], standing: str) -> dict[str, Any]:
-    """Return one published number for a row, with its verdict; ablations of the model have none."""
+    """Return one published number for a row, with how the row's mean stands to it."""
     source, _, table = str(number["sources"]).partition(", ")
     return {
         "value": number["value"],
@@ -205,7 +213,7 @@ def _published(number: Mapping[str, Any], standing: str) -> dict[str, Any]:
         "table": table,
         "model_variant": number["model_variant"],
         "units": number["units"],
-        "verdict": "different model variant" if number["model_variant"] else standing,
+        "verdict": standing,
     }
 
 

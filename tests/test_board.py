@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from longwave.platform import render_board
-from longwave.platform.board import Row, rows, shown, verdict
+from longwave.platform.board import OTHER_FORM, Row, rows, shown, verdict
 from longwave.platform.records import Run, TrialConfig
 from longwave.platform.stats import mean_interval, mean_std, rank_ranges
 from longwave.platform.store import Trial
@@ -236,3 +236,17 @@ def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank
         f"mse [1] {'↓' if goal == 'min' else '↑'}",
         "0.5 (trivial)",
     )
+
+
+def test_a_published_number_is_compared_with_the_form_of_the_model_it_was_printed_for() -> None:
+    numbers = [
+        printed("lem", 1.0),
+        printed("lem", 1.0, model_variant="without gates"),
+        printed("lem", 1.0, model_variant="x"),
+    ]
+    for called, wanted in ([""], [True, False, False]), (["without gates"], [False, True, False]), ([], [False] * 3):
+        group = retrained("lem", [1.0, 1.1])
+        for trial in group:
+            trial.about["called"] = called
+        [row] = rows(group, {}, numbers)
+        assert [p["verdict"] != OTHER_FORM for p in row.published] == wanted

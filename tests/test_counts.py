@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from longwave.models.network import Network
 from longwave.models.recurrence import Recurrence
 from longwave.models.spec import Choice, ModelSpec, Sizes
+from longwave.platform.published import published_rows
 from longwave.platform.registry import all_models, get_model
 
 Options = dict[str, Choice]
@@ -298,3 +299,12 @@ def test_counts_follow_the_papers_formulas_and_are_those_of_one_member(
 def test_a_count_without_options_is_that_of_the_defaults(name: str) -> None:
     spec = get_model(name)
     assert spec.count(3, 5, 2) == spec.count(3, 5, 2, **spec.defaults)
+
+
+def test_the_names_that_models_are_printed_under_stand_in_the_published_tables() -> None:
+    tables = {(row["model"], row["model_variant"]) for row in published_rows()}
+    for spec in all_models().values():
+        assert {(spec.name, name) for name in spec.printed} <= tables
+        assert spec.called(spec.defaults)[0] == ""
+    assert all_models()["lipschitz_rnn"].called({"scheme": "rk2"}) == ["rk2"]
+    assert all_models()["tau_gru"].called({"form": "no weighting"}) == []

@@ -278,7 +278,7 @@ def test_a_sweep_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> No
 
 def test_the_demo_asks_for_what_its_readers_are_promised() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/demo.toml"))
-    assert {"lem", "cornn", "lstm", "gru"} == set(sweep.file.models)
+    assert {"lem", "cornn", "chrono_lstm", "lstm", "gru"} == set(sweep.file.models)
     assert sweep.file.trials >= 8 and sweep.file.retrain >= 3 and sweep.file.task == "fitzhugh_nagumo"
 
 

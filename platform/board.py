@@ -142,12 +142,6 @@ def _row(group: Sequence[Trial], search: Sequence[Trial], published: Sequence[Ma
     provisional = len(scores) < ENOUGH
     key = (config.model, about["published"], about["metric"])
     same = [p for p in published if (p["model"], p["variant"], p["metric"]) == key]
-
-    def standing(number: Mapping[str, Any]) -> str:
-        if number["model_variant"] not in about.get("called", [""]):
-            return OTHER_FORM
-        return verdict(interval, provisional, about["goal"], number["value"])
-
     return Row(
         task=config.task,
         variant=config.variant,
@@ -174,7 +168,7 @@ def _row(group: Sequence[Trial], search: Sequence[Trial], published: Sequence[Ma
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=sum(t.run.seconds for t in search if t.run),
-        published=[_published(p, standing(p)) for p in same],
+        published=[_published(p, about, interval, provisional) for p in same],
         trials=[t.config.id for t in group],
         environments=list({tuple(sorted(run.environment.items())): run.environment for run in runs}.values()),
     )
@@ -201,8 +195,11 @@ def _ordered(ranked: list[Row], trivial: list[Row]) -> list[Row]:
     return ranked
 
 
-def _published(number: Mapping[str, Any], standing: str) -> dict[str, Any]:
+def _published(
+    number: Mapping[str, Any], about: Mapping[str, Any], interval: tuple[float, float] | None, provisional: bool
+) -> dict[str, Any]:
     """Return one published number for a row, with how the row's mean stands to it."""
+    same_form = number["model_variant"] in about.get("called", [""])
     source, _, table = str(number["sources"]).partition(", ")
     return {
         "value": number["value"],
@@ -213,7 +210,7 @@ def _published(number: Mapping[str, Any], standing: str) -> dict[str, Any]:
         "table": table,
         "model_variant": number["model_variant"],
         "units": number["units"],
-        "verdict": standing,
+        "verdict": verdict(interval, provisional, about["goal"], number["value"]) if same_form else OTHER_FORM,
     }
 
 

@@ -13,9 +13,15 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
 
+from hypothesis import settings
+
 from longwave.platform.config import SweepFile, check_sweep
 from longwave.platform.executor import Workers, running
 from longwave.platform.store import Store
+
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("exploring")
+settings.load_profile(os.environ.get("LONGWAVE_EXAMPLES", "repeatable"))  # "exploring" draws new examples each time
 
 TINY = {
     "name": "tiny",

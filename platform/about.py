@@ -29,16 +29,17 @@ def about(config: TrialConfig) -> dict[str, Any]:
 
 
 def departures(config: TrialConfig, task: TaskSpec) -> list[str]:
-    """Return how the trial's protocol differs from the published recipe: ``["epochs 30 (published 400)"]``."""
+    """Return how the trial's protocol differs from the recipe: ``["epochs 30 (published 400)"]``, or ``(ours 400)``."""
     recipe = task.recipe(config.model)
+    whose = "ours" if "ours" in recipe.source else "published"
     names = ("hidden", "batch", "epochs", "steps", "clip")
     found = [
-        f"{name} {_shown(getattr(config, name))} (published {_shown(getattr(recipe, name))})"
+        f"{name} {_shown(getattr(config, name))} ({whose} {_shown(getattr(recipe, name))})"
         for name in names
         if getattr(config, name) != getattr(recipe, name)
     ]
     if config.drops != tuple(d for d in recipe.drops if d < config.epochs):
-        found.append(f"η/10 after epochs {list(config.drops)} (published {list(recipe.drops)})")
+        found.append(f"η/10 after epochs {list(config.drops)} ({whose} {list(recipe.drops)})")
     return found
 
 

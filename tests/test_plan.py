@@ -294,3 +294,10 @@ def test_a_run_cannot_contradict_itself() -> None:
     for facts, message in bad:
         with pytest.raises(ValueError, match=message):
             Run("t", **facts)  # type: ignore[arg-type]
+
+
+def test_a_recipe_that_no_paper_printed_is_called_ours(tiny: Tiny) -> None:
+    for task, whose in (("copy_memory", "ours"), ("adding", "published")):
+        variant = "N=20" if task == "adding" else ""
+        [trial, *_] = asked(resolve(tiny(task=task, variant=variant, models=["gru"], steps=7)), {})
+        assert f"steps 7 ({whose} 100)" in about(trial)["departures"]

@@ -50,8 +50,8 @@ def epoch_batches(
         for index in orders.split(first.batch, 1)[skip:]:
             yield time_major(*data.train.take(index), every_step)
     elif data.stream is not None:
+        everything = torch.arange(first.batch)
         for step in range(skip, first.steps or 1):
-            everything = torch.arange(first.batch)
             fresh = [data.stream(derive_seed(c.seed, "stream", epoch, step), first.batch) for c in configs]
             inputs, targets = (torch.stack(part) for part in zip(*(s.take(everything) for s in fresh), strict=True))
             yield time_major(inputs.to(device), targets.to(device), every_step)

@@ -13,27 +13,14 @@ from torch import Generator, Tensor, nn
 
 from longwave.models.network import Network
 from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Choice, ModelSpec, Param, Sizes
+from longwave.models.spec import ModelSpec, Param, Sizes
 from longwave.models.stack import Stacked
-from longwave.platform.registry import all_models
+from tests.cases import Options, every_case
 
 SIZES = Sizes(inputs=2, hidden=4, outputs=3, length=7)
 FLOAT64 = torch.float64
 STEP = 5
 """A number of a training step: with it, dropout depends on the seeds alone."""
-
-Options = dict[str, Choice]
-
-
-def every_case() -> list[Any]:
-    """Return all models, each with its defaults and then with each other choice alone; of a number two others."""
-    cases = []
-    for spec in all_models().values():
-        cases.append(pytest.param(spec, {}, id=spec.name))
-        for name, (default, *others) in spec.options.items():
-            some = others[:2] if type(default) is int else others
-            cases += [pytest.param(spec, {name: other}, id=f"{spec.name}-{name}={other}") for other in some]
-    return cases
 
 
 def params_of(spec: ModelSpec, options: Options, optional: bool = True) -> list[Param]:

@@ -4,4 +4,4 @@ A file in this folder is a model: it binds one ``ModelSpec`` to ``MODEL``, and t
 to edit. Only the files named in ``SHARED`` are not models: they hold what all models use.
 """
 
-SHARED = ("spec", "algebra", "recurrence", "stack", "delay", "network")
+SHARED = ("spec", "algebra", "call", "recurrence", "stack", "delay", "network")

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor, nn, relu, sigmoid, tanh
 
 from longwave.models.algebra import affine
+from longwave.models.kernels import Operands
 from longwave.models.recurrence import Recurrence, State
 from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
@@ -77,6 +78,19 @@ class CoRNN(Recurrence):
             w.gamma = relu(w.gamma + w.gamma_shift)
             w.epsilon = relu(w.epsilon + w.epsilon_shift)
 
+    @property
+    def cell(self) -> str:
+        """``"cornn"``, for both dampings."""
+        return "cornn"
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights, and the damping as two factors: z[n] = κ (δ z[n-1] + Δt (force))."""
+        if self.damping == "implicit":
+            kappa, delta = 1 / (1 + w.dt * w.epsilon), torch.ones_like(w.dt)
+        else:
+            kappa, delta = torch.ones_like(w.dt), 1 - w.dt * w.epsilon
+        return Operands(V=[w.V], b=[w.b], W=[w.W, w.Wz], P=[w.dt, w.gamma, kappa, delta])
+
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return V x + b."""
         return (affine(w.V, x, w.b),)
@@ -114,4 +128,5 @@ MODEL = ModelSpec(
         Best("imdb", 128, {"lr": 0.0006, "dt": 0.054, "gamma": 4.9, "epsilon": 4.8}),
     ),
     best_source="coRNN, Appendix B, Table 8",
+    printed=dict.fromkeys(("tiny", "64 units", "128 units", "256 units"), {}),
 )

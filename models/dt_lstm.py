@@ -38,6 +38,11 @@ class DtLSTM(LSTM):
     OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"version": ("v1", "v2"), **LSTM.OPTIONS}
     version: str
 
+    @property
+    def cell(self) -> None:
+        """None: no loop is fused for it."""
+        return None
+
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return V x + b + c of all gates."""
         return (affine(w.weight_ih, x, w.bias_ih + 1.0 * w.bias_hh),)

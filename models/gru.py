@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
 
+from longwave.models.kernels import Operands
 from longwave.models.lstm import TorchRecurrence, count
 from longwave.models.recurrence import State
 from longwave.models.spec import ModelSpec, learning_rate
@@ -28,6 +30,17 @@ class GRU(TorchRecurrence):
 
     STATE = ("h",)
     GATES = 3
+
+    @property
+    def cell(self) -> str:
+        """``"gru"``."""
+        return "gru"
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights; the biases of r and s are one each, that of n stays inside the gate's product."""
+        d = self.hidden_size
+        inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
+        return Operands(V=[w.weight_ih], b=[w.bias_ih + inner], W=[w.weight_hh], U=[w.bias_hh[..., 2 * d :]])
 
     def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs and h by torch's GRU operator: one layer, no dropout, one direction, time first."""

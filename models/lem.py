@@ -9,6 +9,7 @@ from typing import ClassVar
 from torch import Generator, Tensor, lerp, nn, sigmoid, tanh
 
 from longwave.models.algebra import affine
+from longwave.models.kernels import Operands
 from longwave.models.recurrence import Recurrence, State
 from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
@@ -88,6 +89,21 @@ class LEM(Recurrence):
         """Fill the read-out: N(0, 2/d) for the weight, the bias as torch.nn.Linear's."""
         nn.init.normal_(weight, 0.0, (2 / self.hidden_size) ** 0.5, generator=generator)
         nn.init.uniform_(bias, -(self.hidden_size**-0.5), self.hidden_size**-0.5, generator=generator)
+
+    @property
+    def cell(self) -> str | None:
+        """``"lem"``; the forms without gates or with a floor have none."""
+        return "lem" if self.multiscale and not hasattr(self, "floor") else None
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights in the cell's order."""
+        gates = "1z2y"
+        return Operands(
+            V=[getattr(w, f"V{k}") for k in gates],
+            b=[self._bias(k, w) for k in gates],
+            W=[getattr(w, f"W{k}") for k in gates],
+            P=[w.dt],
+        )
 
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return V x + b of both candidates, and of both gates."""

@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor, nn, tanh
 
 from longwave.models.algebra import affine
+from longwave.models.kernels import Operands
 from longwave.models.recurrence import Recurrence, State
 from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
@@ -89,6 +90,15 @@ class LipschitzRNN(Recurrence):
         """Add α A and W."""
         w.A = w.alpha * structured(w.MA, w.beta, w.gamma)
         w.W = structured(w.MW, w.beta_w, w.gamma_w)
+
+    @property
+    def cell(self) -> str:
+        """The cell of the scheme."""
+        return f"lipschitz_{self.scheme}"
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights, α in A."""
+        return Operands(V=[w.U], b=[w.b], W=[w.A, w.W], P=[w.epsilon])
 
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return U x + b."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from longwave.models.kernels import Operands
 from longwave.models.recurrence import Generators, Recurrence, State
 from longwave.models.spec import Choice, ModelSpec, learning_rate
 
@@ -41,7 +42,11 @@ class TorchRecurrence(Recurrence):
             w.bias_hh = torch.zeros_like(w.bias_ih)
 
     def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state, member by member."""
+        """Return the outputs (M, T, B, d) and the last state."""
+        return self.through(x, state, w, lambda: self._each(x, state, w))
+
+    def _each(self, x: Tensor, state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+        """Return the same by torch's operator, member by member."""
         results = [
             self.run(
                 x[k],
@@ -71,6 +76,15 @@ class LSTM(TorchRecurrence):
     STATE = ("h", "c")
     GATES = 4
 
+    @property
+    def cell(self) -> str | None:
+        """``"lstm"``."""
+        return "lstm"
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights; the two biases of a gate are one here."""
+        return Operands(V=[w.weight_ih], b=[w.bias_ih + 1.0 * w.bias_hh], W=[w.weight_hh])
+
     def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs, h and c by torch's LSTM operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.lstm(x, state, weights, True, 1, 0.0, self.training, False, False)
@@ -90,5 +104,6 @@ MODEL = ModelSpec(
     layer=LSTM,
     lr=learning_rate(1e-4, 1e-1),
     count=count,
+    printed={"(Helfrich)": {}, "(Nguyen)": {}},
     looped=True,
 )

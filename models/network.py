@@ -89,7 +89,9 @@ class Network(nn.Module):
         if step is not None:
             generators = [torch.Generator().manual_seed((seed * 1_000_003 + step + 1) % 2**32) for seed in self.seeds]
         states, last = self.layer(self._embedded(x), state and tuple(state), generators)
-        outputs = affine(self.weight, states if self.every_step else states[:, -1], self.bias.unsqueeze(1))
+        outputs = affine(
+            self.weight, states if self.every_step else self.layer.readout(states, last), self.bias.unsqueeze(1)
+        )
         return outputs, last
 
     @property

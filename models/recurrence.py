@@ -7,13 +7,15 @@ has to mention it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
 
+from longwave.models import kernels
+from longwave.models.call import check_call
 from longwave.models.spec import Choice, Param
 
 State = tuple[Tensor, ...]
@@ -109,9 +111,42 @@ class Recurrence(nn.Module):
         """Return the next state, (M, B, d) each, from one step ``u`` of the drive and the state."""
         raise NotImplementedError
 
+    @property
+    def cell(self) -> str | None:
+        """The cell of ``kernels.cells`` whose fused loop computes the layer, None where there is none."""
+        return None
+
+    def operands(self, w: SimpleNamespace) -> kernels.Operands:
+        """Return what the fused loop of ``cell`` needs."""
+        raise NotImplementedError
+
+    def why(self) -> kernels.Choice:
+        """Return which way the time loop takes where the weights are, and why."""
+        weight: Tensor = getattr(self, next(iter(self.shapes())))
+        return kernels.choose(self.cell, self.hidden_size, weight.device, self.dtype)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The weights' dtype."""
+        weight: Tensor = getattr(self, next(iter(self.shapes())))
+        return weight.dtype
+
+    def readout(self, outputs: Tensor, state: State) -> Tensor:
+        """Return what a read-out of the last step sees, (M, B, d)."""
+        return state[0]
+
     def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p); w holds the weights (M, ...)."""
-        return self.loop(self.drive(x, w), state, w)
+        return self.through(x, state, w, lambda: self.loop(self.drive(x, w), state, w))
+
+    def through(
+        self, x: Tensor, state: State, w: SimpleNamespace, reference: Callable[[], tuple[Tensor, State]]
+    ) -> tuple[Tensor, State]:
+        """Return what ``reference`` defines, by the fused loop of the cell where it can run."""
+        path = self.why().path
+        if path == "reference" or self.cell is None:
+            return reference()
+        return kernels.advance(path, self.cell, self.operands(w), x, state)
 
     def loop(self, drive: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
         """Return the first state after each step, (M, T, B, d), and the last state."""
@@ -136,7 +171,7 @@ class Recurrence(nn.Module):
         Raises:
             ValueError: x or the state has another shape than the layer needs, or another dtype than its weights.
         """
-        self._check(x, state)
+        check_call(self, x, state)
         if generators is not None and len(generators) != (self.members or 1):
             raise ValueError(f"{type(self).__name__}: one generator a member is needed, got {len(generators)}.")
         if self.batch_first:
@@ -201,16 +236,11 @@ class Recurrence(nn.Module):
         else:
             self.register_buffer(param.name, tensor.expand(lead).clone() if tensor.shape != lead else tensor)
 
-    @property
-    def _dtype(self) -> torch.dtype:
-        weight: Tensor = getattr(self, next(iter(self.shapes())))
-        return weight.dtype
-
     def _weights(self, lone: bool) -> SimpleNamespace:
         """Return all weights with a members axis: matrices (M, k, p), vectors and hyper-parameters (M, 1, ·)."""
-        out: dict[str, Tensor] = {}
+        out, dtype = {}, self.dtype
         for name, tensor in {**dict(self.named_parameters()), **dict(self.named_buffers())}.items():
-            tensor = (tensor.unsqueeze(0) if lone else tensor).to(self._dtype)
+            tensor = (tensor.unsqueeze(0) if lone else tensor).to(dtype)
             out[name] = tensor.contiguous() if tensor.ndim == 3 else tensor.reshape(len(tensor), 1, -1)
         for param in self.PARAMS:
             if isinstance(param.default, str) and param.default in out:
@@ -218,26 +248,3 @@ class Recurrence(nn.Module):
         w = SimpleNamespace(**out)
         self.prepare(w)
         return w
-
-    def _check(self, x: Tensor, state: State | None) -> None:
-        name = type(self).__name__
-        lead = () if self.members is None else (self.members,)
-        axes = ("B", "T") if self.batch_first else ("T", "B")
-        wanted = f"({', '.join([*map(str, lead), *axes, str(self.input_size)])})"
-        if not isinstance(x, Tensor):
-            raise ValueError(
-                f"{name}: x must be one tensor {wanted}, of members of equal length, got {type(x).__name__}."
-            )
-        if x.ndim != len(lead) + 3 or x.shape[: len(lead)] != lead or x.shape[-1] != self.input_size or 0 in x.shape:
-            raise ValueError(f"{name}: x must be {wanted} and not empty, got {tuple(x.shape)}.")
-        if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
-            raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
-        for what, tensor in {"x": x, **dict(zip(self.state_shapes(), state or (), strict=False))}.items():
-            if tensor.dtype != self._dtype:
-                raise ValueError(f"{name}: {what} must have the weights' dtype {self._dtype}, got {tensor.dtype}.")
-        rows = (*lead, x.shape[-3 if self.batch_first else -2])
-        shapes = {s: (*rows, *shape) for s, shape in self.state_shapes().items()}
-        if state is not None and [tuple(s.shape) for s in state] != list(shapes.values()):
-            got = [tuple(s.shape) for s in state]
-            needed = ", ".join(f"{s} {shape}" for s, shape in shapes.items())
-            raise ValueError(f"{name}: state must be the tensors {needed}, got {got}.")

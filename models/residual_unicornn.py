@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import ClassVar
 
+import torch
 from torch import Generator, Tensor
 
-from longwave.models.algebra import affine
 from longwave.models.spec import Choice, ModelSpec, learning_rate
 from longwave.models.unicornn import MOST_LAYERS, UnICORNN, count
 
@@ -47,10 +47,12 @@ class ResidualUnICORNN(UnICORNN):
             return super().draw_layer("V", layer - self.skip, weight, generator)
         return super().draw_layer(name, layer, weight, generator)
 
-    def layer_drive(self, below: list[Tensor], w: SimpleNamespace) -> tuple[Tensor, ...]:
-        """Return V yˡ⁻¹ + b, and Λ yˡ⁻ˢ⁻¹ above layer S."""
-        (drive,) = super().layer_drive(below, w)
-        return (drive + affine(w.Lambda, below[-1 - self.skip]),) if hasattr(w, "Lambda") else (drive,)
+    def reads(self, below: list[Tensor], w: SimpleNamespace) -> Tensor:
+        """Return yˡ⁻¹, and above layer S beside it yˡ⁻ˢ⁻¹, which Λ, set beside V, reads."""
+        if not hasattr(w, "Lambda"):
+            return below[-1]
+        w.V = torch.cat([w.V, w.Lambda], -1)
+        return torch.cat([below[-1], below[-1 - self.skip]], -1)
 
 
 def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: Choice) -> int:

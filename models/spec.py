@@ -134,8 +134,8 @@ class ModelSpec:
         count: ``count(p, d, q, **options)``: trainable numbers, the affine read-out's (d + 1) q included.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
-        printed: Names that published tables give to forms of the model, and the options each stands for. The plain
-            name, ``""``, stands for the defaults.
+        printed: Names that published tables give to forms of the model, and the options each stands for; none for
+            a name that says a size or a source. The plain name, ``""``, stands for the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
     """
 

@@ -63,9 +63,17 @@ class Stacked(Recurrence):
         kind = name.rstrip("0123456789")
         self.draw_layer(kind, int(name[len(kind) :]), weight, generator)
 
-    def layer_drive(self, below: list[Tensor], w: SimpleNamespace) -> tuple[Tensor, ...]:
-        """Return what drives a layer, from the input and the outputs of all layers below it."""
-        return (affine(w.V, below[-1], w.b),)
+    def reads(self, below: list[Tensor], w: SimpleNamespace) -> Tensor:
+        """Return what a layer's V reads, (M, T, B, ·), of the input and the outputs of all layers below it."""
+        return below[-1]
+
+    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+        """Return V x + b of one layer."""
+        return (affine(w.V, x, w.b),)
+
+    def readout(self, outputs: Tensor, state: State) -> Tensor:
+        """Return the last output: the state itself has no dropout."""
+        return outputs[:, -1]
 
     def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
         """Return the last layer's outputs (M, T, B, d) and all layers' last states."""
@@ -73,7 +81,7 @@ class Stacked(Recurrence):
         last: list[Tensor] = []
         for k in range(self.layers):
             own = self._own(w, k + 1)
-            y, ends = self.loop(self.layer_drive(outputs, own), state[k * n : (k + 1) * n], own)
+            y, ends = super().scan(self.reads(outputs, own), state[k * n : (k + 1) * n], own, generators)
             outputs.append(self._drop(y, w, generators))
             last += ends
         return outputs[-1], tuple(last)

@@ -42,5 +42,6 @@ MODEL = ModelSpec(
     layer=TanhRNN,
     lr=learning_rate(1e-4, 1e-1),
     count=partial(count, gates=1),
+    printed={"RNN baseline": {}, "vanilla RNN": {}},
     looped=True,
 )

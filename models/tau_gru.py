@@ -10,6 +10,7 @@ from torch import Tensor, lerp, sigmoid, tanh
 
 from longwave.models.algebra import affine
 from longwave.models.delay import TAU, Delayed
+from longwave.models.kernels import Operands
 from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
 WEIGHTS = "τ-GRU, §5.5"
@@ -91,6 +92,21 @@ class TauGRU(Delayed):
         p, d = self.input_size, self.hidden_size
         kinds: dict[str, tuple[int, ...]] = {"U": (d, p), "W": (d, d), "b": (d,), "c": (d,)}
         return {kind + k: shape for kind, shape in kinds.items() for k in BLOCKS[self.form]}
+
+    @property
+    def cell(self) -> str | None:
+        """``"tau_gru"``; only the full form has one."""
+        return "tau_gru" if self.form == "full" else None
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return the weights in the cell's order."""
+        return Operands(
+            V=[getattr(w, f"U{k}") for k in "1234"],
+            b=[getattr(w, f"b{k}") + 1.0 * getattr(w, f"c{k}") for k in "1234"],
+            W=[getattr(w, f"W{k}") for k in "1234"],
+            P=[w.alpha, w.beta],
+            lags=self._lags(),
+        )
 
     def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
         """Return U x + b + c of each map."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn, sigmoid, tanh
 
+from longwave.models.kernels import Operands
 from longwave.models.recurrence import State
 from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 from longwave.models.stack import DROPOUT, Stacked
@@ -87,6 +88,15 @@ class UnICORNN(Stacked):
         """Fill the read-out: N(0, 2/d), bias 0."""
         nn.init.normal_(weight, 0.0, (2 / self.hidden_size) ** 0.5, generator=generator)
         bias.zero_()
+
+    @property
+    def cell(self) -> str:
+        """``"unicornn"``, layer by layer."""
+        return "unicornn"
+
+    def operands(self, w: SimpleNamespace) -> Operands:
+        """Return one layer's weights."""
+        return Operands(V=[w.V], b=[w.b], P=[w.alpha], U=[w.w, w.dt * sigmoid(w.c)])
 
     def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
         """Return (y[n], z[n]) of one layer, eq. 3.6."""

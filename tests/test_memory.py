@@ -24,7 +24,7 @@ def emit(points, runs):
     for run in runs:
         ends[run.trial], sizes[run.trial] = run.status, run.members
 
-train([trial(99)], emit)
+train([trial(99, hidden=16)], emit)
 if len(sys.argv) > 2:
     room = int(sys.argv[2]) * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + room,) * 2)
@@ -44,7 +44,7 @@ def ended(folder: Path, *room: int) -> list[list]:
 
 def test_a_pack_out_of_memory_is_split_until_its_parts_fit(tmp_path: Path) -> None:
     assert ended(tmp_path) == [["ok", 8]] * 8
-    split = ended(tmp_path, 350)
+    split = ended(tmp_path, 250)
     assert [status for status, _ in split] == ["ok"] * 8
     assert all(1 <= members < 8 for _, members in split)
 

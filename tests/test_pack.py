@@ -177,7 +177,7 @@ def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
     network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
     network(torch.randn(1, 6, 5, 2)).sum().backward()
-    places = [p.grad.untyped_storage().data_ptr() for p in network.parameters() if p.grad is not None]
+    places = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
     assert len(set(places)) == len(places) == len(list(network.parameters()))
 
 

@@ -1,0 +1,1 @@
+"""The fused loops in C++, compiled at first use."""

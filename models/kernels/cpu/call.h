@@ -1,0 +1,81 @@
+// One call of a cell: what Python hands over, and what a step, a chunk of steps and a task see of it.
+//
+// A task is one member and a block of its rows; it runs through the whole sequence by itself, chunk by chunk, so that
+// what it works on stays in the cache and no two tasks wait for each other.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "tile.h"
+
+namespace longwave {
+
+// Tensors are contiguous. `kept` and `states` lie one task after the other, all else as Python sees it.
+struct Call {
+  int64_t M, T, B, p, d, m;      // members, steps, rows, features, units, steps of history
+  int64_t rows, chunk;           // rows of a block, steps of a chunk
+  int64_t keep;                  // whether a backward pass follows
+  const float *x, *V, *b, *W, *P, *U, *state, *past;
+  const int64_t* lags;
+  float *Y, *last, *states, *kept;
+  const float *gY, *glast;  // adjoints; null means zeros
+  float *dx, *dV, *dW, *dP, *dU, *dstate, *dpast;
+
+  int64_t padded() const { return (d + 15) / 16 * 16; }  // whole vectors of any width
+  int64_t vectors() const { return padded() / L; }
+  int64_t blocks() const { return (B + rows - 1) / rows; }
+  int64_t history() const { return m + (keep || m ? T : chunk) + 1; }
+};
+
+// Memory of one task, aligned to cache lines; not initialised.
+struct Scratch {
+  struct Free {
+    void operator()(float* p) const { ::operator delete[](p, std::align_val_t(64)); }
+  };
+  std::unique_ptr<float[], Free> memory;
+  explicit Scratch(int64_t n) : memory(static_cast<float*>(::operator new[](n * sizeof(float), std::align_val_t(64)))) {}
+  operator float*() const { return memory.get(); }
+};
+
+// What all steps of a task share.
+struct Task {
+  const Call& call;
+  int64_t member, first, n;  // rows first … first + n of the member
+  int64_t d, D, nb, row;     // units, padded units, vectors of a row; numbers of a state of one step, n · D
+  const float* w;            // packed weights
+  const float *P, *U;        // scalars; vectors, padded
+
+  V scalar(int64_t i) const { return V(P[i]); }
+  int64_t lag() const { return call.m || call.lags ? call.lags[member] : 0; }
+};
+
+// One step: from states `s[i]` to `s[i] + row`. `kept` holds the drive and then what the backward pass wants of it.
+template <int States>
+struct Step : Task {
+  float* s[States];
+  float* kept;
+  int64_t width;  // of a row of `kept`
+
+  const float* before(int i) const { return s[i]; }
+  float* after(int i) const { return s[i] + row; }
+};
+
+// The same step backward. `adjoint[i]` holds the adjoint of state i after the step, and then before it; `slots` takes
+// the adjoints that gradients are made of.
+template <int States, int Scalars>
+struct Back : Task {
+  const float* s[States];
+  const float* kept;
+  float* adjoint[States];
+  float* slots;
+  int64_t width, slots_width;
+  V sums[Scalars + 1];  // of the scalars' gradients
+  float* dU;
+
+  const float* before(int i) const { return s[i]; }
+  const float* after(int i) const { return s[i] + row; }
+};
+
+}  // namespace longwave

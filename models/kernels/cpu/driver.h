@@ -1,0 +1,231 @@
+// The time loops: forward and backward through a whole sequence, for any cell.
+#pragma once
+
+#include "cell.h"
+
+namespace longwave {
+
+inline Task task_of(const Call& c, int64_t index, int64_t vectors, const float* weights, int64_t weights_size,
+                    const float* units, int64_t scalars) {
+  const int64_t member = index / c.blocks(), first = index % c.blocks() * c.rows, n = std::min(c.rows, c.B - first);
+  return {c, member, first, n, c.d, c.padded(), c.vectors(), n * c.padded(), weights + member * weights_size,
+          c.P + member * scalars, units + member * vectors * c.padded()};
+}
+
+// Copies n rows of d numbers, `from_width` and `to_width` apart, and fills up to `to_width` with zeros if asked.
+inline void copy_rows(float* to, int64_t to_width, const float* from, int64_t from_width, int64_t d, int64_t n, int64_t fill = 0) {
+  for (int64_t r = 0; r < n; ++r, to += to_width, from += from_width) {
+    std::memcpy(to, from, d * sizeof(float));
+    if (fill > d) std::memset(to + d, 0, (fill - d) * sizeof(float));
+  }
+}
+
+template <class C>
+struct Loop {
+  const Call& c;
+  const int64_t D = c.padded(), nb = c.vectors(), inputs = c.p + 1;
+  const int64_t kept_width = C::kept * D, slots_width = C::slots * D + L;  // L more, or rows would share cache sets
+  Scratch weights, units;
+  int64_t size;
+
+  // Packs the weights of the members that tasks `from` to `to` belong to.
+  Loop(const Call& call, bool forward, int64_t from, int64_t to)
+      : c(call), weights(call.M * room()), units(call.M * std::max(1, C::vectors) * call.padded()), size(room()) {
+    for (int64_t k = from / c.blocks(); k * c.blocks() < to; ++k) pack(k, forward);
+  }
+
+  int64_t room() const { return C::matrices * D * D + inputs * C::gates * D + C::gates * D * ((c.p + L - 1) / L * L); }
+
+  void pack(int64_t k, bool forward) {
+    for (int64_t v = 0; v < C::vectors; ++v)
+      copy_rows(units + (k * C::vectors + v) * D, D, c.U + (k * C::vectors + v) * c.d, c.d, c.d, 1, D);
+    const Task t = task_of(c, k * c.blocks(), C::vectors, weights, size, units, C::scalars);
+    const float *W = c.W + k * C::matrices * c.d * c.d, *Vk = c.V + k * C::gates * c.d * c.p, *b = c.b + k * C::gates * c.d;
+    float* to = weights + k * size;
+    to = forward ? C::pack_forward(to, t, W) : C::pack_backward(to, t, W);
+    to = weights + k * size + C::matrices * D * D;
+    if (forward) {
+      pack_groups(to, inputs, C::gates * nb, [&](int64_t i, int64_t column) {
+        const int64_t g = column / D, u = column % D;
+        return u >= c.d ? 0.0f : i < c.p ? Vk[(g * c.d + u) * c.p + i] : b[g * c.d + u];
+      });
+    } else if (c.dx) {
+      pack_groups(to, C::gates * D, (c.p + L - 1) / L, [&](int64_t k, int64_t i) {
+        const int64_t g = k / D, u = k % D;
+        return u < c.d && i < c.p ? Vk[(g * c.d + u) * c.p + i] : 0.0f;
+      });
+    }
+  }
+
+  // Copies the input of some steps of a task, [step][row][p + 1]: a 1 behind each row carries the bias.
+  void gather(const Task& t, int64_t first, int64_t steps, float* to) const {
+    for (int64_t i = 0; i < steps; ++i) {
+      const float* x = c.x + ((t.member * c.T + first + i) * c.B + t.first) * c.p;
+      for (int64_t r = 0; r < t.n; ++r, to += inputs) {
+        std::memcpy(to, x + r * c.p, c.p * sizeof(float));
+        to[c.p] = 1.0f;
+      }
+    }
+  }
+
+  void drive(const Task& t, int64_t first, int64_t steps, float* x, float* to) const {
+    gather(t, first, steps, x);
+    const float* w = t.w + C::matrices * D * D;
+    groups(C::gates * nb, [&](auto N, int64_t u) {
+      stage<N>(steps * t.n, std::array{Source{x, inputs, w + inputs * u * L, inputs}},
+        [&](int64_t, V (&a)[N]) { zero<N>(a); },
+        [&](int64_t r, V (&a)[N]) { for (int n = 0; n < N; ++n) a[n].store(to + r * kept_width + (u + n) * L); });
+    });
+  }
+
+  void forward(int64_t from, int64_t to) {
+    Scratch x(c.chunk * c.rows * inputs);
+    for (int64_t i = from; i < to; ++i) forward_task(i, x);
+  }
+
+  void forward_task(int64_t index, float* x) {
+    const Task t = task_of(c, index, C::vectors, weights, size, units, C::scalars);
+    const int64_t room = c.history() * c.rows * D;
+    Step<C::states> s{t, {}, nullptr, kept_width};
+    float* base[C::states];
+    for (int i = 0; i < C::states; ++i) {
+      base[i] = c.states + (index * C::states + i) * room + c.m * t.row;
+      copy_rows(base[i], D, c.state + at_start(i, t), c.d, c.d, t.n, D);
+    }
+    for (int64_t j = 0; j < c.m; ++j)
+      copy_rows(base[0] + (j - c.m) * t.row, D, c.past + ((t.member * c.m + j) * c.B + t.first) * c.d, c.d, c.d, t.n, D);
+    const bool whole = c.keep || c.m;
+    for (int64_t first = 0, steps; first < c.T; first += steps) {
+      steps = std::min(length(t), c.T - first);
+      float* kept = c.kept + index * C::kept * D * c.rows * (c.keep ? c.T : c.chunk) + (c.keep ? first * t.n * kept_width : 0);
+      drive(t, first, steps, x, kept);
+      for (int i = 0; i < C::states; ++i) s.s[i] = base[i] + (whole ? first * t.row : 0);
+      if constexpr (C::delayed) C::delay(s, kept, steps);
+      for (int64_t k = 0; k < steps; ++k) {
+        s.kept = kept + k * t.n * kept_width;
+        C::step(s);
+        for (float*& state : s.s) state += t.row;
+        copy_rows(c.Y + ((t.member * c.T + first + k) * c.B + t.first) * c.d, c.d, s.s[0], D, c.d, t.n);
+      }
+      if (!whole)
+        for (int i = 0; i < C::states; ++i) std::memcpy(base[i], s.s[i], t.row * sizeof(float));
+    }
+    for (int i = 0; i < C::states; ++i)
+      copy_rows(c.last + at_start(i, t), c.d, s.s[i], D, c.d, t.n);
+  }
+
+  void backward(int64_t from, int64_t to) {
+    Scratch x(c.chunk * c.rows * inputs), slots(c.chunk * c.rows * slots_width), adjoints(C::states * c.rows * D);
+    Scratch own(C::vectors * D), late(C::delayed ? (c.m + c.chunk + 1) * c.rows * D : 0);
+    for (int64_t i = from; i < to; ++i) backward_task(i, x, slots, adjoints, own, late);
+  }
+
+  void backward_task(int64_t index, float* x, float* slots, float* adjoints, float* own, float* late) {
+    const Task t = task_of(c, index, C::vectors, weights, size, units, C::scalars);
+    Back<C::states, C::scalars> s{t, {}, nullptr, {}, nullptr, kept_width, slots_width, {}, own};
+    for (int i = 0; i < C::states; ++i) {
+      s.adjoint[i] = adjoints + i * t.row;
+      if (c.glast) copy_rows(s.adjoint[i], D, c.glast + at_start(i, t), c.d, c.d, t.n, D);
+      else std::memset(s.adjoint[i], 0, t.row * sizeof(float));
+    }
+    float *dW = c.dW + index * c.d * C::matrices * D, *dV = c.dV + index * inputs * C::gates * D;
+    float* dU = c.dU + index * C::vectors * D;
+    std::memset(dW, 0, c.d * C::matrices * D * sizeof(float));
+    std::memset(dU, 0, C::vectors * D * sizeof(float));
+    std::memset(own, 0, C::vectors * D * sizeof(float));
+    std::memset(dV, 0, inputs * C::gates * D * sizeof(float));
+    Late ring{late, c.m + c.chunk + 1, c.m, t.row};
+    if constexpr (C::delayed) std::memset(late, 0, ring.slots * t.row * sizeof(float));
+    double scalars[C::scalars + 1] = {};
+    const int64_t room = c.history() * c.rows * D;
+    for (int64_t end = c.T, steps; end > 0; end -= steps) {
+      steps = std::min(length(t), end);
+      const int64_t first = end - steps;
+      for (int64_t k = steps - 1; k >= 0; --k) {
+        for (V& sum : s.sums) sum = V(0.0f);
+        receive(s, first + k, ring);
+        for (int i = 0; i < C::states; ++i)
+          s.s[i] = c.states + (index * C::states + i) * room + (c.m + first + k) * t.row;
+        s.kept = c.kept + (index * c.T * c.rows * C::kept * D) + (first + k) * t.n * kept_width;
+        s.slots = slots + k * t.n * slots_width;
+        C::back(s);
+        for (int i = 0; i < C::scalars; ++i) scalars[i] += total(s.sums[i]);
+      }
+      C::weights(s, [&](int matrix, const float* rows, int slot, int number, int64_t width) {
+        outer(dW + matrix * D, C::matrices * D, rows, width, c.d, slots + slot * D, slots_width, number * nb, steps * t.n);
+      });
+      if constexpr (C::delayed) C::delay_back(s, steps, [&](int64_t r) { return ring.at(first + r / t.n - t.lag()) + r % t.n * D; });
+      inputs_back(t, first, steps, x, slots, dV);
+      take(dU, own, C::vectors * D);
+    }
+    finish(s, ring, scalars, index);
+  }
+
+  // The adjoints of states that were fed back later, by step; only the last m + chunk + 1 of them can be pending.
+  struct Late {
+    float* memory;
+    int64_t slots, m, row;
+    float* at(int64_t step) const { return memory + (step + m) % slots * row; }
+  };
+
+  // Adds to the adjoint of the state after step k what the outputs and later steps send.
+  void receive(Back<C::states, C::scalars>& s, int64_t k, const Late& late) const {
+    if (c.gY) {
+      const float* g = c.gY + ((s.member * c.T + k) * c.B + s.first) * c.d;
+      for (int64_t r = 0; r < s.n; ++r)
+        for (int64_t u = 0; u < c.d; ++u) s.adjoint[0][r * D + u] += g[r * c.d + u];
+    }
+    if constexpr (C::delayed) take(s.adjoint[0], late.at(k + 1), s.row);
+  }
+
+  static void take(float* to, float* from, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] += from[i], from[i] = 0.0f;
+  }
+
+  static double total(const V& v) {
+    float lanes[L];
+    v.store(lanes);
+    double sum = 0.0;
+    for (float lane : lanes) sum += lane;
+    return sum;
+  }
+
+  // Gradients of drive weights, bias and input from the drive's adjoints of some steps.
+  void inputs_back(const Task& t, int64_t first, int64_t steps, float* x, const float* slots, float* dV) const {
+    const float* g = slots + C::drive * D;
+    gather(t, first, steps, x);
+    outer(dV, C::gates * D, x, inputs, inputs, g, slots_width, C::gates * nb, steps * t.n);
+    if (!c.dx) return;
+    const auto to = [&](int64_t r) { return c.dx + ((t.member * c.T + first + r / t.n) * c.B + t.first + r % t.n) * c.p; };
+    const float* w = t.w + C::matrices * D * D;
+    groups((c.p + L - 1) / L, [&](auto N, int64_t u) {
+      stage<N>(steps * t.n, std::array{Source{g, slots_width, w + C::gates * D * u * L, C::gates * D}},
+        [&](int64_t, V (&a)[N]) { zero<N>(a); },
+        [&](int64_t r, V (&a)[N]) {
+          for (int n = 0; n < N; ++n) {
+            const int64_t i = (u + n) * L;
+            if (i < c.p) a[n].store(to(r) + i, std::min(L, c.p - i));
+          }
+        });
+    });
+  }
+
+  void finish(Back<C::states, C::scalars>& s, const Late& late, const double* scalars, int64_t index) const {
+    if constexpr (C::delayed) take(s.adjoint[0], late.at(0), s.row);
+    for (int i = 0; i < C::states; ++i)
+      copy_rows(c.dstate + at_start(i, s), c.d, s.adjoint[i], D, c.d, s.n);
+    for (int64_t j = 0; j < c.m; ++j)
+      copy_rows(c.dpast + ((s.member * c.m + j) * c.B + s.first) * c.d, c.d, late.at(j - c.m), D, c.d, s.n);
+    for (int i = 0; i < C::scalars; ++i) c.dP[index * C::scalars + i] = scalars[i];
+  }
+
+  int64_t at_start(int state, const Task& t) const { return ((state * c.M + t.member) * c.B + t.first) * c.d; }
+
+  // Steps of a chunk; no more than the lag, so that what a chunk looks back to is known when it begins.
+  int64_t length(const Task& t) const {
+    if constexpr (C::delayed) return std::min(c.chunk, std::max<int64_t>(t.lag(), 1));
+    return c.chunk;
+  }
+};
+
+}  // namespace longwave

@@ -1,0 +1,51 @@
+"""Large buffers that are used again: memory fresh from the system costs more to touch than the loop itself."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import torch
+from torch import Tensor
+
+KEPT = 2**30
+"""Bytes that wait for their next use at most."""
+SMALL = 2**18
+"""Numbers below which the system's allocator does as well."""
+_spare: list[np.ndarray] = []
+
+
+def empty(*shape: int) -> Tensor:
+    """Return a float32 tensor, not initialised; its memory comes back here when the last view of it is gone."""
+    size = int(np.prod(shape))
+    if size < SMALL:
+        return torch.empty(shape)
+    fits = [block for block in list(_spare) if size <= block.size <= 2 * size]
+    block = min(fits, key=len, default=None)
+    if block is None or not _claimed(block):
+        block = _fresh(size)
+    view = block[:size]
+    weakref.finalize(view, _return, block).atexit = False
+    return torch.from_numpy(view).view(shape)
+
+
+def _fresh(size: int) -> np.ndarray:
+    try:
+        return np.empty(size, np.float32)
+    except MemoryError:
+        _spare.clear()
+        return np.empty(size, np.float32)
+
+
+def _claimed(block: np.ndarray) -> bool:
+    for place, spare in enumerate(_spare):
+        if spare is block:
+            del _spare[place]
+            return True
+    return False
+
+
+def _return(block: np.ndarray) -> None:
+    _spare.append(block)
+    while sum(spare.nbytes for spare in _spare) > KEPT:
+        del _spare[0]

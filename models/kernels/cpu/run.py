@@ -1,0 +1,190 @@
+"""The CPU backend: hand tensors to the compiled loops and give their results back. Shapes as in ``kernels.op``."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.cells import Cell
+from longwave.models.kernels.cpu.build import library
+from longwave.models.kernels.cpu.memory import empty
+
+WIDEST = 512
+"""Hidden size above which the weights leave the cache and torch's own products are as fast."""
+LANES = 16
+"""Rows are padded to a multiple of this, as in call.h."""
+ROWS = 32
+"""Rows that one task takes through time: enough to use a panel of weights often, few enough to stay in the cache."""
+KEPT = {"lipschitz_euler": 2, "lipschitz_rk2": 5, "gru": 4}
+"""Vectors that a row keeps for the way back, where they are not the gates alone."""
+SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep")
+INPUTS = ("x", "V", "b", "W", "P", "U", "state", "past", "lags")
+OUTPUTS = ("Y", "last", "states", "kept")
+BACKWARD = ("gY", "glast", "dx", "dV", "dW", "dP", "dU", "dstate", "dpast")
+
+
+class Call(ctypes.Structure):
+    """``struct Call`` of call.h."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in SIZES] + [
+        (name, ctypes.c_void_p) for name in (*INPUTS, *OUTPUTS, *BACKWARD)
+    ]
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count())
+
+
+def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of what the forward pass keeps: states, and what else the way back wants."""
+    rows, blocks, width = _blocks(B, d)
+    return (M * blocks, len(cell.states), m + T + 1, rows, width), (M * blocks, T, rows, _kept(cell), width)
+
+
+def forward(
+    cell: Cell,
+    x: Tensor,
+    V: Tensor,
+    b: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: Sequence[int],
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the outputs, the last state, and what the way back wants."""
+    inputs = _inputs(x, V, b, W, P, U, state, past, lags)
+    (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
+    sizes = _sizes(cell, inputs, keep)
+    first, second = kept_shapes(cell, M, T if keep else sizes["chunk"], B, d, m)
+    if m:
+        first = kept_shapes(cell, M, T, B, d, m)[0]
+    outputs = {
+        "Y": empty(M, T, B, d),
+        "last": x.new_empty(state.shape),
+        "states": empty(*first),
+        "kept": empty(*second),
+    }
+    _run("forward", cell, sizes, inputs | outputs)
+    if keep:
+        return tuple(outputs.values())  # type: ignore[return-value]
+    return outputs["Y"], outputs["last"], x.new_empty(0), x.new_empty(0)
+
+
+def backward(
+    cell: Cell,
+    gY: Tensor | None,
+    glast: Tensor | None,
+    x: Tensor,
+    V: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    Y: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: Sequence[int],
+    states: Tensor,
+    kept: Tensor,
+    need_x: bool,
+) -> tuple[Tensor, ...]:
+    """Return the gradients of x (if asked), V, b, W, P, U, state and past; sums over tasks have a fixed order."""
+    b = V.new_empty(V.shape[:2])
+    inputs = _inputs(x, V, b, W, P, U, state, past, lags)
+    (M, _, B, p), d = x.shape, state.shape[-1]
+    _, blocks, width = _blocks(B, d)
+    gates, matrices, tasks = len(cell.gates), len(cell.matrices), M * blocks
+    adjoints = {name: g.contiguous() for name, g in (("gY", gY), ("glast", glast)) if g is not None}
+    out = {
+        "dV": x.new_empty(tasks, p + 1, gates, width),
+        "dW": x.new_empty(tasks, d, matrices, width),
+        "dP": x.new_empty(tasks, len(cell.scalars)),
+        "dU": x.new_empty(tasks, len(cell.vectors), width),
+        "dstate": x.new_empty(state.shape),
+        "dpast": x.new_empty(past.shape),
+    } | ({"dx": empty(*x.shape)} if need_x else {})
+    _run("backward", cell, _sizes(cell, inputs, True), inputs | {"states": states, "kept": kept} | adjoints | out)
+    sums = {name: out[name].unflatten(0, (M, blocks)).sum(1)[..., :d] for name in ("dV", "dW", "dU")}
+    both, dW = sums["dV"].flatten(2), sums["dW"].permute(0, 2, 3, 1).contiguous()
+    dP = out["dP"].unflatten(0, (M, blocks)).sum(1)
+    dV, db = both[:, :p].mT.contiguous(), both[:, p].clone()
+    return out.get("dx", x.new_empty(0)), dV, db, dW, dP, sums["dU"].contiguous(), out["dstate"], out["dpast"]
+
+
+def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
+    """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
+    if hidden > WIDEST:
+        return f"d = {hidden} is above {WIDEST}, where torch's own products are as fast"
+    return "" if library(_struct(cell)) else "it could not be compiled; see the warning"
+
+
+def flavour(cell: Cell, hidden: int) -> str:
+    """Return how the loop is compiled."""
+    return f"C++ for {torch.backends.cpu.get_cpu_capability()}"
+
+
+def multiply_add_rate(rounds: int = 10**6) -> float | None:
+    """Return the multiply-adds a second of one thread, the fastest that a product can be; None if nothing compiles."""
+    compiled = library("Lem")
+    if compiled is None:
+        return None
+    compiled.multiply_adds.restype = ctypes.c_double
+    start = time.perf_counter()
+    done: float = compiled.multiply_adds(ctypes.c_int64(rounds))
+    return done / (time.perf_counter() - start)
+
+
+def _blocks(B: int, d: int) -> tuple[int, int, int]:
+    """Return the rows of a block, the number of blocks, and the padded hidden size."""
+    blocks = -(-B // ROWS)
+    rows = -(-B // blocks)
+    return rows, -(-B // rows), -(-d // LANES) * LANES
+
+
+def _struct(cell: Cell) -> str:
+    return "".join(part.capitalize() for part in cell.name.split("_"))
+
+
+def _kept(cell: Cell) -> int:
+    return KEPT.get(cell.name, len(cell.gates))
+
+
+def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
+    return {
+        name: t.contiguous() if isinstance(t, Tensor) else torch.tensor(t, dtype=torch.int64)
+        for name, t in zip(INPUTS, tensors, strict=True)
+    }
+
+
+def _sizes(cell: Cell, inputs: dict[str, Tensor], keep: bool) -> dict[str, int]:
+    (M, T, B, p), d, m = inputs["x"].shape, inputs["state"].shape[-1], inputs["past"].shape[1]
+    rows, _, width = _blocks(B, d)
+    most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
+    return dict(zip(SIZES, (M, T, B, p, d, m, rows, min(T, max(1, most // rows)), keep), strict=True))
+
+
+def _run(direction: str, cell: Cell, sizes: dict[str, int], tensors: dict[str, Tensor]) -> None:
+    compiled = library(_struct(cell))
+    assert compiled is not None, "the dispatcher asks for a library before it chooses this path"
+    run = getattr(compiled, direction)
+    call = Call(**sizes, **{name: t.data_ptr() for name, t in tensors.items() if t.numel()})
+    tasks = sizes["M"] * -(-sizes["B"] // sizes["rows"])
+    parts = min(torch.get_num_threads(), tasks)
+    edges = [tasks * k // parts for k in range(parts + 1)]
+    ranges = [(ctypes.c_int64(a), ctypes.c_int64(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    if parts == 1:
+        failed = [run(ctypes.byref(call), *ranges[0])]
+    else:
+        failed = list(_threads(os.getpid()).map(lambda part: run(ctypes.byref(call), *part), ranges))
+    if any(failed):
+        raise MemoryError(f"The {direction} pass of {cell.name} found no memory for its scratch.")

@@ -1,0 +1,109 @@
+"""Which way a layer's time loop runs: compiled for this processor or GPU where that is possible, else the reference."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.cells import CELLS
+from longwave.models.kernels.op import backend, scan
+
+PATHS = ("reference", "cpu", "triton")
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What a layer hands to the fused loop of its cell, in the order of ``CELLS``.
+
+    Attributes:
+        V, b: Weights (M, d, p) and bias (M, 1, d) of the drive, one a gate, or several gates in one tensor.
+        W: Recurrent matrices, (M, d, d) each, or several in one tensor.
+        P: Scalars, (M, 1, 1) each.
+        U: Vectors, (M, 1, d) each.
+        lags: Steps that each member looks back, where the cell looks back at all.
+    """
+
+    V: Sequence[Tensor]
+    b: Sequence[Tensor]
+    W: Sequence[Tensor] = ()
+    P: Sequence[Tensor] = ()
+    U: Sequence[Tensor] = ()
+    lags: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which way a time loop takes: one of ``PATHS``, and why."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> Choice:
+    """Return the way that a loop over ``cell`` takes; None stands for a layer that has no fused cell.
+
+    The environment variable LONGWAVE_KERNEL (reference, cpu or triton) asks for one. Where the one asked for, or the
+    one that fits, cannot run the loop, the reference does.
+
+    Raises:
+        ValueError: LONGWAVE_KERNEL is none of these.
+    """
+    asked = os.environ.get("LONGWAVE_KERNEL", "")
+    if asked and asked not in PATHS:
+        raise ValueError(f"LONGWAVE_KERNEL must be one of {', '.join(PATHS)}, got {asked!r}.")
+    if asked == "reference":
+        return Choice("reference", "LONGWAVE_KERNEL asks for it")
+    path = asked or ("triton" if device.type == "cuda" else "cpu")
+    obstacle = _obstacle(path, cell, hidden, device, dtype)
+    if cell is None or obstacle:
+        return Choice("reference", obstacle)
+    return Choice(path, f"the fused {cell} loop, {backend(path).flavour(CELLS[cell], hidden)}")
+
+
+def advance(
+    path: str, cell: str, operands: Operands, x: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the outputs (M, T, B, d) and the last state of a fused loop over x (M, T, B, p).
+
+    Behind the states of the cell there may be one tensor more, (M, B, m, d): the m outputs before the start.
+    """
+    M, d, count = len(x), state[0].shape[-1], len(CELLS[cell].states)
+    past = state[count].transpose(1, 2) if len(state) > count else x.new_empty(M, 0, x.shape[2], d)
+    tensors = (
+        x,
+        torch.cat(tuple(operands.V), 1),
+        torch.cat([b.flatten(1) for b in operands.b], 1),
+        torch.cat(tuple(operands.W), 1).unflatten(1, (-1, d)) if operands.W else x.new_empty(M, 0, d, d),
+        torch.cat([p.reshape(M, 1) for p in operands.P], 1) if operands.P else x.new_empty(M, 0),
+        torch.cat(tuple(operands.U), 1) if operands.U else x.new_empty(M, 0, d),
+        torch.stack(state[:count]),
+        past,
+    )
+    keep = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    Y, last, *_ = scan(cell, path, *tensors, list(operands.lags), keep)
+    if len(state) == count:
+        return Y, tuple(last)
+    seen = torch.cat([past, state[0].unsqueeze(1), Y], 1)
+    return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
+
+
+def _obstacle(path: str, cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> str:
+    """Return why ``path`` cannot run the loop; empty if it can."""
+    if cell is None:
+        return "this layer, with these options, has no fused loop"
+    if dtype != torch.float32:
+        return f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}"
+    if path == "cpu" and device.type != "cpu":
+        return f"the tensors are on {device.type}, the C++ loop runs on the CPU"
+    try:
+        obstacle: str = backend(path).obstacle(CELLS[cell], hidden, device)
+    except ImportError as error:
+        return f"{path} is not installed ({error})"
+    return obstacle

@@ -1,0 +1,170 @@
+"""One operator for all fused time loops, with a backward pass, shapes without data, and a rule for vmap.
+
+A call runs one layer over a whole sequence, for M members at once, in float32:
+
+* ``x`` (M, T, B, p) is the input and ``V`` (M, G d, p), ``b`` (M, G d) the drive's weights, gate after gate.
+* ``W`` (M, N, d, d) are the recurrent matrices, ``P`` (M, H) the scalars and ``U`` (M, K, d) the vectors of the cell.
+* ``state`` (S, M, B, d) is where it starts, and ``past`` (M, m, B, d) what lies before, for a cell that looks back
+  ``lags`` steps; for others m = 0.
+
+Gradients are exact and the same on every run: no sum depends on the order of threads.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.cells import CELLS
+
+
+def backend(path: str) -> ModuleType:
+    """Return the module that computes ``path``, ``"cpu"`` or ``"triton"``."""
+    if path == "cpu":
+        from longwave.models.kernels.cpu import run
+
+        return run
+    from longwave.models.kernels.triton import run as triton_run
+
+    return triton_run
+
+
+def _scan(
+    cell: str,
+    path: str,
+    x: Tensor,
+    V: Tensor,
+    b: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: list[int],
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the outputs (M, T, B, d), the last state (S, M, B, d), and what the way back wants if ``keep``."""
+    result: tuple[Tensor, Tensor, Tensor, Tensor] = backend(path).forward(
+        CELLS[cell], x, V, b, W, P, U, state, past, lags, keep
+    )
+    return result
+
+
+def _scan_backward(
+    cell: str,
+    path: str,
+    gY: Tensor | None,
+    glast: Tensor | None,
+    x: Tensor,
+    V: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    Y: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: list[int],
+    kept: list[Tensor],
+    need_x: bool,
+) -> list[Tensor]:
+    """Return the gradients of x (empty unless ``need_x``), V, b, W, P, U, state and past."""
+    return list(backend(path).backward(CELLS[cell], gY, glast, x, V, W, P, U, Y, state, past, lags, *kept, need_x))
+
+
+def _scan_shapes(
+    cell: str,
+    path: str,
+    x: Tensor,
+    V: Tensor,
+    b: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: list[int],
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    M, T, B = x.shape[:3]
+    d = state.shape[-1]
+    shapes = backend(path).kept_shapes(CELLS[cell], M, T, B, d, past.shape[1]) if keep else ((0,), (0,))
+    return x.new_empty(M, T, B, d), x.new_empty(state.shape), x.new_empty(shapes[0]), x.new_empty(shapes[1])
+
+
+def _backward_shapes(
+    cell: str,
+    path: str,
+    gY: Tensor | None,
+    glast: Tensor | None,
+    x: Tensor,
+    V: Tensor,
+    W: Tensor,
+    P: Tensor,
+    U: Tensor,
+    Y: Tensor,
+    state: Tensor,
+    past: Tensor,
+    lags: list[int],
+    kept: list[Tensor],
+    need_x: bool,
+) -> list[Tensor]:
+    b = V.new_empty(V.shape[:2])
+    dx = x.new_empty(x.shape) if need_x else x.new_empty(0)
+    return [dx, *(t.new_empty(t.shape) for t in (V, b, W, P, U, state, past))]
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    cell, path, x, V, _, W, P, U, state, past, lags, _ = inputs
+    Y, _, *kept = output
+    ctx.save_for_backward(x, V, W, P, U, Y, state, past, *kept)
+    ctx.cell, ctx.path, ctx.lags = cell, path, lags
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(*kept)
+
+
+def _backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any) -> tuple[Any, ...]:
+    x, V, W, P, U, Y, state, past, *kept = ctx.saved_tensors
+    gradients = scan_backward(
+        ctx.cell, ctx.path, gY, glast, x, V, W, P, U, Y, state, past, ctx.lags, kept, ctx.needs_input_grad[2]
+    )
+    wanted = [g if needed else None for g, needed in zip(gradients, ctx.needs_input_grad[2:10], strict=True)]
+    return (None, None, *wanted, None, None)
+
+
+def _twice(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    raise RuntimeError(
+        "A fused time loop has first derivatives only; for second ones set LONGWAVE_KERNEL=reference, or use float64."
+    )
+
+
+def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *rest: Any) -> tuple[Any, Any]:
+    """Fold the mapped axis into the members' axis."""
+    *tensors, lags, keep = rest
+    n = info.batch_size
+    folded = []
+    for name, tensor, dim in zip("xVbWPUsp", tensors, in_dims[2:10], strict=True):
+        axis = 1 if name == "s" else 0
+        spread = (
+            tensor.movedim(dim, axis)
+            if dim is not None
+            else tensor.unsqueeze(axis).expand(*tensor.shape[:axis], n, *tensor.shape[axis:])
+        )
+        folded.append(spread.flatten(axis, axis + 1) if tensor.numel() else tensor)
+    Y, last, *kept = scan(cell, path, *folded, lags * n, keep)
+    return (Y.unflatten(0, (n, -1)), last.unflatten(1, (n, -1)), *kept), (0, 1, None, None)
+
+
+for _name, _compute, _shapes in (("scan", _scan, _scan_shapes), ("scan_backward", _scan_backward, _backward_shapes)):
+    # torch.library.custom_op would do the same in one call, but loads torch._dynamo, 1.5 s a process
+    torch.library.define(f"longwave::{_name}", torch.library.infer_schema(_compute, mutates_args=()))
+    torch.library.impl(f"longwave::{_name}", "CompositeExplicitAutograd", _compute)
+    torch.library.register_fake(f"longwave::{_name}", _shapes)
+torch.library.register_autograd("longwave::scan", _backward, setup_context=_setup)
+torch.library.register_autograd("longwave::scan_backward", _twice)
+torch.library.register_vmap("longwave::scan", _fold)
+
+scan = torch.ops.longwave.scan.default
+scan_backward = torch.ops.longwave.scan_backward.default

@@ -1,0 +1,1 @@
+"""The fused time loops in Triton. Only this package imports triton; ``run`` is its front."""

@@ -1,0 +1,190 @@
+"""The kernels of the row schedule: a program runs one sequence of one member over all its steps, weights in registers.
+
+Tensors are as wide as the layer, d; programs are as wide as the next power of two, their tail zero. Pointers move from
+step to step, so that no offset inside a sequence outgrows 32 bits. What the next step needs is loaded a step ahead.
+"""
+
+# mypy: ignore-errors
+# Triton's language looks like Python but its tuples and constants have no types there.
+import triton
+import triton.language as tl
+
+SIZES = ("T", "B", "M", "TE", "TY")
+"""Kernel arguments that must not cause a compilation of their own when they are 1 or divisible by 16."""
+
+
+@triton.jit
+def load(base, stride, at, inside, N: tl.constexpr):
+    """Return N vectors that lie ``stride`` apart."""
+    out = ()
+    for i in tl.static_range(N):
+        out = out + (tl.load(base + i * stride + at, mask=inside, other=0.0),)
+    return out
+
+
+@triton.jit
+def store(base, stride, at, inside, values, FIRST: tl.constexpr, N: tl.constexpr):
+    """Write the vectors from number ``FIRST`` to N, ``stride`` apart."""
+    for i in tl.static_range(FIRST, N):
+        tl.store(base + (i - FIRST) * stride + at, values[i], mask=inside)
+
+
+@triton.jit
+def tiles(base, N: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr):
+    """Return N matrices (SIZE, SIZE), padded with zeros."""
+    k, n = tl.arange(0, WIDTH)[:, None], tl.arange(0, WIDTH)[None, :]
+    return load(base, SIZE * SIZE, k * SIZE + n, (k < SIZE) & (n < SIZE), N)
+
+
+@triton.jit
+def numbers(base, N: tl.constexpr):
+    """Return N scalars."""
+    out = ()
+    for i in tl.static_range(N):
+        out = out + (tl.load(base + i),)
+    return out
+
+
+@triton.jit
+def parameters(
+    W, P, U, k, SIZE: tl.constexpr, WIDTH: tl.constexpr, N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr
+):  # fmt: skip
+    """Return the units, which of them exist, and one member's matrices, scalars and vectors."""
+    at = tl.arange(0, WIDTH)[None, :]
+    inside = at < SIZE
+    w = tiles(W + k * N * SIZE * SIZE, N, SIZE, WIDTH)
+    return at, inside, w, numbers(P + k * H, H), load(U + k * NU * SIZE, SIZE, at, inside, NU)
+
+
+@triton.jit
+def zeros(N: tl.constexpr, WIDTH: tl.constexpr):
+    """Return N vectors of zeros."""
+    out = ()
+    for _ in tl.static_range(N):
+        out = out + (tl.zeros((1, WIDTH), tl.float32),)
+    return out
+
+
+@triton.jit
+def read(
+    E, Y, K, S, GY, ystep, plane, splane, at, inside, started,
+    SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, HAS_GY: tl.constexpr,
+):  # fmt: skip
+    """Return what a backward step reads: the states before it, pre-activations, extras and the output's adjoint.
+
+    The states are those of the step before if ``started``, else the start S: a choice of pointers, because a mask made
+    from the loop's index is no boolean in the interpreter.
+    """
+    s = (tl.load(tl.where(started, Y - ystep, S) + at, mask=inside, other=0.0),)
+    for i in tl.static_range(1, NS):
+        before = tl.where(started, K + (i - 1) * plane - ystep, S + i * splane)
+        s = s + (tl.load(before + at, mask=inside, other=0.0),)
+    gy = s[0]
+    if HAS_GY:
+        gy = tl.load(GY + at, mask=inside, other=0.0)
+    return s, load(E, SIZE, at, inside, G), load(K + (NS - 1) * plane, plane, at, inside, X), gy
+
+
+@triton.jit(do_not_specialize=SIZES)
+def forward_kernel(
+    E, Y, K, S, L, W, P, U, LAG, T, B, M, TE, TY,
+    step: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr,
+    N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr, KEEP: tl.constexpr, NEAR: tl.constexpr,
+):  # fmt: skip
+    """Write Y, the last states L and, if KEEP, the pre-activations over E and the other values in K.
+
+    E (M, TE, B, G, d), Y (M, TY, B, d), K (NS − 1 + X, M, T, B, d), S and L (NS, M, B, d), W (M, N, d, d) transposed,
+    P (M, H), U (M, NU, d). With NEAR Y lies in the history of h, and LAG (M,) holds the lags.
+    """
+    row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
+    estep, ystep = B * G * SIZE, B * SIZE
+    E += (k * TE * B + row) * G * SIZE
+    Y += (k * TY * B + row) * SIZE
+    K += (k * T * B + row) * SIZE
+    plane, splane = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE
+    s = load(S + (k * B + row) * SIZE, splane, at, inside, NS)
+    a = load(E, SIZE, at, inside, G)
+    lag = tl.load(LAG + k)
+    for t in range(T):
+        following = load(E + tl.minimum(T - 1 - t, 1) * estep, SIZE, at, inside, G)
+        x = ()
+        if NEAR:  # the history is written and read by different threads of this program
+            tl.debug_barrier()
+            x = (tl.where(lag > 0, tl.load(Y - (lag + 1) * ystep + at, mask=inside, other=0.0), s[0]),)
+        s, a, x = step(s, a, x, w, p, u)
+        tl.store(Y + at, s[0], mask=inside)
+        if KEEP:
+            store(E, SIZE, at, inside, a, 0, G)
+            store(K, plane, at, inside, s, 1, NS)
+            store(K + (NS - 1) * plane, plane, at, inside, x, 0, X)
+        a = following
+        E += estep
+        Y += ystep
+        K += ystep
+    store(L + (k * B + row) * SIZE, splane, at, inside, s, 0, NS)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def backward_kernel(
+    E, Y, K, S, GY, GL, W, P, U, ADJ, GS, Q, LAG, T, B, M, TE, TY,
+    step: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr,
+    N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr, KO: tl.constexpr, HAS_GY: tl.constexpr, HAS_GL: tl.constexpr,
+    NEAR: tl.constexpr,
+):  # fmt: skip
+    """Write the products' adjoints ADJ (M, TE, B, KO, d), the start's GS, sums Q (M, B, H, d) of the scalars' terms.
+
+    The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY lies like Y.
+    """
+    row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
+    estep, ystep, ostep = B * G * SIZE, B * SIZE, B * KO * SIZE
+    last = tl.cast(T, tl.int64) - 1
+    E += ((k * TE + last) * B + row) * G * SIZE
+    ADJ += ((k * TE + last) * B + row) * KO * SIZE
+    Y += ((k * TY + last) * B + row) * SIZE
+    GY += ((k * TY + last) * B + row) * SIZE
+    K += ((k * T + last) * B + row) * SIZE
+    S += (k * B + row) * SIZE
+    plane, splane = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE
+    g, q = zeros(NS, WIDTH), zeros(H, WIDTH)
+    if HAS_GL:
+        g = load(GL + (k * B + row) * SIZE, splane, at, inside, NS)
+    lag = tl.load(LAG + k)
+    s, a, x, gy = read(E, Y, K, S, GY, ystep, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY)
+    for i in range(T):
+        back = tl.minimum(T - 1 - i, 1)
+        E -= back * estep
+        Y, GY, K = Y - back * ystep, GY - back * ystep, K - back * ystep
+        following = read(E, Y, K, S, GY, ystep, plane, splane, at, inside, T - 1 - i > 1, SIZE, NS, G, X, HAS_GY)
+        if HAS_GY:
+            g = plus_first(g, gy, NS)
+        if NEAR:  # as in the forward loop
+            tl.debug_barrier()
+            later = tl.load(ADJ + tl.minimum(lag, i) * ostep + SIZE + at, mask=inside, other=0.0)
+            x = (tl.where(lag <= i, later, 0.0), lag == 0)
+        g, o, terms = step(g, s, a, x, w, p, u)
+        store(ADJ, SIZE, at, inside, o, 0, KO)
+        q = plus(q, terms, H)
+        s, a, x, gy = following
+        ADJ -= ostep
+    store(GS + (k * B + row) * SIZE, splane, at, inside, g, 0, NS)
+    store(Q + (k * B + row) * H * SIZE, SIZE, at, inside, q, 0, H)
+
+
+@triton.jit
+def plus(a, b, N: tl.constexpr):
+    """Return the sums of N pairs."""
+    out = ()
+    for i in tl.static_range(N):
+        out = out + (a[i] + b[i],)
+    return out
+
+
+@triton.jit
+def plus_first(a, b, N: tl.constexpr):
+    """Return a with b added to its first vector."""
+    out = (a[0] + b,)
+    for i in tl.static_range(1, N):
+        out = out + (a[i],)
+    return out

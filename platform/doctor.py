@@ -60,10 +60,13 @@ def _registry() -> str:
 
 
 def _device() -> str:
-    from longwave.platform.environment import describe
+    import torch
 
-    facts = describe()
-    return f"{facts['device']}; kernel path {facts['kernel']}; {os.cpu_count()} packs at a time by default"
+    from longwave.models.kernels import choose
+    from longwave.platform.environment import describe, device
+
+    way = choose("lem", 128, device(), torch.float32)
+    return f"{describe()['device']}; time loops by {way}; {os.cpu_count()} packs at a time by default"
 
 
 def _commit() -> str:

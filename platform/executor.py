@@ -111,6 +111,37 @@ def _run_on_ray(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def run_plain(
+    function: Callable[[Any], Iterator[dict[str, float]]], configs: Sequence[Any], workers: Workers
+) -> list[dict[str, Any]]:
+    """Run ``function`` on each config as a Tune trial of its own, without packs, inside ``running(workers)``.
+
+    That is how Tune is used where there is no Longwave; ``longwave bench sweep`` compares with it. What the function
+    yields is reported; the last of it is returned, in no order.
+    """
+    from ray import tune
+
+    def trainable(config: Mapping[str, int], configs: Sequence[Any]) -> None:
+        for row in function(configs[config["trial"]]):
+            tune.report(row)
+
+    folder = workers.storage / "ray"
+    try:
+        results = tune.Tuner(
+            tune.with_resources(
+                tune.with_parameters(trainable, configs=list(configs)), {"cpu": 1, "gpu": workers.gpus}
+            ),
+            param_space={"trial": tune.grid_search(list(range(len(configs))))},
+            tune_config=tune.TuneConfig(max_concurrent_trials=workers.count, reuse_actors=True),
+            run_config=tune.RunConfig(name=str(time.time_ns()), storage_path=str(folder), verbose=0),
+        ).fit()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if results.errors:
+        raise WorkerError(f"A plain trial failed: {str(results.errors[0]).strip().splitlines()[-1]}")
+    return [dict(results[k].metrics or {}) for k in range(len(results))]
+
+
 def _listener(sink: Sink) -> Any:
     """Return a Tune callback that passes Tune's events on to the sink, and keeps what the sink raises."""
     from ray import tune

@@ -1,0 +1,1 @@
+"""``longwave bench``: what this machine does, measured. ``kernels`` and ``sweep`` need torch and numpy alone."""

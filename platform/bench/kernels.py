@@ -1,0 +1,230 @@
+"""``longwave bench kernels``: are the fused time loops right, and how fast? Needs no package but torch and numpy."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from longwave.models.kernels.cpu.run import multiply_add_rate
+from longwave.models.recurrence import Recurrence
+from longwave.platform import environment
+from longwave.platform.bench.floors import Products, gpu_floor, processor_floor
+from longwave.platform.bench.loops import PlainLoop
+from longwave.platform.bench.peers import OtherLEM, OtherLSTM, find_lem, worst_error
+from longwave.platform.bench.report import Line, PackLine, Report
+from longwave.platform.bench.sizes import (
+    DT,
+    LAYERS,
+    ON_GPU,
+    ON_PROCESSOR,
+    PACKS_ON_GPU,
+    PACKS_ON_PROCESSOR,
+    PackSize,
+    Size,
+    layer,
+)
+from longwave.platform.bench.turns import Contender, fastest, network, pair, threads
+from longwave.platform.errors import ConfigError, did_you_mean
+
+Made = TypeVar("Made")
+CAP = 200
+"""Steps that slow contenders run, and that errors are measured over; times are scaled to the whole length."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes:
+        device: Where.
+        sizes: Sizes by cell.
+        packs: Packs of LEM.
+        repeats, seconds: Turns of each line, and for how long more are taken.
+        peer: Folder of another checkout of LEM.
+        compile: Whether to measure torch.compile; on a GPU for a cell's first two sizes, since compiling takes long.
+    """
+
+    device: torch.device
+    sizes: Mapping[str, Sequence[Size]]
+    packs: Sequence[PackSize] = ()
+    repeats: int = 3
+    seconds: float = 1.0
+    peer: Path | None = None
+    compile: bool = True
+
+
+def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any) -> Plan:
+    """Return the plan for a device, by default the one that trials train on; ``chosen`` are a plan's other fields.
+
+    Args:
+        device: ``"cpu"`` or ``"cuda"``.
+        cells: Their names; all by default.
+        sizes: ``"T,B,p,d"`` each; those of the papers' tasks by default.
+
+    Raises:
+        ConfigError: No such cell, no such device here, or a size that is not four numbers.
+    """
+    kind = device or environment.device().type
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("There is no CUDA device here. Use --device cpu.")
+    for cell in cells:
+        if cell not in LAYERS:
+            raise ConfigError(did_you_mean("cell", cell, LAYERS))
+    own, packs = (ON_PROCESSOR, PACKS_ON_PROCESSOR) if kind == "cpu" else (ON_GPU, PACKS_ON_GPU)
+    given = [_size(text) for text in sizes]
+    packs = tuple(replace(pack, size=given[0]) for pack in packs) if given else packs
+    chosen_sizes = {cell: given or own[cell] for cell in cells or LAYERS}
+    return Plan(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), **chosen)
+
+
+def _size(text: str) -> Size:
+    parts = text.split(",")
+    if len(parts) != 4 or not all(part.strip().isdigit() and int(part) for part in parts):
+        raise ConfigError(f"--size must be T,B,p,d, four whole numbers above 0, got {text!r}.")
+    return Size(*map(int, parts))
+
+
+def measure(plan: Plan, say: Callable[[str], None] = lambda _: None) -> Report:
+    """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
+
+    What a line compares is measured in turns on one thread. An error in one line does not cost the others.
+
+    Raises:
+        ConfigError: The other checkout has no LEM.
+    """
+    report, other = Report(_versions(), str(plan.device)), None
+    if plan.peer is not None:
+        other, path = find_lem(plan.peer, plan.device.type == "cuda")
+        report.notes.append(f"peer: {other.__name__} of {path}")
+
+    def attempt(what: str, run: Callable[..., Made], *arguments: Any) -> list[Made]:
+        say(what)
+        try:
+            return [run(*arguments)]
+        except Exception as error:  # a kernel that fails on this machine is a result like any other
+            report.failed.append(f"{what}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+            return []
+
+    todo = [(cell, size) for cell, sizes in plan.sizes.items() for size in sizes]
+    with threads(1):
+        checked = [
+            (cell, size, error)
+            for cell, size in todo
+            for error in attempt(f"checking {cell}, {size}", _error, cell, size, plan.device)
+        ]
+        for cell, size, error in checked:
+            report.lines.extend(attempt(f"timing {cell}, {size}", _line, plan, cell, size, error, other, report.notes))
+    for pack in plan.packs:
+        report.packs.extend(attempt(f"timing a pack of {pack.members}, {pack.size}", _pack, plan, pack))
+    if plan.device.type == "cuda":
+        for cell, hidden in sorted({(cell, size.hidden) for cell, size in todo}):
+            report.budgets.extend(itertools.chain(*attempt(f"compiling {cell}, d={hidden}", _budgets, cell, hidden)))
+    return report
+
+
+def _error(cell: str, size: Size, device: torch.device) -> float:
+    return worst_error(layer(cell, size, device), replace(size, steps=min(size.steps, CAP)))
+
+
+def _line(plan: Plan, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]) -> Line:
+    ours = layer(cell, size, plan.device)
+    best = fastest(_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
+    rate = 1e6 / best["rate"][0] if "rate" in best else None
+    whole = {name: sum(times) for name, times in best.items()}
+    if plan.device.type == "cpu":
+        floor = processor_floor(cell, size, rate)
+    else:
+        floor = gpu_floor(cell, size, torch.cuda.get_device_properties(plan.device).multi_processor_count)
+    return Line(
+        cell=cell,
+        size=size,
+        **asdict(ours.why()),
+        error=error,
+        forward=best["ours"][0],
+        backward=best["ours"][1],
+        gemm=whole["gemm"],
+        rate=rate,
+        floor=floor,
+        eager=whole["eager"],
+        compiled=whole.get("compiled"),
+        lstm=whole["lstm"],
+        peer=whole.get("peer"),
+        capped=min(CAP, size.steps),
+    )
+
+
+def _contenders(
+    plan: Plan, cell: str, size: Size, ours: Recurrence, other: type[nn.Module] | None, notes: list[str]
+) -> dict[str, Contender]:
+    """Return what a line compares, by name; ``notes`` gets what could not be made."""
+    device, p, d = plan.device, size.inputs, size.hidden
+    x, products, plain = torch.randn(size.shape, device=device), Products(cell, size, device), PlainLoop(ours)
+    short = x[:CAP]
+    contenders = {
+        "ours": network(ours, x),
+        "gemm": pair(products.forward, products.backward, size.steps, device),
+        "eager": network(plain, short),
+        "lstm": network(OtherLSTM(p, d).to(device), x),
+    }
+    extra: dict[str, Callable[[], Contender]] = {}
+    if plan.compile and (device.type == "cpu" or size in plan.sizes[cell][:2]):
+        extra["compiled"] = lambda: network(plain.compiled(), short)
+    if other is not None and cell == "lem":
+        extra["peer"] = lambda: network(OtherLEM(other, p, d, DT).to(device), short)
+    for name, make in extra.items():
+        try:
+            contenders[name] = _ready(make())
+        except Exception as problem:  # torch.compile wants a compiler, and another's code may want anything
+            notes.append(f"{name}, {cell}, {size}: {next(iter(str(problem).splitlines()), '')}")
+    if device.type == "cpu" and multiply_add_rate() is not None:
+        contenders["rate"] = Contender(lambda: (1 / (multiply_add_rate() or 1), 0.0), 1)
+    return contenders
+
+
+def _ready(contender: Contender) -> Contender:
+    """Return a contender after it ran once: it may compile, or fail, first."""
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it wonders where CUDA is
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's own, about its own tensors
+        contender.once()
+    return contender
+
+
+def _pack(plan: Plan, pack: PackSize) -> PackLine:
+    size, count = pack.size, pack.threads or os.cpu_count() or 1
+    x = torch.randn(pack.members, *size.shape, device=plan.device)
+    one, many = (layer("lem", size, plan.device, members) for members in (None, pack.members))
+    with threads(count):
+        best = fastest({"one": network(one, x[0]), "pack": network(many, x)}, plan.repeats, 3 * plan.seconds)
+    ms = {name: sum(times) * size.steps / 1000 for name, times in best.items()}
+    return PackLine(size, pack.members, count, **ms)
+
+
+def _budgets(cell: str, hidden: int) -> list[dict[str, Any]]:
+    """Return the costs of a cell's compiled kernels, forward and backward; none where it has none at that size."""
+    ways = ("forward", "backward")
+    try:
+        from longwave.models.kernels.triton.budget import budget
+
+        return [{"cell": cell, "hidden": hidden, "way": way, **asdict(budget(cell, way, hidden))} for way in ways]
+    except (ImportError, ValueError):
+        return []
+
+
+def _versions() -> dict[str, str]:
+    try:
+        triton = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        triton = "absent"
+    cudnn = str(torch.backends.cudnn.version() or "absent")
+    return {**environment.describe(), "triton": triton, "cuda": torch.version.cuda or "absent", "cudnn": cudnn}

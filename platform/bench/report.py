@@ -1,0 +1,170 @@
+"""What ``longwave bench kernels`` found: errors, times, ratios, and which targets they meet."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, Size
+
+EXACT = 1e-5
+"""Largest relative error of a float32 loop."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell at one size, members aside. Times are µs a step; forward and backward together if not said otherwise.
+
+    Attributes:
+        cell, size: What runs.
+        path, reason: How our loop runs, and why.
+        error: Worst relative error of values and gradients against float64, over at most ``CAP`` steps.
+        forward, backward: Our loop.
+        gemm: The products alone, as torch runs them.
+        rate: Independent multiply-adds a second of one thread; None on a GPU, and where nothing can be compiled.
+        floor: What no implementation can go below here; None for a loop without products on a CPU.
+        eager, compiled: The plain loop in the authors' structure, and the same over a step that torch.compile made.
+        lstm: torch.nn.LSTM of the same size.
+        peer: The other checkout's LEM.
+        capped: Steps that ``eager``, ``compiled`` and ``peer`` ran. Where it is below T their times are scaled.
+    """
+
+    cell: str
+    size: Size
+    path: str
+    reason: str
+    error: float
+    forward: float
+    backward: float
+    gemm: float
+    rate: float | None
+    floor: float | None
+    eager: float
+    compiled: float | None
+    lstm: float
+    peer: float | None
+    capped: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the loop is as exact as single precision allows."""
+        return self.error < EXACT
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """Our time over floor and products, and the others' times over ours; without what was not measured."""
+        ours = self.forward + self.backward
+        under = {"floor": self.floor, "gemm": self.gemm}
+        over = {"eager": self.eager, "compiled": self.compiled, "lstm": self.lstm, "peer": self.peer}
+        return {k: ours / v for k, v in under.items() if v} | {k: v / ours for k, v in over.items() if v}
+
+
+@dataclass(frozen=True)
+class PackLine:
+    """LEM in a pack: ms of forward and backward for one member and for all in one call, on so many threads."""
+
+    size: Size
+    members: int
+    threads: int
+    one: float
+    pack: float
+
+    @property
+    def ratio(self) -> float:
+        """What the pack costs, in members alone."""
+        return self.pack / self.one
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that was measured.
+
+    Attributes:
+        versions: Of packages and the machine, by name.
+        device: Where it ran; lines on one thread.
+        lines, packs: The measurements.
+        budgets: Costs of the GPU kernels as compiled, by cell, direction and hidden size.
+        notes: What the other checkout is, and what could not be measured.
+        failed: What raised an error.
+    """
+
+    versions: dict[str, str]
+    device: str
+    lines: list[Line] = field(default_factory=list)
+    packs: list[PackLine] = field(default_factory=list)
+    budgets: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every line ran and gave what float64 gives."""
+        return not self.failed and all(line.exact for line in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, with the ratios and the targets."""
+        lines = [asdict(line) | {"ratios": line.ratios} for line in self.lines]
+        packs = [asdict(pack) | {"ratio": pack.ratio} for pack in self.packs]
+        judged = [asdict(target) | {"met": target.met} for target in targets(self)]
+        return {**asdict(self), "sound": self.sound, "lines": lines, "packs": packs, "targets": judged}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio that is asked for, as found: at least ``bound``, or at most if ``most``."""
+
+    what: str
+    found: float
+    bound: float
+    most: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether it is met."""
+        return self.found <= self.bound if self.most else self.found >= self.bound
+
+
+_OTHERS = ("cornn", "lipschitz_euler", "lipschitz_rk2", "tau_gru", "unicornn")
+ON_PROCESSOR = {
+    ("lem", FITZHUGH): {"eager": 12.0, "lstm": 1.0},
+    ("lem", PSMNIST): {"eager": 2.0, "lstm": 1.2, "gemm": 1.5},
+    **{(cell, FITZHUGH): {"eager": 8.0} for cell in _OTHERS},
+    **{(cell, PSMNIST): {"eager": 1.8} for cell in _OTHERS},
+}
+"""Ratios asked for on one thread; ``gemm`` and ``floor`` are upper bounds."""
+ON_GPU = {
+    ("lem", PSMNIST): {"eager": 150.0, "lstm": 2.0, "peer": 30.0},
+    ("lem", EIGENWORMS): {"eager": 400.0, "lstm": 2.0, "peer": 80.0},
+    ("lipschitz_euler", PSMNIST): {"eager": 130.0, "lstm": 4.0},
+    ("lipschitz_rk2", PSMNIST): {"eager": 250.0, "lstm": 2.0},
+    ("tau_gru", PSMNIST): {"eager": 150.0, "lstm": 2.5},
+    ("unicornn", PSMNIST): {"eager": 40.0, "lstm": 8.0},
+    ("lstm", PSMNIST): {"lstm": 1.5},
+    ("gru", PSMNIST): {"lstm": 1.5},
+}
+"""Ratios asked for on an H200."""
+PACKS = {("cpu", 16, FITZHUGH): 8.0, ("cuda", 64, EIGENWORMS): 1.3}
+"""Most that a pack may cost, in members alone, by device, members and size."""
+NAMES = {
+    "eager": "times faster than the plain loop",
+    "lstm": "times faster than torch's LSTM",
+    "peer": "times faster than the other checkout",
+    "gemm": "times its products alone",
+}
+"""What a ratio says."""
+
+
+def targets(report: Report) -> list[Target]:
+    """Return the targets that the report's lines are about."""
+    kind = report.device.split(":")[0]
+    asked, found = ON_PROCESSOR if kind == "cpu" else ON_GPU, []
+    for line in report.lines:
+        for name, bound in asked.get((line.cell, line.size), {}).items():
+            if name in line.ratios:
+                what = f"{line.cell}, {line.size}: {NAMES[name]}"
+                found.append(Target(what, line.ratios[name], bound, most=name == "gemm"))
+    for pack in report.packs:
+        if limit := PACKS.get((kind, pack.members, pack.size)):
+            what = f"pack of {pack.members}, {pack.size}: times one member, threads: {pack.threads}"
+            found.append(Target(what, pack.ratio, limit, most=True))
+    return found

@@ -1,0 +1,96 @@
+"""What ``longwave bench kernels`` measures: the layer of each cell, and the sizes of the papers' tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from longwave.models.cornn import CoRNN
+from longwave.models.gru import GRU
+from longwave.models.lem import LEM
+from longwave.models.lipschitz_rnn import LipschitzRNN
+from longwave.models.lstm import LSTM
+from longwave.models.recurrence import Recurrence
+from longwave.models.tau_gru import TauGRU
+from longwave.models.unicornn import UnICORNN
+
+
+@dataclass(frozen=True)
+class Size:
+    """Sizes of one call: steps T, sequences B, features p, hidden d; and the lag τ of a cell that looks back."""
+
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+    lag: int = 65
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the input."""
+        return self.steps, self.batch, self.inputs
+
+    def __str__(self) -> str:
+        return f"T={self.steps} B={self.batch} p={self.inputs} d={self.hidden}"
+
+
+@dataclass(frozen=True)
+class PackSize:
+    """A pack of LEM: members, the size of each, and threads; 0 are all of the machine's."""
+
+    members: int
+    size: Size
+    threads: int = 1
+
+
+DT = 0.5
+LAYERS: Mapping[str, Callable[..., Recurrence]] = {
+    "lem": partial(LEM, dt=DT),
+    "cornn": partial(CoRNN, dt=0.042, gamma=2.7, epsilon=4.7),
+    "lipschitz_euler": partial(LipschitzRNN, epsilon=0.03, beta=0.75, gamma=0.001),
+    "lipschitz_rk2": partial(LipschitzRNN, epsilon=0.03, beta=0.75, gamma=0.001, scheme="rk2"),
+    "tau_gru": TauGRU,
+    "lstm": LSTM,
+    "gru": GRU,
+    "unicornn": partial(UnICORNN, dt=0.2, alpha=10.0, layers=1),
+}
+"""One layer of each cell, with numbers as published settings have them."""
+
+FITZHUGH, PSMNIST = Size(1000, 32, 1, 16), Size(784, 128, 1, 128)
+NCIFAR, ADDING = Size(1000, 120, 96, 128), Size(2000, 50, 2, 128)
+EIGENWORMS = Size(17984, 8, 6, 32)
+ON_PROCESSOR: Mapping[str, Sequence[Size]] = dict.fromkeys(LAYERS, (FITZHUGH, PSMNIST)) | {
+    "lem": (FITZHUGH, PSMNIST, NCIFAR, ADDING)
+}
+ON_GPU: Mapping[str, Sequence[Size]] = {
+    "lem": (
+        PSMNIST,
+        NCIFAR,
+        Size(10000, 50, 2, 128),
+        Size(4000, 32, 2, 128),
+        EIGENWORMS,
+        FITZHUGH,
+        Size(150, 128, 1, 1024),
+        *(Size(784, batch, 1, 128) for batch in (1, 4, 16, 64, 256, 1024)),
+    ),
+    "cornn": (Size(784, 120, 1, 128), Size(784, 120, 1, 256)),
+    "lipschitz_euler": (Size(784, 128, 1, 64), PSMNIST, Size(784, 128, 1, 256)),
+    "lipschitz_rk2": (Size(784, 128, 1, 64), PSMNIST),
+    "tau_gru": (PSMNIST, Size(5000, 50, 2, 128, 2000)),
+    "lstm": (PSMNIST,),
+    "gru": (PSMNIST,),
+    "unicornn": (PSMNIST, Size(784, 128, 1, 256), EIGENWORMS, Size(2000, 128, 128, 128)),
+}
+PACKS_ON_PROCESSOR = (PackSize(16, FITZHUGH), PackSize(16, FITZHUGH, 0))
+PACKS_ON_GPU = tuple(PackSize(members, FITZHUGH) for members in (2, 8, 16, 32, 128)) + (PackSize(64, EIGENWORMS),)
+
+
+def layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence:
+    """Return the layer of a cell, drawn from seed 0."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        lag = {"tau": size.lag} if cell == "tau_gru" else {}
+        return LAYERS[cell](size.inputs, size.hidden, members=members, **lag).to(device)

@@ -1,0 +1,228 @@
+"""``longwave bench sweep``: what packing saves in an epoch, and in trials per hour. Needs torch and numpy alone.
+
+Ray is compared with where it is installed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from longwave.models.spec import Sizes
+from longwave.platform.bench.loops import PlainLoop
+from longwave.platform.bench.turns import threads
+from longwave.platform.environment import device
+from longwave.platform.pack import Pack
+from longwave.platform.records import Point, Run, TrialConfig
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.train import train
+
+TASK = "fitzhugh_nagumo"
+START_SECONDS = 120.0
+"""Longest that worker processes may take to start."""
+LONG = 5.0
+"""Seconds of a way to run a sweep that need no repetition."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One line of a benchmark.
+
+    Attributes:
+        name: What was measured.
+        shape: Sizes: members M, steps T, batch B, inputs p, hidden d.
+        path: Kernel path.
+        ms: Milliseconds of the fastest repeat.
+        ratio: ``ms`` over that of the first line.
+        per_member: ``ms`` a member.
+    """
+
+    name: str
+    shape: str
+    path: str
+    ms: float
+    ratio: float
+    per_member: float
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """How fast one way to run a sweep is.
+
+    Attributes:
+        way: Its name.
+        trials, epochs, processes: How many, of one thread each; the time to start processes is not counted.
+        seconds: For all trials.
+        per_hour: Trials an hour.
+        ratio: ``seconds`` over those of the first way.
+    """
+
+    way: str
+    trials: int
+    epochs: int
+    processes: int
+    seconds: float
+    per_hour: float
+    ratio: float
+
+
+def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]:
+    """Return the time of one training epoch of ``model`` on FitzHugh-Nagumo alone and in a pack, on one thread.
+
+    The two are measured in turns, so a change in the machine's load meets both.
+    """
+    with threads(1):
+        task = get_task(TASK)
+        data = task.load("").to(device())
+        packs = {m: Pack(_configs(model, m), data, device()) for m in (1, members)}
+        best = dict.fromkeys(packs, float("inf"))
+        for _ in range(repeats + 1):
+            for m, pack in packs.items():
+                best[m] = min(best[m], _epoch_ms(pack))
+    recipe, length = task.recipe(model), data.valid.length
+    return [
+        Measurement(
+            name=f"{model} training epoch, {TASK}",
+            shape=f"M={m} T={length} B={recipe.batch} p={task.inputs} d={recipe.hidden}",
+            path=packs[m].network.layer.why().path,
+            ms=ms,
+            ratio=ms / best[1],
+            per_member=ms / m,
+        )
+        for m, ms in best.items()
+    ]
+
+
+def _epoch_ms(pack: Pack) -> float:
+    pack.step = 0
+    start = time.perf_counter()
+    pack.train_epoch()
+    pack.score(pack.data.valid)
+    return 1000 * (time.perf_counter() - start)
+
+
+def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tuple[list[Throughput], str]:
+    """Return how fast the same trials are trained in packs, one at a time, and by plain Ray Tune; and what is missing.
+
+    Each way has as many processes, by default one a core, of one thread each.
+    """
+    count, asked, missing = processes or os.cpu_count() or 1, os.environ.get("LONGWAVE_KERNEL", ""), ""
+    configs = [replace(c, epochs=epochs) for c in _configs(model, trials)]
+    get_task(TASK).load("")
+    alone, ways = [[c] for c in configs], dict[str, float]()
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(count + 1)
+    with context.Pool(count, _start, (ready, configs[0])) as pool:
+        ready.wait(START_SECONDS)
+        for way, packs, kernel in (
+            ("packs, fused loops", [configs[k::count] for k in range(min(count, trials))], asked),
+            ("one at a time, fused loops", alone, asked),
+            ("one at a time, reference loops", alone, "reference"),
+        ):
+            ways[way] = _fastest(partial(pool.starmap, _train, [(pack, kernel) for pack in packs], 1))
+    try:
+        ways["plain Ray Tune, plain loops"] = _ray_seconds(configs, count)
+    except (ImportError, ValueError) as error:
+        missing = f"Plain Ray Tune was not measured: {error}"
+    first = next(iter(ways.values()))
+    return [Throughput(w, trials, epochs, count, s, 3600 * trials / s, s / first) for w, s in ways.items()], missing
+
+
+def _fastest(run: Callable[[], object]) -> float:
+    """Return the seconds that ``run`` takes, the fewest of three where that is not long."""
+    seconds: list[float] = []
+    while len(seconds) < 3 and sum(seconds) < LONG:
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _start(ready: Barrier, config: TrialConfig) -> None:
+    """Make a process ready: import, load the data, compile the loop."""
+    torch.set_num_threads(1)
+    _train([replace(config, epochs=1)], os.environ.get("LONGWAVE_KERNEL", ""))
+    ready.wait(START_SECONDS)
+
+
+def _train(configs: Sequence[TrialConfig], kernel: str) -> None:
+    """Train a pack as a sweep does, with LONGWAVE_KERNEL set to ``kernel``."""
+    os.environ["LONGWAVE_KERNEL"] = kernel
+    train(configs, _demand_ok)
+
+
+def _demand_ok(points: Sequence[Point], runs: Sequence[Run]) -> None:
+    for run in runs:
+        if run.status != "ok":
+            raise RuntimeError(f"A trial ended as {run.status}: {run.reason}")
+
+
+def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
+    """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
+    from longwave.platform.executor import Workers, run_plain, running
+
+    plain_network(configs[0])  # or the error would come from a worker
+    gpus = 1 / count if device().type == "cuda" else 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        workers = Workers(count, Path(folder), gpus=gpus)
+        with running(workers):
+            rows = run_plain(plain_trial, configs, workers)
+    return float(max(row["at"] for row in rows) - min(row["began"] for row in rows))
+
+
+def plain_network(config: TrialConfig) -> nn.Module:
+    """Return the plain loop of a trial's model, and a read-out of every step.
+
+    Raises:
+        ValueError: The model has none.
+    """
+    model, task = get_model(config.model), get_task(config.task)
+    sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.length)
+    hyper: dict[str, Any] = {name: value for name, value in config.params.items() if name != "lr"}
+    loop = PlainLoop(model.build(sizes, None, **config.options, **hyper))
+    return nn.Sequential(loop, nn.Linear(config.hidden, task.outputs))
+
+
+def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
+    """Train a plain loop in the usual way, with torch's modules and torch's Adam; yield each epoch's validation error.
+
+    ``began`` and ``at`` are Unix times.
+    """
+    began = time.time()
+    torch.set_num_threads(1)
+    torch.manual_seed(config.seed)
+    data, network = get_task(config.task).load(config.variant).to(device()), plain_network(config).to(device())
+    assert data.train is not None
+    inputs, targets, unseen, after = (
+        part.transpose(0, 1) for split in (data.train, data.valid) for part in (split.inputs, split.targets)
+    )
+    optimiser = torch.optim.Adam(network.parameters(), lr=config.params["lr"])
+    for _ in range(config.epochs):
+        for index in torch.randperm(inputs.shape[1]).split(config.batch):
+            optimiser.zero_grad()
+            nn.functional.mse_loss(network(inputs[:, index]), targets[:, index]).backward()
+            optimiser.step()
+        with torch.no_grad():
+            valid = nn.functional.mse_loss(network(unseen), after)
+        yield {"began": began, "at": time.time(), "valid": valid.item()}
+
+
+def _configs(model: str, members: int) -> list[TrialConfig]:
+    spec, task = get_model(model), get_task(TASK)
+    recipe = task.recipe(model)
+    params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space(TASK)} | {"lr": 1e-3}
+    return [
+        TrialConfig(TASK, "", "", model, spec.defaults, params, recipe.hidden, recipe.batch, 1, "search", seed)
+        for seed in range(members)
+    ]

@@ -1,0 +1,90 @@
+"""Time things against each other: in turns, so that a change in the machine's load meets all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+MOST_TURNS = 50
+
+
+class Contender(NamedTuple):
+    """Something to time.
+
+    Attributes:
+        once: Runs forward and backward once and returns the seconds of each.
+        steps: How many it takes through; its time is given for one.
+    """
+
+    once: Callable[[], tuple[float, float]]
+    steps: int
+
+
+def network(run: nn.Module, x: Tensor) -> Contender:
+    """Return a contender that takes x ([M,] T, B, p) through a network and back to its parameters, not to x."""
+    weights = [p for p in run.parameters() if p.requires_grad]
+
+    def once() -> tuple[float, float]:
+        start = _now(x.device)
+        y = run(x)
+        y = y[0] if isinstance(y, tuple) else y
+        there = _now(x.device) - start
+        adjoint = torch.rand_like(y)
+        start = _now(x.device)
+        torch.autograd.grad(y, weights, adjoint)
+        return there, _now(x.device) - start
+
+    return Contender(once, x.shape[-3])
+
+
+def pair(forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device) -> Contender:
+    """Return a contender of two functions."""
+
+    def once() -> tuple[float, float]:
+        start = _now(device)
+        forward()
+        middle = _now(device)
+        backward()
+        return middle - start, _now(device) - middle
+
+    return Contender(once, steps)
+
+
+def fastest(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
+    """Return the µs a step of each, forward and backward, in its fastest turn.
+
+    The first turn warms up. Then come as many as ``repeats``, and more until ``seconds`` have passed.
+    """
+    best = dict.fromkeys(contenders, (float("inf"), float("inf")))
+    start = time.perf_counter()
+    for turn in range(max(MOST_TURNS, repeats) + 1):
+        for name, (once, steps) in contenders.items():
+            there, back = once()
+            best[name] = min(best[name][0], 1e6 * there / steps), min(best[name][1], 1e6 * back / steps)
+        if turn == 0:
+            start = time.perf_counter()
+        elif turn >= repeats and time.perf_counter() - start > seconds:
+            break
+    return best
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Have torch use so many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

@@ -17,6 +17,7 @@ from torch import Tensor
 from longwave.models.network import Network, Vocabulary
 from longwave.models.spec import Sizes
 from longwave.platform.checkpoint import Saved
+from longwave.platform.energy import Meter
 from longwave.platform.feed import chunks, epoch_batches
 from longwave.platform.optimiser import Adam, FlatParameters
 from longwave.platform.records import Point, Run, TrialConfig
@@ -26,6 +27,8 @@ from longwave.tasks.data import Data, Split
 CHUNK, CHUNK_NUMBERS = 128, 2**23
 """Most sequences, and most outputs of a member, scored at a time."""
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
+TENSORS = ("best", "best_epoch", "best_values", "loss", "seconds", "joules")
+"""What a pack knows of each of its members, beside weights and moments."""
 
 
 def rungs(first: int, eta: int, epochs: int) -> list[int]:
@@ -72,6 +75,7 @@ class Pack:
         self.best_values = self.parameters.values.clone()
         self.loss = torch.zeros_like(lr)
         self.seconds, self.epoch, self.step = torch.zeros(len(configs), dtype=torch.float64), 1, 0
+        self.meter, self.joules = Meter(lr.device), torch.zeros_like(self.seconds)
         self.state: list[Tensor] | None = None
         self.points: list[Point] = []
         self.ended: list[Run] = []
@@ -109,7 +113,10 @@ class Pack:
             state = list(last) if self.data.segment else None
             total += torch.stack(metric.sums(outputs, targets))
         score = metric.finish(total[0] / total[1]).to(self.best)
+        if score.is_cuda:  # what was launched is over only now
+            torch.cuda.synchronize(score.device)
         self.seconds += (time.perf_counter() - start) / len(self.configs)
+        self._read_meter()
         return score
 
     def close_epoch(self) -> tuple[list[Point], list[Run]]:
@@ -163,13 +170,14 @@ class Pack:
         self.network.keep(index)
         self.parameters.attach(self.parameters.values[index])
         self.adam.keep(index)
-        for name in ("best", "best_epoch", "best_values", "loss", "seconds"):
+        for name in TENSORS:
             tensor = getattr(self, name)
             setattr(self, name, tensor[index.to(tensor.device)])
 
     def saved(self) -> Saved:
         """Return the whole state, to restore by ``restore``."""
-        tensors = {name: getattr(self, name) for name in ("best", "best_epoch", "best_values", "loss", "seconds")}
+        self._read_meter()
+        tensors = {name: getattr(self, name) for name in TENSORS}
         tensors |= {"values": self.parameters.values, "mean": self.adam.mean, "square": self.adam.square}
         tensors |= {f"state{k}": s for k, s in enumerate(self.state or [])}
         facts = {
@@ -197,7 +205,7 @@ class Pack:
         carried = [tensors.pop(f"state{k}") for k in range(sum(name.startswith("state") for name in tensors))]
         self.state = carried or None
         for name, tensor in tensors.items():
-            setattr(self, name, tensor.cpu() if name == "seconds" else tensor)
+            setattr(self, name, tensor.cpu() if name in ("seconds", "joules") else tensor)
         self.epoch, self.step, self.adam.steps = (saved.facts[k] for k in ("epoch", "step", "adam_steps"))
         self.points = [Point(**p) for p in saved.facts["points"] if p["trial"] in mine]
         self.ended = [run for trial, run in ended.items() if trial in mine]
@@ -213,6 +221,16 @@ class Pack:
         reason = f"successive halving kept the best {count} of {len(order)} at epoch {self.epoch}"
         return order[:count].sort().values, [self._end(k, "stopped", reason) for k in order[count:].tolist()]
 
+    def _read_meter(self) -> None:
+        """Share the energy taken since the last time among the members."""
+        self.joules += self.meter.lap() / len(self.configs)
+
+    def _facts(self, k: int) -> dict[str, str]:
+        """Return what only the pack knows of where a member ran: kernel path, precision, its share of the energy."""
+        facts = {"kernel": str(self.network.layer.why()), "precision": self.configs[k].precision}
+        joules = self.joules[k].item()
+        return facts | ({"energy_joules": f"{joules:.4g}"} if math.isfinite(joules) else {})
+
     def _end(self, k: int, status: str, reason: str = "") -> Run:
         epoch = int(self.best_epoch[k])
         return Run(
@@ -225,4 +243,5 @@ class Pack:
             seconds=self.seconds[k].item(),
             members=self.members,
             parameters=self.network.parameter_count(),
+            environment=self._facts(k),
         )

@@ -40,11 +40,12 @@ def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | N
         Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
     ended: set[str] = set()
+    facts = environment.recorded()
 
     def note(points: Sequence[Point], runs: Sequence[Run]) -> None:
         ended.update(r.trial for r in runs)
         try:
-            emit(points, [replace(r, environment=environment.describe()) for r in runs])
+            emit(points, [replace(r, environment={**facts, **r.environment}) for r in runs])
         except Exception as error:
             raise _Undelivered from error
 

@@ -1,0 +1,149 @@
+"""Editions on disk: one folder of files that never change. A folder is there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.bibliography import bibliography
+from longwave.platform.board import Row, board
+from longwave.platform.changes import changelog, difference
+from longwave.platform.edition import SCHEMA, Edition, edition, load
+from longwave.platform.errors import ConfigError
+from longwave.platform.export import as_json
+from longwave.platform.page import page
+from longwave.platform.schema import utc_now
+from longwave.platform.store import Store
+
+TYPES = {"str": "string", "Kind": "string", "bool": "boolean", "int": "Int64", "float": "Float64"}
+"""Type of a column by that of a row's field; ``int | None`` is as ``int``, what is nested becomes JSON text."""
+OF_TRIAL = {"trial": "str", "row": "str", "task": "str", "variant": "str", "model": "str", "seed": "int"}
+OF_TRIAL |= {"status": "str", "reason": "str", "test": "float", "valid": "float", "epochs": "int"}
+OF_TRIAL |= {"best_epoch": "int", "seconds": "float"}
+"""Columns of ``trials.parquet``."""
+
+
+def publish(folder: Path, store: Store, title: str, commit: str, previous: Path | None = None) -> Edition:
+    """Write an edition of all boards in ``store`` to ``folder`` and return it.
+
+    Raises:
+        ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
+    """
+    _check_free(folder)
+    before = read(previous) if previous else None
+    rows = board(store)
+    if not rows:
+        raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
+    trials = [trial for task in store.tasks() for trial in store.retrainings(task)]
+    made = edition(rows, trials, title, utc_now().isoformat(timespec="seconds"), commit)
+    write(folder, made, rows, before)
+    return made
+
+
+def read(folder: Path) -> Edition:
+    """Return the edition in ``folder``, every file checked against the manifest.
+
+    Raises:
+        ConfigError: It is no edition, or a file was changed after publishing.
+    """
+    manifest = _json(folder / "manifest.json")
+    for name, sha256 in manifest.get("files", {}).items():
+        file = folder / name
+        if not file.is_file() or _sha256(file) != sha256:
+            raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
+    return load(_json(folder / "board.json"), str(folder / "board.json"))
+
+
+def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None = None) -> None:
+    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before``.
+
+    Raises:
+        ConfigError: The folder holds something, or cannot be written.
+    """
+    _check_free(folder)
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
+            new = Path(kept) / "edition"
+            new.mkdir()
+            _fill(new, made, rows, before)
+            with suppress(FileNotFoundError):
+                folder.rmdir()
+            new.rename(folder)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
+
+
+def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None) -> None:
+    """Write all files into an empty folder and make them read-only."""
+    changes = difference(before, made) if before else []
+    previous = before.id if before else None
+    sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
+    texts = {
+        "index.html": page(made, rows, _families(), previous, changes),
+        "board.json": as_json(made.to_dict()) + "\n",
+        "sources.bib": bibliography(sources),
+        "CHANGES.md": changelog(made, previous, changes),
+        "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    _parquet(folder / "rows.parquet", made.rows, _of_row())
+    shared = ("task", "variant", "model")
+    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
+    _parquet(folder / "trials.parquet", seeds, OF_TRIAL)
+    files = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
+    head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
+    (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
+    for file in folder.iterdir():
+        file.chmod(0o444)
+
+
+def _parquet(file: Path, lines: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    """Write lines as Parquet; the columns and their types are the same in every edition."""
+    import pandas as pd
+
+    types = {name: TYPES.get(kind.removesuffix(" | None"), "") for name, kind in columns.items()}
+    content = {name: [line[name] if kind else _text(line[name]) for line in lines] for name, kind in types.items()}
+    found = pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
+    found.to_parquet(file, index=False)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _of_row() -> dict[str, str]:
+    """Return the columns of ``rows.parquet`` with their types in Python."""
+    inside = {field.name: str(field.type) for field in fields(Row)}
+    return {"key": "str", **inside, "state": "str", "trivial": "bool", "command": "str"}
+
+
+def _families() -> dict[str, str]:
+    from longwave.platform.registry import all_models
+
+    return {name: spec.family for name, spec in all_models().items()}
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
+
+
+def _json(file: Path) -> Any:
+    """Return the content of a JSON file of an edition."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file.parent} is no edition: {file.name} cannot be read: {error}.") from None
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,205 @@
+"""Bundles: what goes in comes out, and bundles that were forged from a real one are rejected or flagged."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bundles import FORGED, Content, content, forge, named, of
+from rich.console import Console
+
+from longwave.platform import bundle, sweep
+from longwave.platform.audit import audit
+from longwave.platform.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.config import check_sweep
+from longwave.platform.errors import ConfigError
+from longwave.platform.executor import Workers
+from longwave.platform.store import Store
+
+SWEEP = {"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 3}
+SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4}
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with one row each of LEM and GRU, of three retrainings."""
+    folder = tmp_path_factory.mktemp("swept")
+    url = f"sqlite:///{folder}/store.db"
+    with Store(url) as store:
+        file = check_sweep({**SWEEP, **SIZES}, "tiny.toml")
+        sweep.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+    return url
+
+
+@pytest.fixture(scope="module")
+def genuine(swept: str) -> File:
+    """A bundle of both rows."""
+    with Store(swept) as store:
+        return seal(collect(store))
+
+
+def said(file: File, severity: str) -> list[str]:
+    """Return what an audit says of a bundle, with the name of the check before each line."""
+    return [f"{f.check}: {f.message}" for f in audit(file) if f.severity == severity]
+
+
+def test_a_bundle_of_a_real_sweep_holds_all_that_is_behind_its_rows_and_passes_every_check(
+    genuine: File, swept: str
+) -> None:
+    phases = [entry.config.phase for entry in genuine.content.trials]
+    assert (phases.count("search"), phases.count("retrain")) == (6, 6)
+    assert all([p.epoch for p in e.points] == [1, 2, 3, 4] for e in genuine.content.trials)
+    assert [len(s.trials) for s in genuine.content.sweeps] == [12]
+    assert audit(genuine) == []
+    with Store(swept) as store:
+        assert {e.config.id for e in genuine.content.trials} == {t.config.id for t in store.trials("tiny")}
+
+
+def test_one_row_brings_the_search_of_its_model_alone(swept: str) -> None:
+    with Store(swept) as store:
+        [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
+        file = seal(collect(store, "adding", [row[:8]]))
+    assert {e.config.model for e in file.content.trials} == {"gru"} and len(file.content.trials) == 6
+    assert audit(file) == []
+
+
+def test_a_row_that_does_not_exist_is_named(store: Store) -> None:
+    with pytest.raises(ConfigError, match="There is no row of adding in the store"):
+        collect(store, "adding")
+
+
+def test_a_file_is_read_as_it_was_written_and_equal_content_gives_equal_bytes(genuine: File, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(genuine, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert read(tmp_path / "a") == genuine
+    again = Bundle.model_validate_json(json.dumps(named(content(genuine))))
+    assert seal(again) == genuine, "naming everything anew changed a genuine bundle"
+
+
+def test_a_score_edited_without_its_hash_is_rejected(genuine: File) -> None:
+    changed = content(genuine)
+    trial = of(changed)[0]["run"]["trial"]
+    of(changed)[0]["run"]["test"] *= 0.9
+    file = genuine.model_copy(update={"content": Bundle.model_validate_json(json.dumps(changed))})
+    [record, name] = said(file, "reject")
+    assert record == f"hashes: trial {trial} has not the hash that the bundle says."
+    assert name == "hashes: the bundle's name is not the hash of its records."
+
+
+@pytest.mark.parametrize(("change", "severity", "message"), FORGED, ids=[case[0].__name__ for case in FORGED])
+def test_a_forged_bundle_is_rejected_or_flagged(
+    genuine: File, change: Callable[[Content], None], severity: str, message: str
+) -> None:
+    lines = said(forge(genuine, change), severity)
+    assert any(re.match(message, line) for line in lines), lines
+    assert all(line.count("\n") == 0 for line in lines)
+
+
+def test_a_configuration_that_is_not_what_its_name_hashes_is_rejected(genuine: File) -> None:
+    changed = content(genuine)
+    of(changed)[0]["config"]["params"]["lr"] = 0.5
+    lines = said(seal(Bundle.model_validate_json(json.dumps(changed))), "reject")
+    assert any(re.match(r"identity: trial \w+ has a configuration whose hash is", line) for line in lines)
+
+
+def test_facts_that_are_not_what_their_name_hashes_are_rejected(genuine: File) -> None:
+    changed = content(genuine)
+    next(iter(changed["environments"].values()))["commit"] = "0" * 40
+    lines = said(seal(Bundle.model_validate_json(json.dumps(changed))), "reject")
+    assert any(re.match(r"identity: environment \w+ has facts whose hash is", line) for line in lines)
+
+
+def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
+    def below_zero(changed: Content) -> None:
+        of(changed)[0]["run"]["test"] = -0.5
+
+    assert any("has a metric outside [0, inf] 1" in line for line in said(forge(genuine, below_zero), "reject"))
+
+
+WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
+    (lambda f: f.update(version=2), r"version: Input should be 1, got '2'. This Longwave reads version 1"),
+    (lambda f: f.update(format="zip"), "format: Input should be 'longwave bundle', got 'zip'"),
+    (lambda f: f.pop("hashes"), "hashes: Field required"),
+    (lambda f: f.update(extra=1), "extra: Extra inputs are not permitted, got '1'"),
+    (lambda f: f["content"]["trials"][0]["config"].update(code="x"), "code: Unexpected keyword argument, got 'x'"),
+    (lambda f: f["content"]["trials"][0]["run"].update(status="diverged"), "give a reason exactly when not ok"),
+    (lambda f: f["content"]["trials"][0]["run"].update(status="won"), "content.trials.0.run.status: Input should be"),
+    (lambda f: f["content"]["trials"][0]["run"].update(valid=None), "an ok trial has a validation metric"),
+    (lambda f: f["content"]["trials"][0]["run"].update(valid=float("nan")), "Input should be a finite number"),
+    (lambda f: f["content"]["trials"][0]["run"].update(valid="0.1"), "run.valid: Input should be a valid number"),
+    (lambda f: f["content"]["trials"][0]["points"][0].update(loss=float("inf")), "Input should be a finite number"),
+    (lambda f: f["content"]["trials"][0]["about"].update(unit="\0"), "a text in it holds the character NUL"),
+    (lambda f: f["content"]["trials"][0]["about"].update(unit=float("nan")), "a number in it is not finite"),
+)
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_what_has_not_a_bundles_form_is_named_in_one_line(
+    genuine: File, tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    data = json.loads(genuine.model_dump_json())
+    change(data)
+    (tmp_path / "file").write_bytes(gzip.compress(json.dumps(data).encode()))
+    with pytest.raises(ConfigError, match=message) as caught:
+        read(tmp_path / "file")
+    assert str(caught.value).count("\n") == 0
+
+
+def test_what_is_no_whole_gzip_of_json_is_refused(genuine: File, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    write(genuine, file)
+    packed = file.read_bytes()
+    cases = {
+        "is no whole gzip file": packed[: len(packed) // 2],
+        "is no whole gzip file: Not a gzipped file": b"PK\x03\x04",
+        "is no bundle: Invalid JSON": gzip.compress(b"{'a': 1}"),
+        "is no bundle: Invalid JSON: recursion limit": gzip.compress(b"[" * 100_000),
+    }
+    for message, data in cases.items():
+        file.write_bytes(data)
+        with pytest.raises(ConfigError, match=message):
+            read(file)
+    with pytest.raises(ConfigError, match="Cannot read the bundle .*: No such file or directory"):
+        read(tmp_path / "absent")
+
+
+def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, genuine: File
+) -> None:
+    monkeypatch.setattr(bundle, "LIMIT", 2**20)
+    (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 2**26))
+    with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
+        read(tmp_path / "bomb")
+    monkeypatch.setattr(bundle, "LIMIT", 2**10)
+    with pytest.raises(ConfigError, match="0 at most: submit fewer rows"):
+        write(genuine, tmp_path / "large")
+    assert not (tmp_path / "large").exists()
+
+
+def leaves(place: Any) -> list[tuple[Any, Any]]:
+    """Return every place of a JSON value where something else could stand."""
+    keys = list(place) if isinstance(place, dict) else range(len(place)) if isinstance(place, list) else []
+    return [(place, key) for key in keys] + [leaf for key in keys for leaf in leaves(place[key])]
+
+
+def test_whatever_stands_anywhere_is_found_or_can_be_known_by_training_alone(genuine: File) -> None:
+    draw = random.Random(0)
+    values = [None, True, -1, 0, 2**70, 1e308, -0.5, "", "<b>", "ok", "failed", "\u2028", [], {}, [1], {"lr": 1}]
+    for _ in range(150):
+        changed = content(genuine)
+        place, key = draw.choice(leaves(changed))
+        before, place[key] = place[key], draw.choice(values)
+        try:
+            file = seal(Bundle.model_validate_json(json.dumps(changed)))
+        except ValueError:
+            continue
+        unknowable = key in ("loss", "at", "seconds", "test", "valid", "trivial")
+        assert audit(file) or unknowable or before == place[key], f"{key}: {before} became {place[key]}."

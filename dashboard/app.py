@@ -12,7 +12,8 @@ from typing import Any
 import streamlit as st
 
 from longwave.dashboard import cells, figures
-from longwave.platform.board import Row, rows
+from longwave.platform.board import Row
+from longwave.platform.board import board as rows_of
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import store_url
 from longwave.platform.records import ENDED, Point
@@ -45,8 +46,7 @@ def known_tasks(url: str) -> list[str]:
 def read(url: str, task: str) -> tuple[list[Row], dict[str, Trial]]:
     """Return the ranked rows of ``task`` and its retrainings by id."""
     store = open_store(url)
-    again = store.retrainings(task)
-    return rows(again, store.searches(task), store.published(task)), {t.config.id: t for t in again}
+    return rows_of(store, task), {t.config.id: t for t in store.retrainings(task)}
 
 
 @st.cache_data(ttl=KEEP, show_spinner=False)
@@ -105,7 +105,7 @@ def freshness(asked: list[Trial]) -> str:
 def board(shown: list[Row]) -> int:
     """Draw the table; return the place of the selected row, at first that of the URL's row, else the best."""
     linked = st.query_params.get("row")
-    best = next(k for k, row in enumerate(shown) if not row.trivial)
+    best = next(k for k, row in enumerate(shown) if row.kind == "reproduced")
     start = next((k for k, row in enumerate(shown) if row.config == linked), best)
     event = st.dataframe(
         cells.board_table(shown, [figures.colour(row.model, row.trivial) for row in shown]),
@@ -128,14 +128,16 @@ def columns(row: Row) -> dict[str, Any]:
     """Return the table's headings, widths and definitions."""
     column = st.column_config.Column
     return {
-        "rank": column("rank", width=48, help="Best to worst place that the 95 % intervals of the means allow."),
+        "rank": column(
+            "rank", width=48, help="Best to worst place that tests of all pairs of rows, by Holm at 5 %, allow."
+        ),
         " ": column(" ", width=26, help="Colour of the model family on this page."),
         "model": column("model", width=160),
         "score": column(f"test {cells.measured(row)}", width=155, help="mean ± std (n), std with n − 1."),
         "seeds": column("seeds", width=120, help="Retrainings, or ended of asked. Provisional: fewer than 5 ended ok."),
         "diverged": column("diverged", width=136, help="Retrainings, then search trials. None is in the mean."),
         "published": column("published", width=182, help="Printed numbers of this model, with their source."),
-        "verdict": column("ours is", width=75, help="Ours against the published number, by the 95 % interval."),
+        "verdict": column("ours is", width=75, help="Ours against the published number, by a test at 5 %."),
         "protocol": column("protocol", width=165, help="How training differs from the published recipe."),
         "parameters": column("parameters", width=84, help="Trainable numbers."),
         "train": column("to train", width=66, help="Time of all retrainings of the row."),
@@ -158,6 +160,10 @@ def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
     st.subheader(f"{name}: {cells.score(row)}", anchor=False)
     if row.trivial:
         st.caption("A trivial predictor, fitted once and measured on the test split for comparison. It has no rank.")
+        return
+    if row.kind == "published":
+        st.caption("A published number that nobody retrained here. It has no rank.")
+        published(row)
         return
     st.caption(cells.in_short(row))
     left, right = st.columns([5, 3], gap="large")

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from longwave.platform.board import ENOUGH, OTHER_FORM, Row, shown
+from longwave.platform.board import Row, shown
 from longwave.platform.records import digest
 from longwave.platform.store import Trial
+from longwave.platform.verdict import ENOUGH
 
 DASH = "—"
 """What stands where there is no value. Missing is not zero."""
@@ -42,8 +43,8 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     better = "larger" if row.goal == "max" else "smaller"
     return (
         f"Ranked by **test {measured(row)}** ({arrow(row.goal)} {better} is better): mean ± std (n) over retrainings "
-        f"with fresh seeds, each scored at {scored}. A rank range holds every place that the 95 % intervals of the "
-        f"means allow. Provisional: fewer than {ENOUGH} retrainings."
+        f"with fresh seeds, each scored at {scored}. A rank range holds every place that tests of "
+        f"all pairs of rows, by Holm at 5 %, allow. Provisional: fewer than {ENOUGH} retrainings."
     )
 
 
@@ -53,10 +54,9 @@ def variants(rows: Iterable[Row]) -> list[str]:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """Return one label a row: the model, and the start of its identity where that is not enough."""
-    plain = [row.title for row in rows]
-    often = Counter(plain)
-    return [name if often[name] == 1 else f"{name} #{row.config[:4]}" for name, row in zip(plain, rows, strict=True)]
+    """Return one label a row: the model, and where that is not enough the start of its identity, or its source."""
+    often = Counter(row.title for row in rows)
+    return [row.title if often[row.title] == 1 else f"{row.title} {_which(row)}" for row in rows]
 
 
 def rank(row: Row) -> str:
@@ -70,13 +70,13 @@ def score(row: Row) -> str:
     """Return ``mean ± std (n)``, or a dash where no retraining ended ok."""
     if row.mean is None:
         return DASH
-    return shown(row.mean, row.std) if row.trivial else f"{shown(row.mean, row.std)} ({row.n})"
+    return f"{shown(row.mean, row.std)} ({row.n})" if row.n else shown(row.mean, row.std)
 
 
 def seeds(row: Row) -> str:
     """Return how many retrainings were asked for, how many ended if not all did, and the provisional mark."""
-    if row.trivial:
-        return "trivial"
+    if row.kind != "reproduced":
+        return row.kind
     ended, asked = row.n + row.diverged + row.failed, len(row.trials)
     count = str(asked) if ended == asked else f"{ended} of {asked}"
     return f"{count}, provisional" if row.provisional else count
@@ -84,7 +84,7 @@ def seeds(row: Row) -> str:
 
 def diverged(row: Row) -> str:
     """Return how many retrainings diverged, or failed, and how many search trials: ``0 of 3, search 1 of 8``."""
-    if row.trivial:
+    if row.kind != "reproduced":
         return DASH
     failed = f" ({row.failed} failed)" if row.failed else ""
     search = f", search {row.search_diverged} of {row.searched}" if row.searched else ", no search"
@@ -92,18 +92,18 @@ def diverged(row: Row) -> str:
 
 
 def published(row: Row) -> str:
-    """Return the published numbers of this very model: ``0.002 (lem, Table 4, Table 9)``; equal numbers once."""
+    """Return the published numbers of the row: ``0.002 (lem, Table 4, Table 9)``; equal numbers once."""
     sources: dict[str, dict[str, None]] = {}
     for number in row.published:
-        if number["verdict"] != OTHER_FORM:
-            places = sources.setdefault(shown(number["value"], number["std"]), {})
-            places |= dict.fromkeys((number["source"], _table(number)))
+        places = sources.setdefault(shown(number["value"], number["std"]), {})
+        for source in number["sources"]:
+            places |= dict.fromkeys(source.partition(" (")[0].split(", "))
     return "; ".join(f"{value} ({', '.join(places)})" for value, places in sources.items()) or DASH
 
 
 def verdicts(row: Row) -> str:
-    """Return how the mean stands to the published numbers of this very model."""
-    return "; ".join(dict.fromkeys(p["verdict"] for p in row.published if p["verdict"] != OTHER_FORM)) or DASH
+    """Return how the row stands to its published numbers."""
+    return "; ".join(dict.fromkeys(p["verdict"] for p in row.published)) or DASH
 
 
 def duration(seconds: float) -> str:
@@ -128,9 +128,14 @@ def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
             "diverged": [row.diverged for row in rows],
             "published": [published(row) for row in rows],
             "verdict": [verdicts(row) for row in rows],
-            "protocol": [DASH if row.trivial else "; ".join(row.departures) or "as published" for row in rows],
+            "protocol": [
+                DASH if row.kind != "reproduced" else "; ".join(row.departures) or "as published" for row in rows
+            ],
             "parameters": pd.Series([row.parameters for row in rows], dtype="float"),
-            "train": [row.train_seconds if n else float("nan") for row, n in zip(rows, ended, strict=True)],
+            "train": [
+                row.train_seconds if row.kind == "reproduced" and n else float("nan")
+                for row, n in zip(rows, ended, strict=True)
+            ],
             "find": [row.find_seconds if row.searched else float("nan") for row in rows],
         }
     )
@@ -176,11 +181,11 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 
 
 def published_frame(row: Row) -> pd.DataFrame:
-    """Return one line a published number of the row's model, its ablations too."""
+    """Return one line a published number of the row."""
     lines = [
         {
             "number": shown(number["value"], number["std"]),
-            "source": f"{number['source']} {_table(number)}",
+            "source": "; ".join(number["sources"]),
             "statistic": number["statistic"] + (f" of {number['n']}" if number["n"] else ""),
             "hidden": number["units"] or DASH,
             "ours is": number["verdict"] + (f": {number['model_variant']}" if number["model_variant"] else ""),
@@ -224,12 +229,13 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
 
 def board_key(rows: Sequence[Row]) -> str:
     """Return the table's widget key: another one when rows come, go or change places, for selections are places."""
-    return "board " + digest([row.config for row in rows])
+    return "board " + digest([row.config or row.title for row in rows])
 
 
 def _always(text: str) -> Callable[[object], str]:
     return lambda _: text
 
 
-def _table(number: Mapping[str, Any]) -> str:
-    return str(number["table"]).partition(" (")[0]
+def _which(row: Row) -> str:
+    """Return what tells the row from others of its title."""
+    return f"#{row.config[:4]}" if row.kind == "reproduced" else f"in {published(row)}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from longwave.dashboard.cells import diverged, measured
-from longwave.platform.board import OTHER_FORM, Row, shown
+from longwave.platform.board import Row, shown
 from longwave.platform.records import Point, digest
 from longwave.platform.store import Trial
 
@@ -50,7 +49,7 @@ def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial
         _row(figure, row, place, trials, floor)
     for name, symbol in (("mean, 95 % interval", "circle"), ("one retraining", "line-ns-open")):
         figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=_marker(symbol, NEUTRAL))
-    if any(_same_model(row) for row in rows):
+    if any(row.published for row in rows):
         marker = _marker("diamond-open", NEUTRAL)
         figure.add_scatter(x=[None], y=[None], mode="markers", name="published", marker=marker)
     figure.update_yaxes(
@@ -94,7 +93,7 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
         marker={"symbol": "line-ns-open", "size": 13, "color": tint, "line": {"width": 1.5, "color": tint}},
         hovertemplate=f"{row.title}, one retraining<br>%{{x:.5g}}<extra></extra>",
     )  # fmt: skip
-    for number in _same_model(row):
+    for number in row.published:
         text = f"published: {shown(number['value'], number['std'])} ({number['source']})"
         figure.add_scatter(
             x=[number["value"]], y=[place], mode="markers", showlegend=False,
@@ -110,6 +109,8 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
             xanchor="left",
             font=FONT,
         )
+        return
+    if row.kind == "published":
         return
     low = row.mean if row.low is None else row.low if floor is None else max(row.low, floor)
     high = row.mean if row.high is None else row.high
@@ -142,17 +143,13 @@ def _curve(figure: go.Figure, trial: Trial, place: int, points: Sequence[Point],
             )  # fmt: skip
 
 
-def _same_model(row: Row) -> list[Mapping[str, Any]]:
-    return [number for number in row.published if number["verdict"] != OTHER_FORM]
-
-
 def _scores(row: Row, trials: Mapping[str, Trial]) -> list[float]:
     runs = [trials[k].run for k in row.trials if k in trials]
     return [run.test for run in runs if run and run.status == "ok" and run.test is not None]
 
 
 def _positive(row: Row, trials: Mapping[str, Trial]) -> list[float]:
-    numbers = [*_scores(row, trials), *(float(p["value"]) for p in _same_model(row))]
+    numbers = [*_scores(row, trials), *(float(p["value"]) for p in row.published)]
     return [v for v in numbers if v > 0]
 
 

@@ -21,7 +21,7 @@ def about(config: TrialConfig) -> dict[str, Any]:
         "metric": task.metric.name,
         "unit": task.metric.unit,
         "goal": task.metric.goal,
-        "published": task.published.get(config.variant, config.variant),
+        "published": list(task.called(config.variant)),
         "called": model.called(config.options),
         "departures": departures(config, task),
         "trivial": _trivial(config.task, config.variant),

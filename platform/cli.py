@@ -26,7 +26,8 @@ StoreOption = Annotated[
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 for bad input, 130 when interrupted."""
-    from longwave.platform import cli_data, cli_show, cli_sweep, cli_tools  # noqa: F401  they register their commands
+    # They register their commands.
+    from longwave.platform import cli_data, cli_editions, cli_exchange, cli_rows, cli_show, cli_sweep, cli_tools  # noqa: F401
 
     try:
         result: Any = app(arguments, prog_name="longwave", standalone_mode=False)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli import app
-from longwave.platform.cli_show import ListFormat
+from longwave.platform.cli_show import FormatOption
+from longwave.platform.export import Format, Table
 
 if TYPE_CHECKING:
     from longwave.platform.fetch import Report
@@ -54,7 +55,7 @@ def fetch(
 
 
 @data.command("list")
-def listing(format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table) -> None:
+def listing(format: FormatOption = Format.table) -> None:
     """List each task's data set: where it lies, whether it is there, its licence.
 
     Example: longwave data list --format json
@@ -63,10 +64,8 @@ def listing(format: Annotated[ListFormat, typer.Option(help="table or json")] = 
     from longwave.platform.registry import all_tasks
 
     found = [_described(spec) for spec in all_tasks().values()]
-    if format is ListFormat.json:
-        render.as_json(found)
-    else:
-        render.table(list(found[0]), [list(line.values()) for line in found])
+    lines = [list(line.values()) for line in found]
+    render.show([Table("", list(found[0]), lines, records=found)], format)
 
 
 def _described(task: TaskSpec) -> dict[str, str]:

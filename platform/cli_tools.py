@@ -1,7 +1,9 @@
-"""Commands that help: doctor, bench sweep, mlflow sync."""
+"""Commands that help: doctor, bench, mlflow sync."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +15,13 @@ bench = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_mar
 mlflow = typer.Typer(help="The MLflow mirror.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench, name="bench")
 app.add_typer(mlflow, name="mlflow")
+
+
+class Device(StrEnum):
+    """Where to measure."""
+
+    cpu = "cpu"
+    cuda = "cuda"
 
 
 @app.command()
@@ -34,18 +43,62 @@ def bench_sweep(
     model: Annotated[str, typer.Option(help="Which model.")] = "lem",
     members: Annotated[int, typer.Option(min=2, help="Members of the pack.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
+    trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure what packing saves: one epoch of a pack against one epoch of a member alone, one thread, FitzHugh-Nagumo.
+    """Measure what packing saves, on FitzHugh-Nagumo.
+
+    First one epoch of a pack against one of a member alone, on one thread. Then trials per hour, on all cores: in
+    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop.
 
     Example: longwave bench sweep --members 16
     """
-    from longwave.platform import render
-    from longwave.platform.bench import sweep_benchmark
+    from longwave.platform import render, render_bench
+    from longwave.platform.bench.sweep import sweep_benchmark, throughput
 
     with render.waiting("Measuring"):
         measured = sweep_benchmark(model, members, repeats)
-    render.benchmark(measured, format.value)
+        ways, missing = throughput(model, trials, epochs) if trials else ([], "")
+    render_bench.sweep(measured, ways, missing, format.value)
+
+
+@bench.command("kernels")
+def bench_kernels(
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Which cell; may be repeated. Default: all.")] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line at least; the fastest counts.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0, help="For how long more turns of a line are taken.")] = 1.0,
+    peer: Annotated[Path | None, typer.Option(help="Folder of a checkout of the LEM authors' code; it is run.")] = None,
+    compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,
+    out: Annotated[Path | None, typer.Option(help="File for all numbers and versions, JSON.")] = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> int:
+    """Check the fused time loops against float64, then time them against their floor, plain loops and torch's LSTM.
+
+    Exits with 1 if a loop fails or is not exact.
+
+    Example: longwave bench kernels --device cpu --cell lem --out kernels.json
+    """
+    import json
+
+    from longwave.platform import render, render_bench
+    from longwave.platform.bench.kernels import measure, planned
+    from longwave.platform.errors import ConfigError
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise ConfigError(f"--out: no folder {out.absolute().parent}.")
+    plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
+    with render.waiting("Measuring") as say:
+        report = measure(plan, say)
+    if out is not None:
+        out.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    render_bench.kernels(report, format.value)
+    return 0 if report.sound else 1
 
 
 @bench.command("data")
@@ -57,12 +110,30 @@ def bench_data(
 
     Example: longwave bench data ncifar
     """
-    from longwave.platform import render
-    from longwave.platform.bench_data import footprint
+    from longwave.platform import render, render_bench
+    from longwave.platform.bench.data import footprint
 
     with render.waiting("Measuring"):
         measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
-    render.footprints(measured, format.value)
+    render_bench.footprints(measured, format.value)
+
+
+@bench.command("board")
+def bench_board(
+    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how long boards take over many generated runs, from SQLite and, with pgserver, from PostgreSQL.
+
+    Example: longwave bench board --runs 100000
+    """
+    from longwave.platform import render, render_bench
+    from longwave.platform.bench.board import board_benchmark
+
+    with render.waiting("Measuring"):
+        measured = board_benchmark(runs, repeats)
+    render_bench.boards(measured, format.value)
 
 
 @mlflow.command("sync")

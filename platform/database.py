@@ -19,7 +19,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.published import published_rows
 from longwave.platform.schema import Base, PublishedRow
 
-PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
 
 
 class Database:
@@ -95,6 +95,7 @@ class Database:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7011983)"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+            connection.execute(sa.delete(PublishedRow))
             insert_new(connection, PublishedRow, published_rows())
 
 

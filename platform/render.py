@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -15,11 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from longwave.platform import export
 from longwave.platform.records import ENDED
 
 if TYPE_CHECKING:
-    from longwave.platform.bench import Measurement
-    from longwave.platform.bench_data import Footprint
     from longwave.platform.doctor import Finding
     from longwave.platform.plan import Sweep
     from longwave.platform.records import TrialConfig
@@ -31,15 +28,15 @@ console = _terminal if _terminal.is_terminal else Console(width=200)
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show that something takes a while, on a terminal."""
-    with Console(stderr=True).status(f"{what} …"):
-        yield
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show that something takes a while, on a terminal; what is yielded takes what is going on by then."""
+    with Console(stderr=True).status(f"{what} …") as status:
+        yield lambda now: status.update(f"{now} …")
 
 
 def as_json(content: object) -> None:
     """Print JSON; text stays readable, and what is not finite would be an error."""
-    print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    print(export.as_json(content))
 
 
 def say(text: str) -> None:
@@ -55,6 +52,17 @@ def table(columns: Sequence[str], lines: Sequence[Sequence[object]], title: str 
     for line in lines:
         made.add_row(*[cell if isinstance(cell, Text) else escape(str(cell)) for cell in line])
     console.print(made)
+
+
+def show(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
+    """Print tables in any format; ``content`` is what JSON holds, by default the tables' records."""
+    if format is not export.Format.table:
+        print(export.write(tables, format, content), end="")
+        return
+    for made in tables:
+        table(made.columns, made.lines, title=made.title, show_lines=False)
+        if made.caption:
+            say(f"  {made.caption}\n")
 
 
 def plan(sweep: Sweep, trials: Sequence[TrialConfig], format: str) -> None:
@@ -106,21 +114,3 @@ def findings(found: Sequence[Finding]) -> None:
     states = {True: Text("ok", "green"), False: Text("broken", "red")}
     lines = [(states[f.good], f.what, f.found) for f in found]
     table(["", "what", "found"], lines)
-
-
-def benchmark(lines: Sequence[Measurement], format: str) -> None:
-    """Print a benchmark."""
-    if format == "json":
-        as_json([asdict(line) for line in lines])
-        return
-    rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
-    table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows)
-
-
-def footprints(lines: Sequence[Footprint], format: str) -> None:
-    """Print what tasks take in memory."""
-    if format == "json":
-        as_json([asdict(line) for line in lines])
-        return
-    rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
-    table(["task", "batch M×T×B×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)

@@ -1,100 +1,226 @@
-"""A board as text: table, CSV, Markdown, LaTeX or JSON."""
+"""Boards, the overview of all tasks and comparisons as tables of text."""
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
-
 from longwave.platform.board import Row, shown
-from longwave.platform.render import as_json, table
+from longwave.platform.budget import SearchCurve
+from longwave.platform.compare import Comparison, Contest
+from longwave.platform.export import Format, Table
+from longwave.platform.groups import Pool
+from longwave.platform.overview import Line, Overview, named, state
+from longwave.platform.render import show
+from longwave.platform.stats import Estimate
+from longwave.platform.verdict import ENOUGH
 
-COLUMNS = ("rank", "model", "metric", "mean ± std (n)", "published", "verdict", "diverged", "searched", "protocol")
+DASH = "—"
+COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol")
+MEAN = COLUMNS.index("mean ± std (n)")
+ABREAST = 5
+"""Tasks side by side in a terminal; more stand below."""
+RANKED = (
+    "mean ± std (n − 1) of the test metric over n retrainings with fresh seeds, each scored at its best epoch on "
+    "validation. Ranks that Welch tests of all pairs, adjusted by Holm at 5 %, allow; rows that share a letter are not "
+    f"told apart. Provisional: n < {ENOUGH}. Published numbers and trivial predictors are not ranked."
+)
+OVERALL = (
+    "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
+    "tasks, 0 at the best trivial predictor or worse and 1 at the best mean, with its 95 % interval by a stratified "
+    "bootstrap; a diverged seed counts 0. Rank: mean over tasks, and the range that Welch tests of all pairs allow, "
+    "adjusted by Holm at 5 % over all tasks. Both are of models that ran on every task shown, among themselves."
+)
 
-PLAIN = ["task", "variant", "model", "config", "metric", "unit", "goal", "mean", "std", "n", "low", "high", "diverged"]
-PLAIN += ["failed", "searched", "provisional", "rank_low", "rank_high", "hidden", "parameters"]
-PLAIN += ["train_seconds", "find_seconds", "trivial"]
-"""Fields of a row that are one CSV cell each."""
 
-
-def show(rows: Sequence[Row], format: str) -> None:
+def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     """Print boards, one a task and variant."""
-    if format == "json":
-        as_json([row.to_dict() for row in rows])
-    elif format == "csv":
-        _csv(rows)
-    else:
-        boards: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            boards.setdefault((row.task, row.variant), []).append(row)
-        printers = {"latex": _latex, "markdown": _markdown, "table": _table}
-        for (task, variant), group in boards.items():
-            printers[format](f"{task} {variant}".strip(), group)
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.task, row.variant), []).append(row)
+    show([_board(place, theirs, pool) for place, theirs in found.items()], format)
+
+
+def overview(found: Overview, pool: Pool, format: Format) -> None:
+    """Print the overview of several tasks; in a terminal, a few tasks at a time."""
+    step = ABREAST if format is Format.table else max(1, len(found.tasks))
+    parts = range(0, max(1, len(found.tasks)), step)
+    show([_overview(found, k, k + step, pool, last=k + step >= len(found.tasks)) for k in parts], format)
+
+
+def comparison(found: Comparison, format: Format) -> None:
+    """Print two models, or two rows, task by task, and the verdict."""
+    columns = ("task", found.a, found.b, "gain [95 %]", "P(better) [95 %]", "verdict", "differs in")
+    caption = f"{found.verdict} {found.how}"
+    made = Table(
+        f"{found.a} against {found.b}",
+        columns,
+        [_contest(line) for line in found.contests],
+        caption,
+        frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
+        [line.to_dict() for line in found.contests],
+    )
+    show([made], format, found.to_dict())
+
+
+def budgets(found: Sequence[SearchCurve], format: Format) -> None:
+    """Print what searches of 1, 2, 4, … trials are expected to find, one table a task and variant."""
+    places: dict[tuple[str, str], list[SearchCurve]] = {}
+    for budget in found:
+        places.setdefault((budget.row.task, budget.row.variant), []).append(budget)
+    show([_budgets(place, theirs) for place, theirs in places.items()], format)
 
 
 def cells(row: Row) -> tuple[str, ...]:
     """Return the row's cells under ``COLUMNS``."""
-    if row.trivial:
-        metric = f"{row.metric} [{row.unit}] {'↑' if row.goal == 'max' else '↓'}"
-        return ("—", row.title, metric, f"{shown(row.mean, None)} (trivial)", *["—"] * 5)
-    rank = "—" if row.rank_low is None else str(row.rank_low)
-    if row.rank_high is not None and row.rank_high != row.rank_low:
-        rank += f"–{row.rank_high}"
+    number = shown(row.mean, row.std)
+    count = f"{row.n}{', provisional' if row.provisional else ''}"
+    published = "; ".join(quoted(p) for p in row.published) or DASH
+    if row.kind != "reproduced":
+        number += f" ({row.n})" if row.n else ""
+        return (DASH, DASH, row.title, f"{number} ({row.kind})", published, *[DASH] * 4)
     return (
-        rank,
+        span(row.rank_low, row.rank_high),
+        row.ties or DASH,
         row.title,
-        f"{row.metric} [{row.unit}] {'↑' if row.goal == 'max' else '↓'}",
-        f"{shown(row.mean, row.std)} ({row.n}{', provisional' if row.provisional else ''})",
-        "; ".join(quoted(p) for p in row.published) or "—",
-        "; ".join(p["verdict"] for p in row.published) or "—",
-        f"{row.diverged} of {len(row.trials)}" + (f", {row.failed} failed" if row.failed else ""),
+        f"{number} ({count})" if row.mean is not None else row.state,
+        published,
+        "; ".join(judged(p) for p in row.published) or DASH,
+        seeds(row),
         f"{row.searched} ({row.search_diverged} diverged)",
         "; ".join(row.departures) or "as published",
     )
 
 
 def quoted(number: Mapping[str, Any]) -> str:
-    """Return a published number with its statistic and source."""
-    value = shown(number["value"], number["std"])
+    """Return a published number with its statistic and all its sources."""
     of = f" of {number['n']}" if number["n"] else ""
-    variant = f" {number['model_variant']}" if number["model_variant"] else ""
-    return f"{value}{variant} ({number['statistic']}{of}, {number['source']} {number['table'].partition(' (')[0]})"
+    places = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
+    return f"{shown(number['value'], number['std'])} ({number['statistic']}{of}, {', '.join(places)})"
 
 
-def _table(task: str, rows: Sequence[Row]) -> None:
-    table(COLUMNS, [cells(row) for row in rows], title=task, show_lines=False)
+def judged(number: Mapping[str, Any]) -> str:
+    """Return the verdict on a published number: ``worse −1.3 sd, n 5 and 10, hidden 128 (printed 256)``."""
+    gap = "" if number["gap"] is None else f" {number['gap']:+.1f} sd".replace("-", "−")
+    basis = "" if number["alike"] or not number["basis"] else f"our {number['basis']} against {number['statistic']}"
+    counts = f"n {number['n_ours']} and {number['n'] or '?'}"
+    doubt = "too good: look for a leak" if number["too_good"] else ""
+    parts = [number["verdict"] + gap, doubt, counts, basis, *number["departures"]]
+    return ", ".join(filter(None, parts))
 
 
-def _markdown(task: str, rows: Sequence[Row]) -> None:
-    from rich.table import Table
-
-    made = Table(*COLUMNS, box=box.MARKDOWN)
-    for row in rows:
-        made.add_row(*[cell.replace("|", "\\|") for cell in cells(row)])
-    wide = Console(width=10_000, force_terminal=False)
-    print(f"### {task}\n")
-    with wide.capture() as captured:
-        wide.print(made)
-    print("\n".join(line.strip() for line in captured.get().splitlines() if line.strip()), end="\n\n")
+def seeds(row: Row) -> str:
+    """Return how the retrainings ended: ``5 ok``, ``3 ok, 1 diverged, 1 missing``."""
+    ends = {"ok": row.n, "diverged": row.diverged, "failed": row.failed, "missing": row.missing}
+    return ", ".join(f"{count} {end}" for end, count in ends.items() if count) or DASH
 
 
-def _latex(task: str, rows: Sequence[Row]) -> None:
-    import pandas as pd
+def span(low: int | None, high: int | None) -> str:
+    """Return a range of ranks: ``2``, ``1–3``, or a dash."""
+    if low is None:
+        return DASH
+    return str(low) if low == high else f"{low}–{high}"
 
-    caption = f"{task}: mean ± std (n − 1) of the test metric over n retrainings with fresh seeds."
-    frame = pd.DataFrame([cells(row) for row in rows], columns=list(COLUMNS))
-    print(frame.to_latex(index=False, escape=True, caption=caption.replace("_", r"\_")))
+
+def leads(row: Row) -> bool:
+    """Return whether the row is in the best tie group, "a"; the 27th is "a1"."""
+    return row.ties.startswith("a") and not row.ties[1:2].isdigit()
 
 
-def _csv(rows: Sequence[Row]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*PLAIN, "params", "published", "departures"])
-    for row in rows:
-        params = " ".join(f"{k}={v:g}" for k, v in row.params.items())
-        published = "; ".join(f"{quoted(p)}: {p['verdict']}" for p in row.published)
-        cells = [getattr(row, name) for name in PLAIN]
-        writer.writerow(["" if c is None else c for c in cells] + [params, published, "; ".join(row.departures)])
+def estimate(value: Estimate | None, digits: int = 2) -> str:
+    """Return a value with its interval: ``0.93 [0.90, 0.96]``, or a dash."""
+    if value is None:
+        return DASH
+    ends = "" if value.low is None or value.high is None else f" [{value.low:.{digits}f}, {value.high:.{digits}f}]"
+    return f"{value.value:.{digits}f}{ends}"
+
+
+def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
+    metric = f"{rows[0].metric} [{rows[0].unit}] {'↑' if rows[0].goal == 'max' else '↓'}"
+    bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
+    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, str(pool))))
+    return Table(
+        f"{named(place)}: {metric}",
+        COLUMNS,
+        [cells(row) for row in rows],
+        caption,
+        bold,
+        [row.to_dict() for row in rows],
+    )
+
+
+def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
+    tasks = found.tasks[start:end]
+    columns = ("model", "score [95 %]", "mean rank", *(named(place) for place in tasks))
+    lines = [
+        (line.title, *_overall(line, len(found.tasks)), *(_cell(cell) for cell in line.cells[start:end]))
+        for line in found.lines
+    ]
+    bold = frozenset(
+        (i, 3 + j)
+        for i, line in enumerate(found.lines)
+        for j, cell in enumerate(line.cells[start:end])
+        if cell is not None and leads(cell)
+    )
+    caption = " ".join(filter(None, (OVERALL, str(pool)))) if last else ""
+    title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
+    return Table(title, columns, lines, caption, bold, found.to_dict())
+
+
+def _overall(line: Line, tasks: int) -> tuple[str, str]:
+    """Return a line's score and mean rank, or on how many tasks it ran."""
+    if line.rank is None:
+        return f"{DASH} ({line.ran} of {tasks} tasks)", DASH
+    return estimate(line.score), estimate(line.rank, 1)
+
+
+def _cell(cell: Row | None) -> str:
+    """Return one model on one task: ``mean ± std (n)``, or the state it is in."""
+    if cell is None or cell.mean is None:
+        return state(cell)
+    lost = cell.diverged + cell.failed + cell.missing
+    return f"{shown(cell.mean, cell.std)} ({cell.n}{f' of {cell.n + lost}' if lost else ''})"
+
+
+def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
+    most = max(len(budget.curve) for budget in found)
+    sizes = [2**k for k in range(max(1, most.bit_length()))]
+    lines = []
+    for budget in found:
+        points = [f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]" for e in budget.curve[:most]]
+        cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
+        lines.append((budget.row.title, str(len(points)) if points else budget.why, f"{budget.seconds:.3g}", *cells))
+    row = found[0].row
+    return Table(
+        f"{named(place)}: expected best validation {row.metric} {'↑' if row.goal == 'max' else '↓'} of k search trials",
+        ("model", "trials", "seconds a trial", *(f"k = {k}" for k in sizes)),
+        lines,
+        "Mean of the best over all subsets of k trials, and the band in which 80 % of them lie. A diverged trial "
+        "counts as the worst. Validation metrics of a search are better than what its winner scores on test.",
+        records=[record for budget in found for record in budget.to_dict()],
+    )
+
+
+def _contest(line: Contest) -> tuple[str, ...]:
+    arrow = "↑" if line.a.goal == "max" else "↓"
+    both = line.contrast
+    decision = line.word + (f" ({line.hint})" if line.hint else "")
+    gain = DASH if both is None else _gain(both.gain)
+    return (
+        f"{named((line.a.task, line.a.variant))}: {line.a.metric} {arrow}",
+        _cell(line.a),
+        _cell(line.b),
+        gain,
+        estimate(both.improvement if both else None),
+        decision,
+        "; ".join(f"{name} {_short(a)} against {_short(b)}" for name, (a, b) in line.differs.items()) or "nothing",
+    )
+
+
+def _gain(gain: Estimate) -> str:
+    ends = "" if gain.low is None or gain.high is None else f" [{gain.low:+.3g}, {gain.high:+.3g}]"
+    return f"{gain.value:+.3g}{ends}".replace("-", "−")
+
+
+def _short(value: Any) -> str:
+    return DASH if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

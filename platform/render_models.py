@@ -8,28 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.export import Format, Table
 from longwave.platform.published import published_rows
 from longwave.platform.registry import all_tasks
-from longwave.platform.render import as_json, console, say, table
+from longwave.platform.render import say, show, table
 
 if TYPE_CHECKING:
     from longwave.models.spec import Best, ModelSpec, Param
 
 
-def listing(specs: Sequence[ModelSpec], format: str) -> None:
-    """Print all models, a line each."""
-    if format == "json":
-        as_json([_model(spec) for spec in specs])
-        return
+def listing(specs: Sequence[ModelSpec], format: Format) -> None:
+    """Print models, a line each."""
     lines = [(s.name, s.family, s.source, "; ".join(map(_range, s.space("")))) for s in specs]
-    table(["name", "family", "paper", "searched"], lines)
-    console.print("  One in full, with equation and published settings: longwave models NAME", highlight=False)
+    records = [] if format is Format.table else [_model(spec) for spec in specs]
+    show([Table("", ("name", "family", "paper", "searched"), lines, records=records)], format)
+    if format is Format.table:
+        say("  One in full, with equation and published settings: longwave models NAME")
 
 
-def page(spec: ModelSpec, format: str) -> None:
-    """Print one model in full."""
-    if format == "json":
-        as_json([_model(spec)])
+def page(spec: ModelSpec, format: Format) -> None:
+    """Print one model in full; in a format for programs, as ``listing`` does."""
+    if format is not Format.table:
+        listing([spec], format)
         return
     say(f"{spec.title} ({spec.name}), {spec.family}\n")
     say(about(spec))

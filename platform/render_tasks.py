@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.export import Format, Table
 from longwave.platform.published import published_rows
-from longwave.platform.render import as_json, console, say, table, waiting
+from longwave.platform.render import say, show, table, waiting
 from longwave.tasks.raw import DataError
 
 if TYPE_CHECKING:
@@ -15,20 +16,23 @@ if TYPE_CHECKING:
     from longwave.tasks.spec import Recipe, TaskSpec
 
 
-def listing(specs: Sequence[TaskSpec], format: str) -> None:
-    """Print all tasks, a line each."""
-    if format == "json":
-        as_json([_task(spec) for spec in specs])
-        return
+def listing(specs: Sequence[TaskSpec], format: Format) -> None:
+    """Print tasks, a line each."""
     lines = [(s.name, s.id, s.length, _metric(s), _chance(s), _where(s), s.summary) for s in specs]
-    table(["name", "id", "steps", "metric", "chance", "data", "tests"], lines)
-    console.print("  One in full, with recipes and trivial predictors: longwave tasks NAME", highlight=False)
+    records = [] if format is Format.table else [_task(spec) for spec in specs]
+    columns = ("name", "id", "steps", "metric", "chance", "data", "tests")
+    show([Table("", columns, lines, records=records)], format)
+    if format is Format.table:
+        say("  One in full, with recipes and trivial predictors: longwave tasks NAME")
 
 
-def page(spec: TaskSpec, format: str) -> None:
-    """Print one task in full. Its trivial predictors are measured now, if its data is here."""
-    if format == "json":
-        as_json([_task(spec)])
+def page(spec: TaskSpec, format: Format) -> None:
+    """Print one task in full, its trivial predictors measured now, if its data is here.
+
+    In a format for programs it is printed as ``listing`` does.
+    """
+    if format is not Format.table:
+        listing([spec], format)
         return
     say(f"{spec.title} ({spec.id})\n\n{spec.summary}\n")
     for name, text in _facts(spec).items():

@@ -88,7 +88,7 @@ class TrialRow(Base):
     parameters: Mapped[int | None]
     environment: Mapped[str | None] = mapped_column(ForeignKey("environments.id"))
     ended: Mapped[datetime | None]
-    __table_args__ = (Index("ix_trials_task_phase", "task", "phase"),)
+    __table_args__ = (Index("ix_trials_phase_task", "phase", "task", "model", "id", "status", "seconds"),)
 
 
 class AskRow(Base):
@@ -96,8 +96,9 @@ class AskRow(Base):
 
     __tablename__ = "asks"
     sweep: Mapped[str] = mapped_column(ForeignKey("sweeps.name"), primary_key=True)
-    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True, index=True)
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     position: Mapped[int]
+    __table_args__ = (Index("ix_asks_trial", "trial", "sweep"),)
 
 
 class CurveRow(Base):
@@ -129,6 +130,7 @@ class PublishedRow(Base):
     units: Mapped[str]
     params: Mapped[int | None]
     sources: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class MirroredRow(Base):

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from longwave.platform.database import Database, insert_new
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.groups import Group, Outcome, read_groups, read_search
 from longwave.platform.records import ENDED, Point, Run, TrialConfig, digest
 from longwave.platform.schema import (
     AskRow,
@@ -77,8 +78,14 @@ class Store(Database):
             raise ConfigError(did_you_mean("sweep", name, stored, "Start one with: longwave sweep run FILE"))
         return stored[name]
 
-    def ask(self, sweep: str, trials: Sequence[TrialConfig], about: Sequence[dict[str, Any]]) -> None:
-        """Write what a sweep asks for, in order, with what explains each row. Known trials keep their records."""
+    def ask(self, sweep: str | None, trials: Sequence[TrialConfig], about: Sequence[dict[str, Any]]) -> None:
+        """Write trials, in order, as asked for by a sweep. Known ones keep their records.
+
+        Args:
+            sweep: Its name; None for trials that no sweep asks for.
+            trials: What to train.
+            about: What explains each of them to a reader.
+        """
         columns = ("task", "model", "phase", "row", "id")
         defaults = {"status": "planned", "reason": "", "epochs": 0, "seconds": 0.0, "members": 1}
         rows = [
@@ -88,7 +95,7 @@ class Store(Database):
         with self.transaction() as connection:
             insert_new(connection, TrialRow, rows)
             asks = [{"sweep": sweep, "trial": c.id, "position": k} for k, c in enumerate(trials)]
-            insert_new(connection, AskRow, asks)
+            insert_new(connection, AskRow, asks if sweep else [])
 
     def trials(self, sweep: str) -> list[Trial]:
         """Return the trials a sweep asked for, in order."""
@@ -127,11 +134,12 @@ class Store(Database):
         now = utc_now()
         with self.transaction() as connection:
             insert_new(connection, CurveRow, [asdict(p) for p in points])
-            places = {digest(dict(r.environment)): dict(r.environment) for r in runs if r.environment}
+            places = {digest(facts): facts for run in runs for facts in _facts_and_patch(run) if facts}
             insert_new(connection, EnvironmentRow, [{"id": k, "facts": v} for k, v in places.items()])
             for run in runs:
                 values = {k: v for k, v in asdict(run).items() if k not in ("trial", "environment")}
-                place = digest(dict(run.environment)) if run.environment else None
+                facts, _ = _facts_and_patch(run)
+                place = digest(facts) if facts else None
                 open_row = sa.and_(TrialRow.id == run.trial, TrialRow.status.not_in(ENDED))
                 connection.execute(sa.update(TrialRow).where(open_row).values(**values, environment=place, ended=now))
 
@@ -143,34 +151,28 @@ class Store(Database):
                 Point(**row) for row in connection.execute(query.order_by(CurveRow.trial, CurveRow.epoch)).mappings()
             ]
 
-    def published(self, task: str) -> list[dict[str, Any]]:
-        """Return the published numbers of ``task``."""
-        query = sa.select(PublishedRow.__table__).where(PublishedRow.task == task).order_by(PublishedRow.id)
+    def groups(self, task: str | None = None) -> list[Group]:
+        """Return what the board of ``task`` is made of, or the boards of all tasks."""
+        with self.transaction() as connection:
+            return read_groups(connection, task)
+
+    def published(self, task: str | None = None) -> list[dict[str, Any]]:
+        """Return the published numbers of ``task``, or all."""
+        query = sa.select(PublishedRow.__table__).order_by(PublishedRow.id)
+        query = query if task is None else query.where(PublishedRow.task == task)
         with self.transaction() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def searched(self, sweeps: Sequence[str], task: str, model: str) -> list[Outcome]:
+        """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
+        with self.transaction() as connection:
+            return read_search(connection, sweeps, task, model)
 
     def tasks(self) -> list[str]:
         """Return the tasks that have retrainings, sorted."""
         query = sa.select(TrialRow.task).where(TrialRow.phase == "retrain").distinct().order_by(TrialRow.task)
         with self.transaction() as connection:
             return list(connection.scalars(query))
-
-    def searches(self, task: str) -> dict[str, list[Trial]]:
-        """Return the search trials behind each retrained row of ``task``: those of the sweeps that asked for it."""
-        again, theirs, found = aliased(TrialRow), aliased(AskRow), aliased(TrialRow)
-        query = (
-            sa.select(again.row, found)
-            .join(AskRow, AskRow.trial == again.id)
-            .join(theirs, theirs.sweep == AskRow.sweep)
-            .join(found, sa.and_(found.id == theirs.trial, found.model == again.model, found.task == again.task))
-            .where(again.task == task, again.phase == "retrain", found.phase == "search")
-            .distinct()
-        )
-        rows: dict[str, list[Trial]] = {}
-        with self.errors(), Session(self.engine) as session:
-            for row, trial in session.execute(query):
-                rows.setdefault(row, []).append(_trial(trial, None))
-        return rows
 
     def unmirrored(self, server: str, most: int = 200) -> list[tuple[Trial, list[Point], str | None]]:
         """Return trials with news that ``server`` was not sent: each with its new epochs and its run there."""
@@ -197,6 +199,12 @@ class Store(Database):
         with self.transaction() as connection:
             insert_new(connection, MirroredRow, [{"trial": trial, "server": server, **values}])
             connection.execute(sa.update(MirroredRow).where(key).values(**values))
+
+
+def _facts_and_patch(run: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the facts about where a run was, and the patch it reports, kept apart under the digest in ``diff``."""
+    facts = dict(run.environment)
+    return facts, {"patch": facts.pop("patch")} if "patch" in facts else {}
 
 
 def _trial(row: TrialRow, facts: dict[str, str] | None) -> Trial:

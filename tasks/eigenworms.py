@@ -85,7 +85,7 @@ TASK = TaskSpec(
         "indrnn": _earlier(32),
         "exprnn": _earlier(64),
     },
-    published={"": "N=17984"},
+    published={"": ("N=17984",)},
     source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST stacked and split anew, 181/39/39",
     licence=FILES.licence,
     length="17984",

@@ -66,7 +66,7 @@ TASK = TaskSpec(
     },
     variant="h=25",
     variants="h=1 or h=25: steps ahead",
-    published={"h=1": ""},
+    published={"h=1": ("",)},
     source="Erichson et al. 2022, tau-GRU, eq. 22: c 0.93, gamma 0.49, d 4.8, constant history; classical Runge-Kutta",
     licence="generated, none",
     length="1975, with h=1 1999",

@@ -73,7 +73,7 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={"": _recipe(16), "cornn": _recipe(24)},
-    published={"": "tau=0.02"},
+    published={"": ("tau=0.02",)},
     source="Rusch et al. 2022, arXiv:2110.04744, §5; solved by scipy's RK45 at its default tolerances",
     licence="generated, none",
     length="1000",

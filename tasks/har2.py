@@ -120,7 +120,7 @@ TASK = TaskSpec(
         "tau_gru": Recipe(hidden=64, batch=64, epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's"),
     },
     variants="empty: each channel of mean 0 and variance 1 over the training split; raw: as measured",
-    published={"raw": ""},
+    published={"raw": ("",)},
     source="Anguita et al. 2012, grouped as in Kusupati et al. 2018; the test part of the set has 2947 windows",
     licence=FILES.licence,
     length="128",

@@ -105,7 +105,7 @@ TASK = TaskSpec(
         ),
     },
     variants="empty: asked at a review's last token; padded: asked after the padding, as the released code does",
-    published={"padded": ""},
+    published={"padded": ("",)},
     source="Maas et al. 2011, aclImdb v1",
     licence=IMDB.licence,
     length="up to 1000 tokens, some 270 on average",

@@ -27,7 +27,7 @@ TASK = replace(
     load=_load,
     recipes={"": replace(SMNIST.recipes[""], source="ours: LEM's sequential MNIST; nothing is printed for this task")},
     variants="",
-    published={"": "T=98, 8 pixels per step"},
+    published={"": ("T=98, 8 pixels per step",)},
     protocols=(
         "Lipschitz RNN trains by SGD with momentum, this board by Adam; its units, η and epochs are not printed",
         "Lipschitz RNN prints accuracy under attack and the Hessian, this task the plain test accuracy",

@@ -75,7 +75,7 @@ TASK = replace(
     variants="empty: one block of N(0, 1) noise for all sequences, as all released code does; noise=uniform: one block "
     "of U[0, 1) noise, as coRNN's text says; noise=per_sample: fresh N(0, 1) noise for each sequence, the same each "
     "epoch, as the texts of Lipschitz RNN and τ-GRU may be read",
-    published={"noise=uniform": "", "noise=per_sample": ""},
+    published={"noise=uniform": ("",), "noise=per_sample": ("",)},
     protocols=(
         "coRNN trains on 47000 images, this task and the others on 48000",
         "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",

@@ -59,7 +59,7 @@ TASK = replace(
     },
     variant="seed=12008",
     variants="seed=12008: the permutation of coRNN and Lipschitz RNN; seed=5544: of LEM and UnICORNN; τ-GRU names none",
-    published=dict.fromkeys(DIGESTS, ""),
+    published=dict.fromkeys(DIGESTS, ("",)),
     protocols=(
         "the papers draw their 3000 validation images from torch's global generator, this task from RandomState(1234)",
         "Lipschitz RNN feeds bytes from 0 to 255, this task byte / 255, and it holds out 2000 images",

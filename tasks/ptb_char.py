@@ -61,6 +61,7 @@ TASK = TaskSpec(
         "the first character of each text is shown and not asked; a text is scored in 10 strands of equal length",
         "LEM's code also has dropout, a penalty on weights, averaged weights and a softmax temperature",
     ),
+    published={"T=150": ("T=150", "split=test")},
     files=PTB,
     baselines={"unigram": partial(unigram, tokens=SYMBOLS), "bigram": partial(bigram, tokens=SYMBOLS)},
 )

@@ -52,7 +52,7 @@ TASK = TaskSpec(
     },
     variant="T=70",
     variants="T=70 (LEM) or T=300 (Lipschitz RNN), steps of truncated backpropagation",
-    published={"T=70": "split=test", "T=300": "split=test, T=300"},
+    published={"T=70": ("split=test",), "T=300": ("split=test, T=300",)},
     source="Marcus et al. 1993, prepared by Mikolov et al. 2010; 930k, 74k and 82k words",
     licence=PTB.licence,
     length="one text of 929,589 words, cut into segments of T",

@@ -61,7 +61,7 @@ TASK = TaskSpec(
     },
     variants="empty: the three colours of one pixel a step, as the papers say; neighbours: three neighbouring pixels "
     "of one colour a step, all red before all green before all blue, as the released code of Lipschitz RNN does",
-    published={"neighbours": ""},
+    published={"neighbours": ("",)},
     protocols=(
         "Lipschitz RNN multiplies η by 0.2 after epoch 90, this board by 0.1; it names Adam, but its η = 0.1 is SGD's",
         "Lipschitz RNN's code has at times cropped, mirrored and normalised the images, this task feeds byte / 255",

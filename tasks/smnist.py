@@ -42,7 +42,7 @@ TASK = TaskSpec(
         "tau_gru": Recipe(hidden=128, batch=128, epochs=60, source="τ-GRU, Table 9; it prints no batch: LEM's"),
     },
     variants="empty: 57000 images to train, 3000 to validate, as coRNN and LEM; lipschitz: 58000 and 2000, as its code",
-    published={"lipschitz": ""},
+    published={"lipschitz": ("",)},
     protocols=(
         "coRNN and LEM draw their validation images from torch's global generator, this task from RandomState(1234)",
         "coRNN prints the accuracy of the last epoch, not of the epoch that validates best",

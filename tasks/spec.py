@@ -109,7 +109,7 @@ class TaskSpec:
         variant: The default variant; empty for a task that has one form.
         variants: What a variant may be, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one, one sentence each.
-        published: Variant of the published table by variant of ours, where they differ.
+        published: Variants of the published tables by variant of ours, where they differ.
         tokens: Size V of the vocabulary, 0 where inputs are numbers.
         version: Grows when the same name begins to mean other data.
         horizon: Steps ahead, for forecasting.
@@ -135,7 +135,7 @@ class TaskSpec:
     variant: str = ""
     variants: str = ""
     protocols: tuple[str, ...] = ()
-    published: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tokens: int = 0
     version: int = 1
     horizon: int | None = None
@@ -150,6 +150,10 @@ class TaskSpec:
     def recipe(self, model: str) -> Recipe:
         """Return the published recipe of ``model``, or the one that holds for all others."""
         return self.recipes.get(model, self.recipes[""])
+
+    def called(self, variant: str) -> tuple[str, ...]:
+        """Return the names that published tables give to ``variant``."""
+        return self.published.get(variant, (variant,))
 
     def trivial(self, data: Data) -> dict[str, float]:
         """Return the metric on the test split of each trivial predictor."""

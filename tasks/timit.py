@@ -124,7 +124,7 @@ TASK = TaskSpec(
     },
     variants="empty: in dB; normalised: each bin of mean 0 and variance 1 over the training split; "
     "previous: shown a frame, recall the one before it, which is what expRNN's data preparation makes",
-    published={"": "split=test", "previous": "split=test"},
+    published={"": ("split=test",), "previous": ("split=test",)},
     source="Garofolo 1993; features and splits as in the code of Wisdom et al. 2016, arXiv:1611.00035",
     licence=FILES.licence,
     length="varies: a sentence of 1 to 8 s has some 60 to 500 frames, a split is filled up to its longest",

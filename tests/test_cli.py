@@ -30,8 +30,20 @@ batch = 10
 steps = 5
 epochs = 3
 """
-COMMANDS = ["models", "tasks", "board", "dashboard", "doctor", "bench sweep", "mlflow sync"]
-COMMANDS += ["sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
+COMMANDS = [
+    "models",
+    "tasks",
+    "board",
+    "compare",
+    "budget",
+    "dashboard",
+    "doctor",
+    "bench sweep",
+    "bench board",
+    "bench kernels",
+]
+COMMANDS += ["mlflow sync", "sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
+COMMANDS += ["reproduce", "diff"]
 
 
 @pytest.fixture
@@ -178,7 +190,7 @@ def test_the_doctor_finds_this_installation_fit(capsys: pytest.CaptureFixture[st
 
 
 def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "sweep", "--members", "2", "--repeats", "1", "--format", "json"]) == 0
-    one, two = json.loads(capsys.readouterr().out)
+    assert main(["bench", "sweep", "--members", "2", "--repeats", "1", "--trials", "0", "--format", "json"]) == 0
+    one, two = json.loads(capsys.readouterr().out)["epoch"]
     assert {"name", "shape", "path", "ms", "ratio"} <= set(one) and one["ratio"] == 1.0
     assert two["ratio"] == pytest.approx(two["ms"] / one["ms"]) and "M=2 T=1000" in two["shape"]

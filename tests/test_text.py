@@ -135,7 +135,7 @@ def test_the_published_numbers_find_their_task(task: TaskSpec) -> None:
     printed = {(row["variant"], row["metric"]) for row in published_rows() if row["task"] == task.name}
     ours = [task.variant, *task.published, *(["T=300"] if task.files is text.PTB else [])]
     for variant in ours:
-        assert (task.published.get(variant, variant), task.metric.name) in printed
+        assert {(name, task.metric.name) for name in task.called(variant)} <= printed
 
 
 @pytest.mark.parametrize("inside", ["", "simple-examples/data"])

@@ -1,0 +1,98 @@
+"""Tables as CSV, Markdown, LaTeX and JSON, read back by readers that are not ours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwave.platform.export import LATEX, Format, Table, as_json, escaped_latex, write
+
+RECORDS = [
+    {
+        "model": "lem",
+        "mean": 0.1 + 0.2,
+        "std": None,
+        "sources": ["a, Table 1", "b; c"],
+        "params": {"lr": 0.1},
+        "ok": True,
+    },
+    {"model": "τ-GRU", "mean": 1e-300, "extra": 3, "sources": [], "published": [{"value": 1.0}]},
+]
+TABLE = Table(
+    "t: accuracy [%]",
+    ("model", "mean ± std (n)"),
+    [("LEM_a", "0.30 ± 0.10 (5)"), ("A|B & C", "—")],
+    "n < 5 is 100 % provisional.",
+    frozenset({(0, 1)}),
+    RECORDS,
+)
+cell_texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12)
+
+
+def test_csv_keeps_every_digit_and_what_is_nested_is_json() -> None:
+    first, second = csv.DictReader(io.StringIO(write([TABLE], Format.csv)))
+    assert (float(first["mean"]), float(second["mean"])) == (0.1 + 0.2, 1e-300)
+    assert (first["std"], first["extra"], second["extra"], first["ok"]) == ("", "", "3", "True")
+    assert first["sources"] == "a, Table 1; b; c"
+    assert (json.loads(first["params"]), json.loads(second["published"])) == ({"lr": 0.1}, [{"value": 1.0}])
+
+
+@given(st.lists(cell_texts, min_size=2, max_size=2))
+def test_any_text_comes_back_from_csv(texts: list[str]) -> None:
+    made = Table("", (), (), records=[{"a": texts[0], "b": texts[1]}])
+    [line] = csv.DictReader(io.StringIO(write([made], Format.csv)))
+    assert [line["a"], line["b"]] == texts
+
+
+def test_several_tables_are_one_csv_and_one_list_in_json() -> None:
+    assert len(list(csv.DictReader(io.StringIO(write([TABLE, TABLE], Format.csv))))) == 4
+    assert json.loads(write([TABLE, TABLE], Format.json)) == [*RECORDS, *RECORDS]
+    assert json.loads(write([TABLE], Format.json, {"a": 1})) == {"a": 1}
+
+
+def test_json_refuses_what_is_not_finite() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json({"mean": float("nan")})
+
+
+def test_markdown_is_a_table_that_others_read() -> None:
+    text = write([TABLE], Format.markdown)
+    lines = text.splitlines()
+    assert (lines[0], lines[-1]) == ("### t: accuracy [%]", TABLE.caption)
+    assert lines[4] == "| LEM_a | **0.30 ± 0.10 (5)** |" and lines[5] == r"| A\|B & C | — |"
+    read = pd.read_csv(io.StringIO("\n".join(lines[2:5])), sep=r"\s*\|\s*", engine="python").dropna(axis=1, how="all")
+    assert list(read.columns) == list(TABLE.columns) and len(read) == 2
+
+
+def test_latex_is_a_booktabs_table_with_escaped_text_and_bold_cells() -> None:
+    lines = write([TABLE], Format.latex).splitlines()
+    rules = [line for line in lines if line.endswith("rule")]
+    assert rules == [r"\toprule", r"\midrule", r"\bottomrule"]
+    assert r"LEM\_a & \textbf{0.30 $\pm$ 0.10 (5)} \\" in lines
+    assert r"A|B \& C & --- \\" in lines
+    assert r"\caption{t: accuracy [\%]. n $<$ 5 is 100 \% provisional.}" in lines
+    opened, closed = (re.findall(rf"\\{word}{{(\w+)}}", "\n".join(lines)) for word in ("begin", "end"))
+    assert opened == closed[::-1] == ["table", "tabular"]
+
+
+@given(cell_texts)
+def test_escaped_latex_has_no_bare_special_character(text: str) -> None:
+    bare = escaped_latex(text)
+    for written in sorted(LATEX.values(), key=len, reverse=True):
+        bare = bare.replace(written, "")
+    assert not set(bare) & set(LATEX)
+
+
+def test_a_table_without_lines_is_still_one() -> None:
+    empty = Table("none", ("a",), ())
+    assert write([empty], Format.markdown).startswith("### none\n\n| a |\n| --- |")
+    assert r"\begin{tabular}{l}" in write([empty], Format.latex)
+    assert write([empty], Format.csv).strip() == ""
+    assert json.loads(write([empty], Format.json)) == []

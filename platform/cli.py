@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         if result == INTERRUPTED:
             typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0
-    except (LongwaveError, typer.BadParameter, _data_error()) as error:
+    except (LongwaveError, _data_error()) as error:
         message = str(error)
     except Exception as error:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.

@@ -147,7 +147,8 @@ def test_a_wrong_store_is_one_line_and_exit_code_2_and_nothing_is_trained(
 
 def test_wrong_words_are_one_line_that_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No such option" in (line := failed(capsys, "board", "--frmat", "csv")) and "longwave board --help" in line
-    assert "Missing parameter: file" in failed(capsys, "sweep", "plan")
+    assert "Missing argument 'file'" in failed(capsys, "sweep", "plan")
+    assert "Invalid value for '--seed'" in failed(capsys, "reproduce", "3f9c", "--seed", "-1")
     assert "No such command 'bord'. Did you mean 'board', 'dashboard'? Try: longwave --help" in failed(capsys, "bord")
     assert "'yaml' is not one of" in failed(capsys, "board", "--format", "yaml")
     assert "No model 'lme'. Did you mean lem" in failed(capsys, "models", "lme")

@@ -154,12 +154,13 @@ def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
 
 
 def in_short(row: Row) -> str:
-    """Return the line under the row's name: metric, rank, seeds, diverged, size, cost, identity."""
+    """Return the line under the row's name: metric, rank, seeds, diverged, size, cost, level, identity."""
     line = board_frame([row]).iloc[0]
     size = DASH if row.parameters is None else f"{row.parameters:,}"
     parts = [f"test {measured(row)}", f"rank {rank(row)}", f"seeds: {seeds(row)}", f"diverged: {diverged(row)}"]
     parts += [f"parameters: {size}", f"to train {duration(line['train'])}, to find {duration(line['find'])}"]
-    return " · ".join([*parts, f"row {row.config}"])
+    parts += [f"{row.joules:.3g} J a retraining"] if row.joules is not None else []
+    return " · ".join([*parts, row.verification, f"row {row.config}"])
 
 
 def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:

@@ -24,8 +24,7 @@ class Row:
     """One line of a board: one configuration of one model on one task under one protocol, its seeds inside.
 
     Attributes:
-        task, model: Registry keys; ``variant`` the task's form, ``title`` the model's name in print, with the options
-            that are not its default.
+        task, model: Registry keys; ``variant`` the task's form, ``title`` the model's name in print, with its options.
         metric, unit, goal: What is measured.
         mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number.
         kind: ``reproduced``: retrained here; ``published``: a number that papers print and nobody retrained here;
@@ -44,9 +43,10 @@ class Row:
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task; of a published row, that number. See
             ``pairing.beside`` for the keys.
-        trials: Ids of the retrainings; none for the other kinds.
-        sweeps: Sweeps that asked for them.
+        trials: Ids of the retrainings, none for the other kinds; ``sweeps`` asked for them.
         environments: Distinct facts on where they ran: machine, versions, commit, kernel path.
+        joules: Energy of a retraining: mean over those of which it is known, None where of none.
+        verification: How far the numbers are verified here; empty for the other kinds. See ``verification``.
         rank_low, rank_high: Best and worst rank in the pool; None without a mean.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
     """
@@ -85,6 +85,8 @@ class Row:
     trials: Sequence[str] = ()
     sweeps: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
+    joules: float | None = None
+    verification: str = ""
     rank_low: int | None = None
     rank_high: int | None = None
     ties: str = ""
@@ -207,8 +209,7 @@ def _row(group: Group, numbers: Sequence[Mapping[str, Any]]) -> Row:
         find_seconds=group.search.seconds,
         published=[beside(number, scores, about["goal"], settings["hidden"]) for number in numbers],
         trials=[run.id for run in runs],
-        sweeps=group.sweeps,
-        environments=group.environments,
+        **{name: getattr(group, name) for name in ("sweeps", "environments", "joules", "verification")},
     )
 
 

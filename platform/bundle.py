@@ -24,11 +24,10 @@ from longwave.platform.records import Point, Run, TrialConfig, digest
 from longwave.platform.rows import find
 from longwave.platform.schema import AskRow, EnvironmentRow, TrialRow
 from longwave.platform.store import Store, Trial
+from longwave.platform.verification import IMPORTED
 
 LIMIT = 256 * 2**20
 """Most bytes of a bundle, unpacked."""
-IMPORTED = ("bundle", "checked")
-"""Facts that ``import`` gives the environment of a run: the bundle's name, and whether its checks passed."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -107,18 +106,27 @@ def name_of(hashes: Mapping[str, str]) -> str:
     return _sha(hashes)
 
 
-def write(file: File, path: Path) -> None:
-    """Write gzipped JSON, whole or not at all; equal content gives equal bytes.
+def pack(file: File) -> bytes:
+    """Return a file's bytes, gzipped JSON; equal content gives equal bytes.
 
     Raises:
-        ConfigError: The file cannot be written, or would be larger than ``LIMIT``.
+        ConfigError: It would be larger than ``LIMIT``.
     """
     text = _canonical(file.model_dump(mode="json")).encode()
     if len(text) > LIMIT:
         raise ConfigError(f"The bundle would have {len(text) >> 20} MiB, {LIMIT >> 20} at most: submit fewer rows.")
-    part = path.with_name(f"{path.name}.part")
+    return gzip.compress(text, mtime=0)
+
+
+def write(file: File, path: Path) -> None:
+    """Write what ``pack`` returns, whole or not at all.
+
+    Raises:
+        ConfigError: The file cannot be written, or would be larger than ``LIMIT``.
+    """
+    packed, part = pack(file), path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(gzip.compress(text, mtime=0))
+        part.write_bytes(packed)
         os.replace(part, path)
     except OSError as error:
         raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None

@@ -53,26 +53,29 @@ def submit(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote.")],
+    file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote, or the folder of an edition.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
     store: StoreOption = None,
 ) -> int:
-    """Check a bundle and add its rows to the store, all or nothing. Nothing in it is run.
+    """Check a bundle, or an edition, and add its rows to the store, all or nothing. Nothing in it is run.
 
     What contradicts itself is rejected, with exit status 2. What is unlikely or cannot be checked here is flagged, and
-    its rows are marked as claimed; the others are schema-checked until `longwave reproduce ROW --keep`.
+    its rows are marked as claimed; the others are schema-checked until `longwave reproduce ROW --keep`. An edition that
+    shows other rows than its results give is rejected, too.
 
     Example: longwave import lem.json.gz --dry-run
     """
-    from longwave.platform import bundle, exchange
+    from longwave.platform import bundle, exchange, publish, results
     from longwave.platform.audit import audit
     from longwave.platform.paths import store_url
     from longwave.platform.render import say, waiting
     from longwave.platform.store import Store
 
-    given = bundle.read(file)
+    made, given = publish.received(file) if file.is_dir() else (None, bundle.read(file))
     with waiting("Checking"):
         findings = audit(given)
+        if made and not any(finding.severity == "reject" for finding in findings):
+            findings += results.unlike(made, given)
     with Store(store_url(store)) as known:
         findings += exchange.conflicts(known, given)
         if _say(findings):

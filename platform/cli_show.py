@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -72,6 +73,9 @@ def board(
         bool | None,
         typer.Option("--rows/--overview", help="Boards in full, or the overview. Default: rows for one task and JSON."),
     ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Also write the overview as a critical-difference figure: .svg, .pdf or .png.")
+    ] = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -79,7 +83,7 @@ def board(
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
-    from longwave.platform import render_board
+    from longwave.platform import diagram, render_board
     from longwave.platform.board import board as rows_of
     from longwave.platform.groups import Pool
     from longwave.platform.overview import overview
@@ -91,6 +95,9 @@ def board(
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
         found = [row for row in rows_of(known, one, pool) if not tasks or row.task in tasks]
+    if figure:
+        diagram.save(diagram.diagram(overview(found)), figure, str(pool))
+        typer.echo(f"Figure: {figure}", err=True)
     if rows or (rows is None and (one or format is Format.json)):
         render_board.boards(found, pool, format)
     else:
@@ -161,7 +168,6 @@ def dashboard(
     import subprocess
     import sys
     import tomllib
-    from pathlib import Path
 
     from longwave.platform.paths import store_url
     from longwave.platform.store import Store

@@ -27,7 +27,8 @@ class Edition:
     Attributes:
         rows: JSON data of each row: that of ``Row.to_dict``, and ``key``, equal for the same row in every edition;
             ``command``, which trains it once more (empty for what was not trained here); ``seeds``, its retrainings:
-            ``trial``, ``seed``, ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``.
+            ``trial``, ``seed``, ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``,
+            ``joules``.
         title: Its heading.
         created: When, ISO 8601 in UTC.
         commit: Of the code that wrote it.
@@ -86,6 +87,8 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     Raises:
         ConfigError: It is of another schema version, or its rows are not those that its hash names.
     """
+    if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
+        raise ConfigError(f"{place} has not the form of an edition. Publish it again.")
     if content.get("schema") != SCHEMA:
         raise ConfigError(f"{place}: schema version {content.get('schema')!r}; this Longwave reads {SCHEMA}.")
     try:
@@ -107,7 +110,7 @@ def _key(row: Row) -> str:
 
 def _seed(trial: Trial) -> dict[str, Any]:
     """Return one retraining as an edition shows it."""
-    names = ("reason", "test", "valid", "epochs", "best_epoch", "seconds")
+    names = ("reason", "test", "valid", "epochs", "best_epoch", "seconds", "joules")
     run = {name: getattr(trial.run, name, None) for name in names}
     return {"trial": trial.config.id, "seed": trial.config.seed, "status": trial.status, **run}
 

@@ -10,11 +10,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.schema import AskRow, EnvironmentRow, TrialRow
+from longwave.platform.verification import HERE, OWN, verification
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial as far as a board needs it, ended or not; metrics in the task's unit, ``seconds`` as recorded."""
+    """A trial as far as a board needs it, ended or not; metrics in the task's unit, the others as recorded."""
 
     id: str
     status: str
@@ -22,6 +23,7 @@ class Outcome:
     valid: float | None = None
     seconds: float = 0.0
     parameters: int | None = None
+    joules: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Group:
         search: Search trials of its model and task in the sweeps that asked for a retraining.
         sweeps: Names of those sweeps, sorted.
         environments: Distinct facts on where it ran.
+        verification: How far its numbers are verified here; see ``verification``.
     """
 
     row: str
@@ -54,6 +57,13 @@ class Group:
     search: Tally = field(default_factory=Tally)
     sweeps: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
+    verification: str = HERE
+
+    @property
+    def joules(self) -> float | None:
+        """Mean energy of those retrainings of which it is known; None where of none."""
+        known = [run.joules for run in self.runs if run.joules is not None]
+        return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -93,9 +103,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     where = where if task is None else sa.and_(where, TrialRow.task == task)
     sweeps = _sweeps(connection, where)
     tallies = _tallies(connection, task, {names for names in sweeps.values() if len(names) > 1})
-    ran = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
-    places_known = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(ran))
-    facts = {line.id: line.facts for line in places_known}
+    ran, came = _environments(connection, where)
     groups = []
     for (row, model, runs, places), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
         settings, asked = content.config, sweeps.get(row, ())
@@ -107,7 +115,8 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 runs=runs,
                 search=tallies.get((asked, settings["task"], model), Tally()),
                 sweeps=asked,
-                environments=[facts[place] for place in places],
+                environments=list({id(facts): facts for facts in map(ran.__getitem__, places)}.values()),
+                verification=verification(came[place] for place in places if place in came),
             )
         )
     return groups
@@ -126,14 +135,31 @@ def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, mod
 def _runs(
     connection: sa.Connection, where: sa.ColumnElement[bool]
 ) -> Iterator[tuple[str, str, list[Outcome], list[str]]]:
-    """Yield identity, model, retrainings and places of each group, by task and identity."""
+    """Yield identity and model of each group, its retrainings, and the places of those, by task and identity."""
     t = TrialRow
-    columns = (t.row, t.model, t.environment, t.id, t.status, t.test, t.valid, t.seconds, t.parameters)
-    found = connection.execute(sa.select(*columns).where(where).order_by(t.task, t.row, t.id)).all()
+    of_run: tuple[Any, ...] = (t.id, t.status, t.test, t.valid, t.seconds, t.parameters, t.joules)
+    found = connection.execute(
+        sa.select(t.row, t.model, t.environment, *of_run).where(where).order_by(t.task, t.row, t.id)
+    ).all()
     for (row, model), lines in groupby(found, key=lambda line: (line[0], line[1])):
         kept = list(lines)
-        places = dict.fromkeys(line[2] for line in kept if line[2] is not None)
-        yield row, model, [Outcome(*line[3:]) for line in kept], list(places)
+        places = [line[2] for line in kept if line[2] is not None]
+        yield row, model, [Outcome(*line[3:]) for line in kept], places
+
+
+def _environments(
+    connection: sa.Connection, where: sa.ColumnElement[bool]
+) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, str]]]:
+    """Return what each environment says of where runs were, equal facts as one object, and of how they came here."""
+    known = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
+    ran: dict[str, Mapping[str, str]] = {}
+    came: dict[str, Mapping[str, str]] = {}
+    distinct: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
+    for place, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known)):
+        if own := {name: facts.pop(name) for name in OWN if name in facts}:
+            came[place] = own
+        ran[place] = distinct.setdefault(frozenset(facts.items()), facts)
+    return ran, came
 
 
 def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:

@@ -102,7 +102,12 @@ def explained(file: File) -> Said:
                 yield ("reject" if name in metric else "flag"), said
         trivial = entry.about.get("trivial")
         numbers = isinstance(trivial, dict) and all(isinstance(value, float) for value in trivial.values())
-        if not numbers or set(trivial or ()) - set(task.baselines) or set(entry.about) - {*metric, *words, "trivial"}:
+        numbers = numbers and set(trivial or ()) <= {*task.baselines}
+        texts = all(
+            isinstance(entry.about.get(name), type(value)) and all(isinstance(part, str) for part in entry.about[name])
+            for name, value in words.items()  # one text, or a list of texts
+        )
+        if not (texts and numbers) or {*entry.about} != {*metric, *words, "trivial"}:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
 
 
@@ -120,6 +125,8 @@ def sizes(file: File) -> Said:
         seconds = [point.seconds for point in entry.points]
         if min([run.seconds, *seconds]) < 0:
             yield "reject", f"{name} took less than no time."
+        if (run.joules or 0) < 0:
+            yield "reject", f"{name} took less than no energy."
         if run.seconds < max(seconds, default=0.0) and run.status != "failed":
             yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve."
         if not 0 < entry.ended.timestamp() < latest:

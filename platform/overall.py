@@ -24,7 +24,8 @@ def normalised(rows: Sequence[Sequence[float | None]], goal: str, trivial: float
     A seed's gain over the trivial predictor is at least 0, and 0 where the seed diverged: one would use the trivial
     predictor in its place. So one exploding seed costs a row one seed, and no score leaves the scale at the bottom.
     The worst row would be a poor zero: it changes with the pool, and one bad row would make all others look alike. A
-    seed may lie above 1. Where no row gains anything, all scores are 0.
+    seed may lie above 1. Where no row's mean is better than the trivial predictor, all scores are 0: what single lucky
+    seeds gain is no scale.
 
     Args:
         rows: Test metrics of each row's seeds; None where a seed diverged.
@@ -36,9 +37,22 @@ def normalised(rows: Sequence[Sequence[float | None]], goal: str, trivial: float
     """
     sign = direction(goal)
     check_scores([trivial])
-    gains = [[0.0 if s is None else max(0.0, sign * (s - trivial)) for s in seeds] for seeds in rows]
-    best = max((summary(row).mean for row in gains), default=0.0)
-    return [[gain / best if best else 0.0 for gain in row] for row in gains]
+    raw = [[0.0 if s is None else sign * (s - trivial) for s in seeds] for seeds in rows]
+    gains = [[max(0.0, gain) for gain in row] for row in raw]
+    useful = any(summary(row).mean > 0 for row in raw)
+    best = max((summary(row).mean for row in gains), default=0.0) if useful else math.inf
+    return [[gain / best for gain in row] for row in gains]
+
+
+def oriented(rows: Sequence[Sequence[float | None]], goal: str, trivial: float) -> list[list[float]]:
+    """Return the scores of one task so that larger is better, which is all that ranks need.
+
+    A seed that diverged (None) counts as the worst seed of all, or as the trivial predictor where that is worse.
+    """
+    sign = direction(goal)
+    signed = [[None if s is None else sign * s for s in seeds] for seeds in rows]
+    worst = min([sign * trivial, *(s for seeds in signed for s in seeds if s is not None)])
+    return [[worst if s is None else s for s in seeds] for seeds in signed]
 
 
 def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float = 0.95) -> Estimate:
@@ -92,14 +106,20 @@ def _quantile(scale: NDArray[float64], level: float) -> float:
     return q
 
 
+def task_ranks(rows: Sequence[Sequence[float]]) -> list[float]:
+    """Return the rank of each row's mean on one task, 1 for the largest; equal means share theirs."""
+    means = [summary(seeds).mean for seeds in rows]
+    return [sum(m > mean for m in means) + (1 + means.count(mean)) / 2 for mean in means]
+
+
 def mean_ranks(tasks: Sequence[Sequence[Sequence[float]]], alpha: float = 0.05) -> list[Estimate]:
     """Return each row's mean rank over tasks, and the lowest and highest mean rank its rank ranges allow.
 
-    The rank on a task is that of the mean, equal means sharing theirs. Each task's ranges are taken at alpha over the
-    number of tasks, so that all of them hold together with probability 1 − alpha.
+    Each task's ranges are taken at alpha over the number of tasks, so that all of them hold together with probability
+    1 − alpha.
 
     Args:
-        tasks: For each task, the normalised scores of each row's seeds; the rows are the same in all.
+        tasks: For each task, the ``oriented`` scores of each row's seeds; the rows are the same in all.
 
     Raises:
         ValueError: No tasks, tasks with different numbers of rows, or as ``check_scores``.
@@ -108,11 +128,8 @@ def mean_ranks(tasks: Sequence[Sequence[Sequence[float]]], alpha: float = 0.05) 
         raise ValueError(f"Every task needs all rows, got {[len(rows) for rows in tasks]} rows.")
     ranks = []
     for rows in tasks:
-        cells = [summary(seeds) for seeds in rows]
-        means = [cell.mean for cell in cells]
-        middle = [sum(m > mean for m in means) + (1 + means.count(mean)) / 2 for mean in means]
-        places = standings(cells, "max", alpha / len(tasks))
-        ranks.append([(m, place.low, place.high) for m, place in zip(middle, places, strict=True)])
+        places = standings([summary(seeds) for seeds in rows], "max", alpha / len(tasks))
+        ranks.append([(rank, place.low, place.high) for rank, place in zip(task_ranks(rows), places, strict=True)])
     return [
         Estimate(*(math.fsum(part) / len(tasks) for part in zip(*row, strict=True))) for row in zip(*ranks, strict=True)
     ]

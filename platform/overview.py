@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longwave.platform.board import Row
-from longwave.platform.overall import mean_ranks, normalised, overall_score
+from longwave.platform.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
 from longwave.platform.stats import Estimate, direction
 
 
@@ -20,6 +20,8 @@ class Line:
         cells: Its row best on validation for each of the overview's tasks; None where it was never run.
         score: Mean over tasks of the normalised score, with its 95 % interval; None unless it ran on all.
         rank: Mean rank over tasks among the models that ran on all, with the lowest and highest the tests allow.
+        scores: Normalised scores of its seeds on each task, as in ``overall.normalised``; none unless it ran on all.
+        ranks: Rank of its mean on each task among the models that ran on all; none unless it ran on all.
     """
 
     model: str
@@ -27,6 +29,8 @@ class Line:
     cells: Sequence[Row | None]
     score: Estimate | None = None
     rank: Estimate | None = None
+    scores: Sequence[Sequence[float]] = ()
+    ranks: Sequence[float] = ()
 
     @property
     def ran(self) -> int:
@@ -85,8 +89,9 @@ def overview(rows: Iterable[Row]) -> Overview:
     full = [line for line in lines if line.ran == len(tasks)]
     part = [line for line in lines if line.ran < len(tasks)]
     scored = _scored(full, [trivial.get(place, []) for place in tasks])
-    places = {line.model: place for line, place in zip(full, _places(full), strict=True)}
-    scored.sort(key=lambda line: (-line.score.value if line.score else 0.0, places[line.model], line.model))
+    scored.sort(
+        key=lambda line: (-line.score.value if line.score else 0.0, line.rank.value if line.rank else 0.0, line.model)
+    )
     return Overview(tasks, scored + sorted(part, key=lambda line: (-line.ran, line.model)))
 
 
@@ -116,7 +121,7 @@ def _scored(lines: Sequence[Line], trivial: Sequence[Sequence[Row]]) -> list[Lin
         return []
     import numpy as np
 
-    scores = []
+    scores, signed = [], []
     for column, predictors in zip(zip(*(line.cells for line in lines), strict=True), trivial, strict=True):
         cells = [cell for cell in column if cell is not None]
         goal = cells[0].goal
@@ -125,29 +130,12 @@ def _scored(lines: Sequence[Line], trivial: Sequence[Sequence[Row]]) -> list[Lin
         zero = sign * max((sign * (row.mean or 0.0) for row in predictors), default=worst)
         seeds = [[*cell.scores, *[None] * cell.diverged] for cell in cells]
         scores.append(normalised(seeds, goal, zero))
-    ranks = mean_ranks(scores)
+        signed.append(oriented(seeds, goal, zero))
+    means = mean_ranks(signed)
     sure = all(trivial)
+    ours = [[task[k] for task in scores] for k in range(len(lines))]
+    ranks = zip(*(task_ranks(task) for task in signed), strict=True)
     return [
-        Line(
-            line.model,
-            line.title,
-            line.cells,
-            overall_score([task[k] for task in scores], np.random.default_rng(0)) if sure else None,
-            ranks[k],
-        )
-        for k, line in enumerate(lines)
+        replace(line, score=overall_score(s, np.random.default_rng(0)) if sure else None, rank=rank, scores=s, ranks=r)
+        for line, rank, s, r in zip(lines, means, ours, ranks, strict=True)
     ]
-
-
-def _places(lines: Sequence[Line]) -> list[float]:
-    """Return each line's sum of places by the mean, which orders models that no score tells apart."""
-    sums = [0.0] * len(lines)
-    for column in zip(*(line.cells for line in lines), strict=True):
-        worst = [(cell is None or cell.mean is None, _cost(cell)) for cell in column]
-        for k, mine in enumerate(worst):
-            sums[k] += sum(other < mine for other in worst)
-    return sums
-
-
-def _cost(cell: Row | None) -> float:
-    return 0.0 if cell is None or cell.mean is None else -direction(cell.goal) * cell.mean

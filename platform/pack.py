@@ -226,13 +226,11 @@ class Pack:
         self.joules += self.meter.lap() / len(self.configs)
 
     def _facts(self, k: int) -> dict[str, str]:
-        """Return what only the pack knows of where a member ran: kernel path, precision, its share of the energy."""
-        facts = {"kernel": str(self.network.layer.why()), "precision": self.configs[k].precision}
-        joules = self.joules[k].item()
-        return facts | ({"energy_joules": f"{joules:.4g}"} if math.isfinite(joules) else {})
+        """Return what only the pack knows of where a member ran: kernel path and precision."""
+        return {"kernel": str(self.network.layer.why()), "precision": self.configs[k].precision}
 
     def _end(self, k: int, status: str, reason: str = "") -> Run:
-        epoch = int(self.best_epoch[k])
+        epoch, joules = int(self.best_epoch[k]), self.joules[k].item()
         return Run(
             trial=self.configs[k].id,
             status=status,  # type: ignore[arg-type]
@@ -244,4 +242,5 @@ class Pack:
             members=self.members,
             parameters=self.network.parameter_count(),
             environment=self._facts(k),
+            joules=joules if math.isfinite(joules) else None,
         )

@@ -12,16 +12,25 @@ from typing import Any
 from longwave.platform.board import Row, shown
 from longwave.platform.changes import REASONS, Change
 from longwave.platform.edition import Edition
-from longwave.platform.overview import Overview, named, overview, state
-from longwave.platform.render_board import OVERALL, RANKED, estimate, judged, leads, quoted, span
-from longwave.platform.rows import OWN, PROTOCOL, values
+from longwave.platform.overview import Overview, named, state
+from longwave.platform.render_board import OVERALL, RANKED, VERIFIED, estimate, judged, quoted
+from longwave.platform.results import NAME as RESULTS
+from longwave.platform.rows import PROTOCOL, values
 from longwave.platform.verdict import ENOUGH
+from longwave.platform.verification import HERE
 
 SITE = Path(__file__).with_name("site")
+SCRIPTS = ("ranks", "columns", "state", "tables", "page")
+"""The page's scripts, which become one."""
+FOUND = (
+    f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
+    "imports them from this folder."
+)
 MINUS = str.maketrans("-", "−")
 DATA = (
     "key kind model title mean std n low high state provisional hidden parameters train_seconds find_seconds searched "
-    "search_diverged valid config sweeps diverged failed missing ties rank_low rank_high command departures seeds"
+    "search_diverged valid config sweeps diverged failed missing ties rank_low rank_high command departures seeds "
+    "verification"
 ).split()
 """What the page takes from a row as it is."""
 
@@ -29,22 +38,27 @@ DATA = (
 def page(
     edition: Edition,
     rows: Sequence[Row],
+    found: Overview,
     families: Mapping[str, str],
     previous: str | None,
     changes: Sequence[Change],
+    figure: str,
+    lacks: str,
 ) -> str:
     """Return the page of an edition.
 
     Args:
         edition: What it shows; ``rows`` are the rows it was made of, in its order.
         rows: See there.
+        found: Their overview.
         families: Family of each model, where known.
         previous: Id of the edition before it, None for the first.
         changes: From that one.
+        figure: The critical-difference figure as SVG, or a sentence that says why there is none.
+        lacks: Why the edition lacks its results; empty if it has them.
     """
     places = list(dict.fromkeys((row.task, row.variant) for row in rows))
     firsts = {(row.task, row.variant): row for row in reversed(rows)}
-    shared = ("metric", "unit", "goal")
     lines = [
         _line(row, entry, places.index((row.task, row.variant)), families)
         for row, entry in zip(rows, edition.rows, strict=True)
@@ -53,23 +67,38 @@ def page(
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         "enough": ENOUGH,
+        "here": HERE,
+        "verified": VERIFIED,
         "ranked": RANKED,
         "overall": OVERALL,
         "reasons": REASONS,
-        "boards": [{"name": named(at), "task": at[0], **{k: getattr(firsts[at], k) for k in shared}} for at in places],
+        "boards": [{"name": named(at), "task": at[0], **_measured(firsts[at])} for at in places],
         "rows": lines,
-        "overview": _overview(overview(rows), places, keys, families),
+        "overview": _overview(found, places, keys, families),
         "previous": previous,
         "changes": [change.to_dict() for change in changes],
     }
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = {
         "title": html.escape(edition.title),
         "style": _site("page.css"),
-        "script": _site("page.js"),
-        "data": text.replace("<", "\\u003c"),
+        "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
+        "figure": _figure(figure),
+        "results": f"Without {RESULTS}: {html.escape(lacks)}" if lacks else FOUND,
+        "data": json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _site("page.html"))
+
+
+def _measured(row: Row) -> dict[str, str]:
+    return {"metric": row.metric, "unit": row.unit, "goal": row.goal}
+
+
+def _figure(figure: str) -> str:
+    """Return an SVG file as part of a page, which declares no namespaces, with a link to it; or a sentence."""
+    if not figure.startswith("<?xml"):
+        return f"<p>{html.escape(figure)}</p>"
+    drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", figure[figure.index("<svg") :])
+    return f'<figure>{drawn}</figure>\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
 
 
 def _site(name: str) -> str:
@@ -94,21 +123,18 @@ def _line(row: Row, entry: Mapping[str, Any], board: int, families: Mapping[str,
         "family": family,
         "text": shown(row.mean, row.std),
         "interval": "" if row.low is None else f"{row.low:.4g} to {row.high:.4g}".translate(MINUS),
-        "rank": span(row.rank_low, row.rank_high),
-        "leads": leads(row),
         "settings": {**row.options, **row.params},
         "protocol": {name: settings[name] for name in ("data", *PROTOCOL) if settings.get(name) is not None},
         "published": numbers,
-        "facts": _facts(row.environments),
+        "facts": _facts(row),
     }
 
 
-def _facts(environments: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return where the retrainings of a row ran: the distinct values of each fact; energy as a mean."""
-    found = {name: " or ".join(values(environments, name)) for name in sorted({n for f in environments for n in f})}
-    energy = [float(facts["energy_joules"]) for facts in environments if "energy_joules" in facts]
-    kept = {name: text for name, text in found.items() if name not in OWN}
-    return {**kept, **({"joules a retraining": f"{sum(energy) / len(energy):.4g}"} if energy else {})}
+def _facts(row: Row) -> dict[str, str]:
+    """Return where the retrainings of a row ran: the distinct values of each fact; and what energy one took."""
+    names = sorted({name for facts in row.environments for name in facts})
+    energy = {} if row.joules is None else {"joules a retraining": f"{row.joules:.4g}"}
+    return {**{name: " or ".join(values(row.environments, name)) for name in names}, **energy}
 
 
 def _overview(

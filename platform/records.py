@@ -135,6 +135,7 @@ class Run:
         members: Trials the pack started with.
         parameters: Trainable numbers.
         environment: Machine, versions, commit, kernel path.
+        joules: The trial's share of the energy its pack took; ``None`` where nothing measured it.
     """
 
     trial: str
@@ -148,6 +149,7 @@ class Run:
     members: int = 1
     parameters: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    joules: float | None = None
 
     def __post_init__(self) -> None:
         if self.status not in ENDED:

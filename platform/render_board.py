@@ -14,6 +14,7 @@ from longwave.platform.overview import Line, Overview, named, state
 from longwave.platform.render import show
 from longwave.platform.stats import Estimate
 from longwave.platform.verdict import ENOUGH
+from longwave.platform.verification import CHECKED, CLAIMED, HERE
 
 DASH = "—"
 COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol")
@@ -24,6 +25,10 @@ RANKED = (
     "mean ± std (n − 1) of the test metric over n retrainings with fresh seeds, each scored at its best epoch on "
     "validation. Ranks that Welch tests of all pairs, adjusted by Holm at 5 %, allow; rows that share a letter are not "
     f"told apart. Provisional: n < {ENOUGH}. Published numbers and trivial predictors are not ranked."
+)
+VERIFIED = (
+    f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
+    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended."
 )
 OVERALL = (
     "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
@@ -86,7 +91,7 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{number} ({count})" if row.mean is not None else row.state,
         published,
         "; ".join(judged(p) for p in row.published) or DASH,
-        seeds(row),
+        seeds(row) + ("" if row.verification == HERE else f"; {row.verification}"),
         f"{row.searched} ({row.search_diverged} diverged)",
         "; ".join(row.departures) or "as published",
     )
@@ -138,7 +143,8 @@ def estimate(value: Estimate | None, digits: int = 2) -> str:
 def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     metric = f"{rows[0].metric} [{rows[0].unit}] {'↑' if rows[0].goal == 'max' else '↓'}"
     bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
-    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, str(pool))))
+    verified = VERIFIED if any(row.verification not in ("", HERE) for row in rows) else ""
+    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool))))
     return Table(
         f"{named(place)}: {metric}",
         COLUMNS,

@@ -14,13 +14,12 @@ from longwave.platform.records import TrialConfig
 from longwave.platform.schema import AskRow, EnvironmentRow, TrialRow
 from longwave.platform.stats import difference, summary
 from longwave.platform.store import Store, Trial
+from longwave.platform.verification import OWN, verification
 
 SHORT = 12
 """Digits of a row's name that are shown."""
 CODE = ("commit", "dirty", "diff")
-"""Facts of an environment about the code; the others but ``OWN`` are about where it ran."""
-OWN = ("energy_joules", "rerun")
-"""Facts of an environment that are about a run and not about where it was."""
+"""Facts of an environment about the code; the others but ``verification.OWN`` are about where it ran."""
 SECTIONS = ("configuration", "protocol", "data", "code", "environment", "scores")
 PROTOCOL = ("batch", "epochs", "steps", "drops", "clip", "optimiser", "precision", "selection")
 
@@ -133,8 +132,9 @@ def _facts(store: Store, trials: Sequence[Trial]) -> Iterator[tuple[tuple[str, s
     for status in ("diverged", "failed"):
         yield ("scores", status), sum(run.status == status for run in runs)
     yield ("scores", "seconds a retraining"), sum(run.seconds for run in runs) / len(runs) if runs else None
-    energy = [float(f["energy_joules"]) for f in facts if "energy_joules" in f]
-    yield ("scores", "joules a retraining"), sum(energy) / len(energy) if energy else None
+    joules = [run.joules for run in runs if run.joules is not None]
+    yield ("scores", "joules a retraining"), sum(joules) / len(joules) if joules else None
+    yield ("scores", "verified"), verification(facts)
 
 
 def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[Line]:

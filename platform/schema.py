@@ -86,6 +86,7 @@ class TrialRow(Base):
     seconds: Mapped[float] = mapped_column(default=0.0)
     members: Mapped[int] = mapped_column(default=1)
     parameters: Mapped[int | None]
+    joules: Mapped[float | None]
     environment: Mapped[str | None] = mapped_column(ForeignKey("environments.id"))
     ended: Mapped[datetime | None]
     __table_args__ = (Index("ix_trials_phase_task", "phase", "task", "model", "id", "status", "seconds"),)

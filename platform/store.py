@@ -222,5 +222,6 @@ def _trial(row: TrialRow, facts: dict[str, str] | None) -> Trial:
             members=row.members,
             parameters=row.parameters,
             environment=facts or {},
+            joules=row.joules,
         )
     return Trial(TrialConfig.from_dict(row.config), row.about, row.status, row.pack, run, row.ended)

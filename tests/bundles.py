@@ -149,6 +149,18 @@ def a_baseline_of_ones_own(changed: Content) -> None:
     of(changed)[0]["about"]["trivial"] = {"<script>": 0.1}
 
 
+def no_departures(changed: Content) -> None:
+    del of(changed)[0]["about"]["departures"]
+
+
+def a_title_that_is_no_text(changed: Content) -> None:
+    of(changed)[0]["about"]["model"] = ["LEM"]
+
+
+def departures_that_are_no_texts(changed: Content) -> None:
+    of(changed)[0]["about"]["departures"] = [1]
+
+
 def a_weaker_baseline(changed: Content) -> None:
     for entry in changed["trials"]:
         entry["about"]["trivial"]["mean"] *= 2
@@ -247,6 +259,9 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (another_goal, "reject", r"explained: trial \w+: goal is 'min' here, got 'max'"),
     (another_title, "flag", r"explained: trial \w+: departures is \['hidden 8 \(published 128\)'"),
     (a_baseline_of_ones_own, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (no_departures, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (a_title_that_is_no_text, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (departures_that_are_no_texts, "reject", r"explained: trial \w+ is explained by what no task or model"),
     (a_weaker_baseline, "flag", r"data: the predictor mean of adding N=20 scores [\d.]+ here, got"),
     (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
     (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),
@@ -260,6 +275,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by a successive halving"),
     (sweeps_twice, "reject", "identity: a sweep is there twice"),
     (run(seconds=-1.0), "reject", r"sizes: trial \w+ took less than no time"),
+    (run(joules=-1.0), "reject", r"sizes: trial \w+ took less than no energy"),
     (run(seconds=0.0), "flag", r"sizes: trial \w+ took 0 s, less than the epochs of its curve"),
     (run(parameters=10**30), "reject", rf"sizes: trial \w+ has {10**30} parameters"),
     (run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),

@@ -237,6 +237,20 @@ def test_a_cell_says_how_retrainings_ended() -> None:
     assert render_board.cells(made[1])[3] == "missing"
 
 
+def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [retrained("a", [1.0, 2.0]), replace(retrained("b", [3.0]), verification="claimed")]
+    made = rows(groups, [printed("c", 1.0)])
+    cells = {row.model: dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))["seeds"] for row in made}
+    assert cells == {"a": "2 ok", "b": "1 ok; claimed", "c": "—"}
+    render_board.boards(made, EVERYBODY, Format.markdown)
+    assert "claimed: a check raised a flag" in capsys.readouterr().out
+    render_board.boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
+    assert "claimed" not in capsys.readouterr().out
+    render_board.boards(made, EVERYBODY, Format.csv)
+    levels = {line["model"]: line["verification"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
+    assert levels == {"a": "trained here", "b": "claimed", "c": ""}
+
+
 def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.boards(two_rows, EVERYBODY, Format.csv)
     lem, gru = csv.DictReader(io.StringIO(capsys.readouterr().out))

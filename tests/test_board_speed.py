@@ -100,6 +100,29 @@ def test_a_search_trial_of_two_sweeps_is_counted_once(shared: Store) -> None:
     assert row.missing == 0
 
 
+def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    base = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
+    configs = [replace(base, seed=seed) for seed in range(6)]
+    came: list[dict[str, str]] = [
+        {},
+        {"bundle": "b", "checked": "yes"},
+        {"rerun": "inside"},
+        {"rerun": "outside"},
+        {"device": "other"},
+    ]
+    runs = [
+        Run(c.id, "ok", valid=1.0, test=1.0, environment={"device": "H200", **own}, joules=joules)
+        for c, own, joules in zip(configs, came, (2.0, None, 4.0, 9.0, None), strict=False)
+    ]
+    store.ask(None, configs, [about(c) for c in configs])
+    store.write([], runs)
+    assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
+    [row] = [row for row in board(store) if row.kind == "reproduced"]
+    assert sorted(map(str, row.environments)) == ["{'device': 'H200'}", "{'device': 'other'}"]
+    assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval")
+
+
 def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStore, any_store_url: str) -> None:
     store = open_store(any_store_url)
     config = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)

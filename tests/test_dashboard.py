@@ -196,6 +196,7 @@ def test_the_best_row_is_open_before_any_click(url: str, monkeypatch: pytest.Mon
     facts = dict(page.table[2].value.itertuples(index=False))
     assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "false", "fused")
     assert dict(page.table[1].value.itertuples(index=False))["precision"] == "float32"
+    assert " · trained here · row " in notes(page)
 
 
 def test_a_click_on_a_row_shows_its_seeds_curves(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

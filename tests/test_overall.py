@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from longwave.platform import overall
-from longwave.platform.overall import mean_ranks, normalised, overall_score
+from longwave.platform.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
 from longwave.platform.stats import Estimate, mean_interval
 
 seeds = st.lists(st.one_of(st.none(), st.integers(-50, 50).map(float)), min_size=1, max_size=5)
@@ -30,7 +31,18 @@ def test_a_seed_that_diverged_or_is_worse_than_the_trivial_predictor_counts_as_t
 
 def test_where_nobody_beats_the_trivial_predictor_all_scores_are_0() -> None:
     assert normalised([[3.0, None], [2.0]], "min", 2.0) == [[0.0, 0.0], [0.0]]
+    assert normalised([[1.0, 9.0], [2.5]], "min", 2.0) == [[0.0, 0.0], [0.0]]
     assert normalised([], "max", 0.0) == []
+
+
+def test_ranks_see_all_scores_and_a_diverged_seed_as_the_worst_of_them() -> None:
+    assert oriented([[3.0, None], [9.0]], "min", 2.0) == [[-3.0, -9.0], [-9.0]]
+    assert oriented([[3.0, None], [1.0]], "max", 0.0) == [[3.0, 0.0], [1.0]]
+
+
+@given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=8))
+def test_the_ranks_on_a_task_are_scipys_average_ranks(means: list[float]) -> None:
+    assert task_ranks([[mean] for mean in means]) == rankdata([-mean for mean in means]).tolist()
 
 
 @given(tables, st.sampled_from(["max", "min"]), st.integers(-50, 50).map(float))

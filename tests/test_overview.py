@@ -36,7 +36,7 @@ def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tas
     assert found.tasks == [("u", ""), ("v", "")]
     assert [line.model for line in found.lines] == ["lem", "gru", "lstm"]
     tasks = [normalised([LEM, GRU], "max", 2.0), normalised([[8.0, 8.2, None], GRU], "max", 2.0)]
-    ranks = mean_ranks(tasks)
+    ranks = mean_ranks([[LEM, GRU], [[8.0, 8.2, 2.0], GRU]])
     for k, line in enumerate(found.lines[:2]):
         assert line.score == overall_score([task[k] for task in tasks], np.random.default_rng(0))
         assert line.rank == ranks[k]
@@ -68,6 +68,17 @@ def test_a_model_that_diverged_everywhere_has_the_score_of_the_trivial_predictor
     scores = {line.model: line.score for line in overview(rows(groups, [])).lines}
     assert scores["gru"] is not None and scores["gru"].value == 0.0
     assert scores["lem"] is not None and scores["lem"].value == pytest.approx(1.0)
+
+
+def test_models_that_lose_to_a_trivial_predictor_are_still_ranked_among_each_other() -> None:
+    groups = [on("u", "lem", [1.5, 1.6, 2.1]), on("u", "gru", [0.5, 0.6, 0.7]), on("u", "lstm", [-9.0, -9.1, -9.2])]
+    lines = overview(rows(groups, [])).lines
+    assert [(line.model, line.score.value, line.rank.value) for line in lines if line.score and line.rank] == [
+        ("lem", 0.0, 1.0),
+        ("gru", 0.0, 2.0),
+        ("lstm", 0.0, 3.0),
+    ]
+    assert [line.ranks for line in lines] == [(1.0,), (2.0,), (3.0,)]
 
 
 def test_without_a_trivial_predictor_there_are_mean_ranks_alone() -> None:

@@ -176,7 +176,8 @@ class Counter:
 
 
 def joules(run: Run) -> float:
-    return float(run.environment["energy_joules"])
+    assert run.joules is not None
+    return run.joules
 
 
 def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +211,7 @@ def test_on_a_processor_nothing_is_said_of_energy_and_nothing_fails() -> None:
     pack = Pack([trial()], get_task("adding").load("N=20"), "cpu")
     pack.train_epoch()
     pack.close_epoch()
-    assert "energy_joules" not in pack.close()[0].environment
+    assert pack.close()[0].joules is None
 
 
 class Refused(Exception):

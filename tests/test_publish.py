@@ -113,6 +113,21 @@ def test_parquet_holds_the_same_rows_and_retrainings(filled: Store, tmp_path: Pa
     assert sorted(trials["status"]) == ["diverged", "failed", *["ok"] * 7]
 
 
+def test_a_row_says_how_far_it_is_verified_and_what_a_retraining_took(filled: Store, tmp_path: Path) -> None:
+    config = TrialConfig("fitzhugh_nagumo", "", "d", "lem", {}, {"lr": 0.01}, 16, 32, 3, "retrain", 99)
+    filled.ask("demo", [config], [filled.retrainings("fitzhugh_nagumo")[0].about])
+    came = {**FACTS, "bundle": "b", "checked": "flags"}
+    filled.write([], [Run(config.id, "ok", "", 3, 2, 0.5, 0.004, 2.0, 1, 1233, came, joules=40.0)])
+    made = publish(tmp_path / "one", filled, "Ours", "c")
+    levels = {row["model"]: row["verification"] for row in made.rows if row["kind"] != "published"}
+    assert levels == {"lem": "claimed", "lstm": "trained here", "gru": "trained here", "persistence": ""}
+    rows, trials = (pd.read_parquet(tmp_path / "one" / f"{name}.parquet") for name in ("rows", "trials"))
+    assert set(rows["verification"]) == {"claimed", "trained here", ""}
+    assert trials.set_index("seed")["joules"].dropna().to_dict() == {99: 40.0}
+    lem = next(row for row in data(tmp_path / "one")["rows"] if row["verification"] == "claimed")
+    assert lem["facts"] == {**FACTS, "joules a retraining": "40"}
+
+
 def test_parquet_has_the_same_columns_whatever_is_in_them(
     filled: Store, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:

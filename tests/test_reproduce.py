@@ -258,6 +258,7 @@ def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store,
     whole = lines(said(0, "diff", a, b, "--all", "--format", "json"))
     assert whole["task"] == ("adding", "adding") and whole["sweeps"] == (["tiny"], ["tiny"]) and set(found) < set(whole)
     assert {"commit", "lock", "version", "batch", "mean", "n", "kernel", "differs from the recipe"} <= set(whole)
+    assert whole["verified"] == ("trained here", "trained here")
     table = said(0, "diff", a, b)
     assert f"lem {a[:12]}" in table and "configuration" in table
     assert "differ in nothing" in said(0, "diff", a, a)

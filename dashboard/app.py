@@ -12,12 +12,12 @@ from typing import Any
 import streamlit as st
 
 from longwave.dashboard import cells, figures
-from longwave.platform.board import Row
-from longwave.platform.board import board as rows_of
+from longwave.platform.boards.board import Row
+from longwave.platform.boards.board import board as rows_of
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import store_url
 from longwave.platform.records import ENDED, Point
-from longwave.platform.store import Store, Trial
+from longwave.platform.storage.store import Store, Trial
 
 # No strings below the constants: Streamlit would print them.
 EVERY = 10  # Seconds between two looks at the store while the page is open.

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from longwave.platform.board import Row, shown
+from longwave.platform.boards.board import Row, shown
 from longwave.platform.records import digest
-from longwave.platform.store import Trial
-from longwave.platform.verdict import ENOUGH
+from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.storage.store import Trial
 
 DASH = "—"
 """What stands where there is no value. Missing is not zero."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from longwave.dashboard.cells import diverged, measured
-from longwave.platform.board import Row, shown
+from longwave.platform.boards.board import Row, shown
 from longwave.platform.records import Point, digest
-from longwave.platform.store import Trial
+from longwave.platform.storage.store import Trial
 
 FAMILIES = {
     "lem": "#2B83C6",

@@ -46,7 +46,7 @@ def _finding(what: str, look: Callable[[], str]) -> Finding:
 def _packages() -> str:
     from importlib.metadata import version
 
-    importlib.import_module("longwave.platform.executor")  # Ray's switches stand there
+    importlib.import_module("longwave.platform.sweeps.executor")  # Ray's switches stand there
     names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")
     for name in names:
         importlib.import_module(name)
@@ -63,14 +63,14 @@ def _device() -> str:
     import torch
 
     from longwave.models.kernels import choose
-    from longwave.platform.environment import describe, device
+    from longwave.platform.training.environment import describe, device
 
     way = choose("lem", 128, device(), torch.float32)
     return f"{describe()['device']}; time loops by {way}; {os.cpu_count()} packs at a time by default"
 
 
 def _commit() -> str:
-    from longwave.platform.environment import describe
+    from longwave.platform.training.environment import describe
 
     facts = describe()
     return facts["commit"][:12] + (", with changes not committed" if facts["dirty"] == "true" else "")
@@ -89,7 +89,7 @@ def _cache() -> str:
 
 
 def _store(given: str | None) -> str:
-    from longwave.platform.store import Store
+    from longwave.platform.storage.store import Store
 
     url = store_url(given)
     if given is None and not Path(url.removeprefix("sqlite:///")).exists():

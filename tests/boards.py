@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from longwave.platform.groups import OF_ONE_TRIAL, Group, Outcome
 from longwave.platform.records import TrialConfig
+from longwave.platform.storage.groups import OF_ONE_TRIAL, Group, Outcome
 
 
 def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **changes: Any) -> Group:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from longwave.platform.bundle import Bundle, File, seal
+from longwave.platform.exchange.bundle import Bundle, File, seal
 from longwave.platform.records import TrialConfig, digest
 
 Content = dict[str, Any]

@@ -15,9 +15,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threa
 
 from hypothesis import settings
 
-from longwave.platform.config import SweepFile, check_sweep
-from longwave.platform.executor import Workers, running
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.executor import Workers, running
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("exploring")

@@ -26,8 +26,8 @@ from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import worst_error
 from longwave.platform.bench.report import Line, Report, targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
-from longwave.platform.cli import main
-from longwave.platform.executor import Workers, run_plain
+from longwave.platform.cli.main import main
+from longwave.platform.sweeps.executor import Workers, run_plain
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")
 QUICK = ["bench", "kernels", "--device", "cpu", "--size", "7,3,2,4", "--repeats", "1", "--seconds", "0", "--no-compile"]
@@ -40,7 +40,7 @@ from longwave.platform.bench.kernels import measure, planned
 assert measure(planned("cpu", ["lem"], ["3,2,1,4"], repeats=1, seconds=0.0, compile=False)).sound
 for name in shell:  # the command itself is typer's, which brings pydantic
     del sys.modules[name]
-from longwave.platform.cli import main
+from longwave.platform.cli.main import main
 sys.exit(main(arguments))
 """
 CHECKOUT = """

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform import render_board
-from longwave.platform.board import Row, rows, shown
-from longwave.platform.export import Format
-from longwave.platform.groups import EVERYBODY, Pool, Tally
-from longwave.platform.ranking import standings
-from longwave.platform.stats import Summary, mean_interval, mean_std, summary
-from longwave.platform.verdict import Printed, verdict
+from longwave.platform.boards.board import Row, rows, shown
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.statistics.ranking import standings
+from longwave.platform.statistics.stats import Summary, mean_interval, mean_std, summary
+from longwave.platform.statistics.verdict import Printed, verdict
+from longwave.platform.storage.groups import EVERYBODY, Pool, Tally
 from tests.boards import printed, retrained
 
 CONTRACT = (
@@ -273,7 +273,7 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
 
 
 def test_boards_need_neither_torch_nor_pandas() -> None:
-    code = "import sys; sys.modules.update(torch=None, pandas=None); import longwave.platform.render_board"
+    code = "import sys; sys.modules.update(torch=None, pandas=None); import longwave.platform.render.board"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -14,11 +14,11 @@ import sqlalchemy as sa
 from longwave.platform.about import about
 from longwave.platform.bench import board as bench_board
 from longwave.platform.bench.board import board_benchmark, fill
-from longwave.platform.board import board
-from longwave.platform.cli import main
-from longwave.platform.overview import overview
+from longwave.platform.boards.board import board
+from longwave.platform.boards.overview import overview
+from longwave.platform.cli.main import main
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store, Trial
+from longwave.platform.storage.store import Store, Trial
 
 OpenStore = Callable[[str], Store]
 TASKS, MODELS = 3, 4
@@ -134,7 +134,7 @@ def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStor
 def test_a_store_of_the_first_schema_is_upgraded_with_its_runs(
     any_store_url: str, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwave.platform import database
+    from longwave.platform.storage import database
 
     with monkeypatch.context() as patched:
         upgrade = database.command.upgrade

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from longwave.platform.board import board
-from longwave.platform.budget import budgets
-from longwave.platform.cli import main
+from longwave.platform.boards.board import board
+from longwave.platform.boards.budget import budgets
+from longwave.platform.cli.main import main
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
 
 ABOUT = {"model": "LEM", "metric": "mse", "unit": "1", "goal": "min", "published": [], "departures": []}
 BASE = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "search", 0, steps=5)

@@ -15,13 +15,14 @@ import pytest
 from bundles import FORGED, Content, content, forge, named, of
 from rich.console import Console
 
-from longwave.platform import bundle, sweep
-from longwave.platform.audit import audit
-from longwave.platform.bundle import Bundle, File, collect, read, seal, write
-from longwave.platform.config import check_sweep
 from longwave.platform.errors import ConfigError
-from longwave.platform.executor import Workers
-from longwave.platform.store import Store
+from longwave.platform.exchange import bundle
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
 
 SWEEP = {"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 3}
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4}

@@ -16,12 +16,12 @@ from torch.nn import functional
 
 from longwave.models.network import Network, Vocabulary
 from longwave.models.spec import Sizes
-from longwave.platform import pack as pack_module
-from longwave.platform.checkpoint import Checkpoint
-from longwave.platform.feed import STRANDS, chunks, epoch_batches, segments
-from longwave.platform.pack import Pack
 from longwave.platform.records import TrialConfig
 from longwave.platform.registry import get_model
+from longwave.platform.training import pack as pack_module
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.feed import STRANDS, chunks, epoch_batches, segments
+from longwave.platform.training.pack import Pack
 from longwave.tasks.data import Data, Split
 from longwave.tasks.losses import CROSS_ENTROPY, cross_entropy
 from longwave.tasks.spec import Recipe, TaskSpec

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from longwave.platform.cli import main
+from longwave.platform.cli.main import main
 from longwave.platform.registry import all_models, all_tasks
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 SWEEP = """

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from longwave.platform import render_board
-from longwave.platform.board import Row, rows
-from longwave.platform.cli import main
-from longwave.platform.compare import compare, resolve
-from longwave.platform.contrast import contrast
+from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.compare import compare, resolve
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.export import Format
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.statistics.contrast import contrast
+from longwave.platform.storage.store import Store
 from tests.boards import retrained
 
 HIGH, LOW = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.contrast import Decision, chance, contrast, decide, improvement, more_seeds
-from longwave.platform.stats import Difference, Summary, difference, summary
+from longwave.platform.statistics.contrast import Decision, chance, contrast, decide, improvement, more_seeds
+from longwave.platform.statistics.stats import Difference, Summary, difference, summary
 
 scores = st.lists(st.integers(-30, 30).map(float), min_size=1, max_size=8)
 several = st.lists(st.integers(-30, 30).map(float), min_size=2, max_size=8)

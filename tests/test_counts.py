@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from longwave.models.network import Network
 from longwave.models.recurrence import Recurrence
 from longwave.models.spec import Choice, ModelSpec, Sizes
-from longwave.platform.published import published_rows
 from longwave.platform.registry import all_models, get_model
+from longwave.platform.storage.published import published_rows
 
 Options = dict[str, Choice]
 ONE: Options = {"biases": 1}

@@ -19,9 +19,9 @@ from streamlit import config, dataframe_util
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import cells, figures
-from longwave.platform.board import Row, board
+from longwave.platform.boards.board import Row, board
 from longwave.platform.records import Phase, Point, Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
 
 FOLDER = Path(cells.__file__).parent
 FACTS = {"commit": "abc1234", "dirty": "false", "device": "H200", "kernel": "fused", "torch": "2.15.0"}

@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, friedmanchisquare, wilcoxon
 
-from longwave.platform.board import board, rows
-from longwave.platform.cli import main
-from longwave.platform.diagram import Diagram, diagram, save, svg
+from longwave.platform.boards.board import board, rows
+from longwave.platform.boards.diagram import Diagram, diagram, save, svg
+from longwave.platform.boards.overview import Line, Overview, overview
+from longwave.platform.cli.main import main
+from longwave.platform.editions.publish import publish
 from longwave.platform.errors import ConfigError
-from longwave.platform.overall import mean_ranks, task_ranks
-from longwave.platform.overview import Line, Overview, overview
-from longwave.platform.publish import publish
-from longwave.platform.ranking import holm
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.statistics.overall import mean_ranks, task_ranks
+from longwave.platform.statistics.ranking import holm
+from longwave.platform.storage.store import Store
 from tests.boards import retrained
 
 DEMSAR = {
@@ -154,7 +154,7 @@ def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path
     picture = svg(found)
     code = (
         "import sys, pickle, matplotlib; matplotlib.rcParams['font.size'] = 20\n"
-        "from longwave.platform.diagram import svg\n"
+        "from longwave.platform.boards.diagram import svg\n"
         "sys.stdout.buffer.write(svg(pickle.load(sys.stdin.buffer)).encode())"
     )
     again = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(found), capture_output=True, check=True)
@@ -241,7 +241,7 @@ def test_an_edition_without_a_figure_says_why(store: Store, tmp_path: Path) -> N
 
 def test_boards_load_no_library_that_draws() -> None:
     code = (
-        "import sys, longwave.platform.publish, longwave.platform.render_board\n"
+        "import sys, longwave.platform.editions.publish, longwave.platform.render.board\n"
         "assert not {'matplotlib', 'scikit_posthocs'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,7 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.integrate import solve_ivp
 
-from longwave.platform.published import published_rows
+from longwave.platform.storage.published import published_rows
 from longwave.tasks import enso, lorenz96, mackey_glass
 from longwave.tasks.data import Data
 from longwave.tasks.ode import States, drawn, forecasts, solve, solve_delayed

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from boards import printed, retrained
 
-from longwave.platform.board import board, rows
-from longwave.platform.changes import Change, difference
-from longwave.platform.edition import Edition, edition, load
+from longwave.platform.boards.board import board, rows
+from longwave.platform.editions.changes import Change, difference
+from longwave.platform.editions.edition import Edition, edition, load
 from longwave.platform.errors import ConfigError
-from longwave.platform.groups import Group
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.storage.groups import Group
+from longwave.platform.storage.store import Store
 
 LOW, HIGH = [1.0, 1.1, 1.2, 1.3, 1.4], [5.0, 5.1, 5.2, 5.3, 5.4]
 

@@ -13,18 +13,20 @@ import sqlalchemy as sa
 from bundles import Content, forge, of
 from rich.console import Console
 
-from longwave.platform import exchange, reproduce, sweep
-from longwave.platform.audit import audit
-from longwave.platform.board import board
-from longwave.platform.bundle import Bundle, File, collect, read, seal, write
-from longwave.platform.cli import main
-from longwave.platform.config import check_sweep
+from longwave.platform.boards import reproduce
+from longwave.platform.boards.board import board
+from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
-from longwave.platform.executor import Workers
+from longwave.platform.exchange import intake
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
 from longwave.platform.records import Run
-from longwave.platform.schema import Base, PublishedRow
-from longwave.platform.store import Store
-from longwave.platform.verification import verification
+from longwave.platform.storage.schema import Base, PublishedRow
+from longwave.platform.storage.store import Store
+from longwave.platform.storage.verification import verification
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
 
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 4, "retrain": 2, "variant": "N=20"}
 
@@ -83,11 +85,11 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     genuine: File, any_store_url: str, open_store: Callable[[str], Store]
 ) -> None:
     store = open_store(any_store_url)
-    assert list(exchange.conflicts(store, genuine)) == []
-    assert len(exchange.take(store, genuine, [])) == 12
+    assert list(intake.conflicts(store, genuine)) == []
+    assert len(intake.take(store, genuine, [])) == 12
     before = counts(store)
     assert (before["trials"], before["curves"], before["asks"], before["sweeps"]) == (12, 48, 12, 1)
-    assert list(exchange.conflicts(store, genuine)) == [] and exchange.take(store, genuine, []) == []
+    assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
     assert counts(store) == before and seal(collect(store)) == genuine
     assert level(store, "gru") == level(store, "lem") == "schema-checked"
 
@@ -132,7 +134,7 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
         of(changed)[0]["run"]["test"] *= 0.9
 
     write(forge(genuine, better), tmp_path / "other")
-    exchange.take(store, genuine, [])
+    intake.take(store, genuine, [])
     before = counts(store)
     assert main(["import", str(tmp_path / "other"), "--store", store.url]) == 2
     err = capsys.readouterr().err
@@ -143,7 +145,7 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
 def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:
     entry = genuine.content.trials[0]
     store.ask(None, [entry.config], [entry.about])
-    [found] = exchange.conflicts(store, genuine)
+    [found] = intake.conflicts(store, genuine)
     assert found.severity == "reject" and "is in the store with no end yet" in found.message
 
 
@@ -151,7 +153,7 @@ def test_an_import_that_fails_half_way_leaves_nothing(genuine: File, store: Stor
     content = json.loads(genuine.content.model_dump_json())
     content["sweeps"][0]["trials"].append("0" * 16)
     with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
-        exchange.take(store, seal(Bundle.model_validate_json(json.dumps(content))), [])
+        intake.take(store, seal(Bundle.model_validate_json(json.dumps(content))), [])
     assert not any(counts(store).values())
 
 
@@ -204,7 +206,7 @@ def test_a_diverged_retraining_that_is_not_told_is_missed(genuine: File) -> None
 def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     genuine: File, store: Store, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
-    exchange.take(store, genuine, [])
+    intake.take(store, genuine, [])
     [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
     assert level(store, "gru") == level(store, "lem") == "schema-checked"
     levels = []
@@ -217,7 +219,7 @@ def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     again = seal(collect(store))
     assert audit(again) == []
     third = open_store(f"sqlite:///{tmp_path}/third.db")
-    exchange.take(third, again, [])
+    intake.take(third, again, [])
     assert level(third, "gru") == "schema-checked"
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwave.platform.export import LATEX, Format, Table, as_json, escaped_latex, write
+from longwave.platform.render.export import LATEX, Format, Table, as_json, escaped_latex, write
 
 RECORDS = [
     {

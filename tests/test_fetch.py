@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from file_server import EVIL, Server, tar, tree, zipped
 
-from longwave.platform import fetch as module
 from longwave.platform import registry
-from longwave.platform.cli import main
+from longwave.platform.cli.main import main
+from longwave.platform.downloads import fetch as module
 from longwave.tasks import raw
 from longwave.tasks.digits import TASK as DIGITS
 from longwave.tasks.raw import DataError, Remote, Source
@@ -309,7 +309,11 @@ def command(files: Source, folder: Path, *arguments: str) -> list[str]:
     folder.mkdir(exist_ok=True)
     (folder / "toy.py").write_text(TOY % files)
     known = f"import sys, longwave.tasks; longwave.tasks.__path__.append({str(folder)!r})"
-    return [sys.executable, "-c", f"{known}\nfrom longwave.platform.cli import main\nsys.exit(main({list(arguments)}))"]
+    return [
+        sys.executable,
+        "-c",
+        f"{known}\nfrom longwave.platform.cli.main import main\nsys.exit(main({list(arguments)}))",
+    ]
 
 
 def run(files: Source, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

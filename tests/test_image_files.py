@@ -154,7 +154,7 @@ FULL = """
 import sys
 from pathlib import Path
 import raw_images
-from longwave.platform.feed import epoch_batches
+from longwave.platform.training.feed import epoch_batches
 from longwave.platform.records import TrialConfig
 from longwave.tasks import ncifar, psmnist
 

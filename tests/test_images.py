@@ -13,8 +13,8 @@ import raw_images as raw
 import scipy.stats
 import torch
 
-from longwave.platform.published import published_rows
 from longwave.platform.registry import all_models
+from longwave.platform.storage.published import published_rows
 from longwave.tasks import mnist98, ncifar, psmnist, scifar, smnist
 from longwave.tasks.data import Data, Split
 from longwave.tasks.raw import DataError

@@ -19,10 +19,10 @@ from longwave.models.kernels.op import scan
 from longwave.models.lem import LEM
 from longwave.models.tanh_rnn import TanhRNN
 from longwave.models.tau_gru import TauGRU
-from longwave.platform.pack import Pack
 from longwave.platform.records import TrialConfig
 from longwave.platform.registry import get_task
-from longwave.platform.train import train
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.train import train
 
 CPU = torch.device("cpu")
 

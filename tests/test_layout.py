@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,8 @@ ALLOWED = {
     "dashboard": ("longwave.dashboard", "longwave.platform"),
 }
 ORDER = (
-    "errors records stats ranking contrast overall trajectory verdict seeds registry about space config plan "
-    "packing checkpoint feed optimiser energy pack environment train published schema verification groups database "
-    "store pairing board rows bundle inspection audit exchange overview diagram budget compare executor tracking "
-    "progress sweep paths reproduce unpack fetch doctor export bench render render_board render_models "
-    "render_tasks render_rows render_bench bibliography edition changes results page publish cli cli_show cli_rows "
-    "cli_exchange cli_editions cli_data cli_sweep cli_tools"
+    "errors paths records registry about statistics storage training sweeps boards exchange downloads doctor bench "
+    "render editions cli"
 ).split()
 """platform/ from the bottom up; a file, or a folder of them, imports only what stands before it."""
 ONLY_ONE_KNOWS = {
@@ -46,10 +43,12 @@ def python_files(*folders: str) -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-def imports(path: Path) -> set[str]:
-    """Return every module that a file imports, at any depth."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def imports(path: Path, for_types: bool = True) -> set[str]:
+    """Return every module that a file imports, at any depth; also those that only annotations name, if asked."""
+    found, tree = set(), ast.parse(path.read_text())
+    if not for_types:
+        tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -81,15 +80,21 @@ def test_a_folder_imports_only_what_its_layer_allows(folder: str) -> None:
 def test_platform_files_import_only_files_below_them() -> None:
     files = [path for path in python_files("platform") if "migrations" not in path.parts]
     own = {path: path.relative_to(ROOT / "platform").with_suffix("").parts[0] for path in files}
-    assert set(own.values()) <= set(ORDER), f"Give {sorted(set(own.values()) - set(ORDER))} a place in ORDER."
+    assert set(own.values()) == set(ORDER), f"Give {sorted(set(own.values()) ^ set(ORDER))} a place in ORDER, or none."
     for path, name in own.items():
         used = {used.split(".")[2] for used in imports(path) if used.startswith("longwave.platform.")}
-        if path.parent.name != "platform":
-            used -= {name}  # the files of a folder belong together
-        if name == "cli":
-            used = {name for name in used if not name.startswith("cli_")}  # inside main(): they register commands
-        above = {u for u in used & set(ORDER) if ORDER.index(u) >= ORDER.index(name)}
+        above = {u for u in used if ORDER.index(u) >= ORDER.index(name)} - {name}
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = {".".join(("longwave", *p.relative_to(ROOT).with_suffix("").parts)): p for p in python_files(*FOLDERS)}
+    used = {}
+    for name, path in files.items():
+        named = imports(path, for_types=False)
+        used[name] = {*named, *(inner.rpartition(".")[0] for inner in named)} & set(files) - {name}
+    used["longwave.platform.cli.main"] = set()  # its main() imports the others, which register their commands
+    TopologicalSorter(used).prepare()
 
 
 @pytest.mark.parametrize(("package", "owner"), ONLY_ONE_KNOWS.items())
@@ -100,7 +105,8 @@ def test_a_large_library_is_known_to_one_file_alone(package: str, owner: str) ->
 
 
 def test_the_store_and_the_board_need_no_torch() -> None:
-    code = "import sys; sys.modules['torch'] = None; import longwave.platform.store, longwave.platform.board"
+    parts = "longwave.platform.storage.store, longwave.platform.boards.board"
+    code = f"import sys; sys.modules['torch'] = None; import {parts}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
@@ -108,7 +114,7 @@ def test_training_needs_torch_and_numpy_alone() -> None:
     absent = "ray optuna mlflow sqlalchemy alembic pydantic streamlit typer rich pandas safetensors platformdirs psutil"
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
-        "import longwave.platform.train, longwave.platform.bench.sweep, longwave.platform.bench.kernels\n"
+        "import longwave.platform.training.train, longwave.platform.bench.sweep, longwave.platform.bench.kernels\n"
         "from longwave.platform.registry import all_models, all_tasks\n"
         "assert all_models() and all_tasks()"
     )
@@ -117,7 +123,7 @@ def test_training_needs_torch_and_numpy_alone() -> None:
 
 def test_help_loads_no_heavy_package() -> None:
     code = (
-        "import sys; from longwave.platform.cli import main; main(['--help'])\n"
+        "import sys; from longwave.platform.cli.main import main; main(['--help'])\n"
         "heavy = {*'torch ray mlflow optuna sqlalchemy streamlit pandas numpy matplotlib'.split()} & set(sys.modules)\n"
         "sys.exit(f'--help imports {heavy}' if heavy else 0)"
     )

@@ -11,9 +11,9 @@ PROGRAM = """
 import json, resource, sys
 from pathlib import Path
 import psutil
-from longwave.platform.checkpoint import Checkpoint
+from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.records import TrialConfig
-from longwave.platform.train import train
+from longwave.platform.training.train import train
 
 def trial(seed, hidden=64):
     params = {"lr": 1e-3, "dt": 0.1}

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from longwave.platform import overall
-from longwave.platform.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
-from longwave.platform.stats import Estimate, mean_interval
+from longwave.platform.statistics import overall
+from longwave.platform.statistics.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
+from longwave.platform.statistics.stats import Estimate, mean_interval
 
 seeds = st.lists(st.one_of(st.none(), st.integers(-50, 50).map(float)), min_size=1, max_size=5)
 tables = st.lists(seeds, min_size=1, max_size=5)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longwave.platform import render_board
-from longwave.platform.board import Row, rows
-from longwave.platform.export import Format
-from longwave.platform.groups import EVERYBODY, Group, Pool
-from longwave.platform.overall import mean_ranks, normalised, overall_score
-from longwave.platform.overview import Line, best_on_validation, overview, state
+from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.overview import Line, best_on_validation, overview, state
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score
+from longwave.platform.storage.groups import EVERYBODY, Group, Pool
 from tests.boards import printed, retrained
 
 LEM, GRU = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]

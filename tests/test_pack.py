@@ -15,14 +15,14 @@ from torch import nn
 
 from longwave.models.network import Network
 from longwave.models.spec import Sizes
-from longwave.platform import train as train_module
-from longwave.platform.checkpoint import Checkpoint
-from longwave.platform.feed import epoch_batches
-from longwave.platform.optimiser import Adam, FlatParameters
-from longwave.platform.pack import Pack, rungs
 from longwave.platform.records import Point, Run, TrialConfig, derive_seed
 from longwave.platform.registry import all_models, get_model, get_task
-from longwave.platform.train import train
+from longwave.platform.training import train as train_module
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.feed import epoch_batches
+from longwave.platform.training.optimiser import Adam, FlatParameters
+from longwave.platform.training.pack import Pack, rungs
+from longwave.platform.training.train import train
 from longwave.tasks.data import Data
 
 PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0, "alpha": 1.0}

@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
-from longwave.platform.board import Row, board
-from longwave.platform.groups import Pool
-from longwave.platform.page import SCRIPTS, SITE
-from longwave.platform.publish import publish
-from longwave.platform.ranking import letters, p_values, standings
+from longwave.platform.boards.board import Row, board
+from longwave.platform.editions.page import SCRIPTS, SITE
+from longwave.platform.editions.publish import publish
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.render_board import leads, span
-from longwave.platform.stats import Summary, summary
-from longwave.platform.store import Store
+from longwave.platform.render.board import leads, span
+from longwave.platform.statistics.ranking import letters, p_values, standings
+from longwave.platform.statistics.stats import Summary, summary
+from longwave.platform.storage.groups import Pool
+from longwave.platform.storage.store import Store
 
 MODELS = ("lem", "lstm", "gru", "cornn", "unicornn", "exprnn")
 spreads = st.one_of(st.none(), st.just(0.0), st.floats(0, 5))

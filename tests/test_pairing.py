@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from longwave.platform.pairing import belongs, beside, quoted
-from longwave.platform.published import published_rows
+from longwave.platform.boards.pairing import belongs, beside, quoted
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+from longwave.platform.storage.published import published_rows
 
 PRINTED = published_rows()
 

@@ -16,13 +16,13 @@ from scipy import stats
 
 from longwave.models.spec import Param
 from longwave.platform.about import about
-from longwave.platform.config import SweepFile, check_sweep, read_sweep
 from longwave.platform.errors import ConfigError
-from longwave.platform.packing import divide, member_bytes, pack_key
-from longwave.platform.plan import asked, resolve, winner
 from longwave.platform.records import Run, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.space import draw
+from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.packing import divide, member_bytes, pack_key
+from longwave.platform.sweeps.plan import asked, resolve, winner
+from longwave.platform.sweeps.space import draw
 
 ROOT = Path(__file__).resolve().parents[1]
 DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "")

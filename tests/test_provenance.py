@@ -14,15 +14,16 @@ import pytest
 import sqlalchemy as sa
 import torch
 
-from longwave.platform import energy, environment, rows
-from longwave.platform.checkpoint import Checkpoint
-from longwave.platform.energy import Meter
-from longwave.platform.pack import Pack
+from longwave.platform.boards import rows
 from longwave.platform.records import Run, TrialConfig, digest
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.schema import EnvironmentRow
-from longwave.platform.store import Store
-from longwave.platform.train import train
+from longwave.platform.storage.schema import EnvironmentRow
+from longwave.platform.storage.store import Store
+from longwave.platform.training import energy, environment
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.energy import Meter
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.train import train
 
 Git = Callable[..., str]
 
@@ -54,7 +55,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_facts: None)
         done = subprocess.run(["git", *who, *command], cwd=at, capture_output=True, text=True, check=True)
         return done.stdout
 
-    for name in ("models/lem.py", "tasks/adding.py", "platform/pack.py", "README.md", "requirements.lock"):
+    for name in ("models/lem.py", "tasks/adding.py", "platform/training/pack.py", "README.md", "requirements.lock"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"# {name}\nx = 1\n")
     (root / ".gitignore").write_text("*.log\n")
@@ -85,7 +86,7 @@ def test_the_patch_turns_the_commit_into_the_code_that_ran(checkout: Git, tmp_pa
     (root / "models/lem.py").write_text("# models/lem.py\nx = 'τ'\n")
     (root / "models/mine.py").write_text("new = True\n")
     (root / "tasks/staged.py").write_text("staged = True\n")
-    (root / "platform/pack.py").unlink()
+    (root / "platform/training/pack.py").unlink()
     (root / "models/noise.log").write_text("ignored\n")
     (root / "README.md").write_text("no code\n")
     checkout("add", "tasks/staged.py")
@@ -181,7 +182,7 @@ def joules(run: Run) -> float:
 
 
 def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longwave.platform.pack.Meter", Counter)
+    monkeypatch.setattr("longwave.platform.training.pack.Meter", Counter)
     configs = [trial(k, phase="search", halving={"eta": 3, "first": 1, "cohort": ""}) for k in range(3)]
     pack = Pack(configs, get_task("adding").load("N=20"))
     ends: list[Run] = []
@@ -194,7 +195,7 @@ def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypa
 
 
 def test_a_restored_pack_goes_on_counting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("longwave.platform.pack.Meter", Counter)
+    monkeypatch.setattr("longwave.platform.training.pack.Meter", Counter)
     data, configs = get_task("adding").load("N=20"), [trial(1), trial(2)]
     first, second = Pack(configs, data), Pack(configs, data)
     first.train_epoch()

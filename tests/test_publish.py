@@ -12,16 +12,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from longwave.platform.bibliography import bibliography, entries, keys
-from longwave.platform.board import board
-from longwave.platform.changes import changelog
-from longwave.platform.cli import main
-from longwave.platform.edition import edition
+from longwave.platform.boards.board import board
+from longwave.platform.cli.main import main
+from longwave.platform.editions.bibliography import bibliography, entries, keys
+from longwave.platform.editions.changes import changelog
+from longwave.platform.editions.edition import edition
+from longwave.platform.editions.publish import publish, read
 from longwave.platform.errors import ConfigError
-from longwave.platform.publish import publish, read
-from longwave.platform.published import published_rows
 from longwave.platform.records import Run, TrialConfig
-from longwave.platform.store import Store
+from longwave.platform.storage.published import published_rows
+from longwave.platform.storage.store import Store
 
 FILES = {"index.html", "board.json", "rows.parquet", "trials.parquet", "sources.bib", "CHANGES.md", "changes.json"}
 FACTS = {"commit": "abc1234", "device": "H200", "kernel": "fused"}

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.ranking import Standing, holm, letters, p_values, standings
-from longwave.platform.stats import Summary, summary
+from longwave.platform.statistics.ranking import Standing, holm, letters, p_values, standings
+from longwave.platform.statistics.stats import Summary, summary
 
 boards = st.lists(
     st.builds(Summary, st.integers(-20, 20).map(float), st.one_of(st.none(), st.floats(0, 5)), st.integers(2, 8)),

@@ -21,12 +21,12 @@ import psutil
 import pytest
 from rich.console import Console
 
-from longwave.platform import sweep
-from longwave.platform.config import SweepFile, check_sweep
 from longwave.platform.errors import StoreError
-from longwave.platform.executor import Workers
 from longwave.platform.records import ENDED
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.executor import Workers
 
 Tiny = Callable[..., SweepFile]
 LONGER = """

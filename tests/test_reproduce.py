@@ -17,14 +17,15 @@ import pytest
 from rich.console import Console
 from scipy import stats as scipy_stats
 
-from longwave.platform import reproduce, rows, sweep
-from longwave.platform import train as train_module
-from longwave.platform.cli import main
-from longwave.platform.config import check_sweep
-from longwave.platform.executor import Workers
+from longwave.platform.boards import reproduce, rows
+from longwave.platform.cli.main import main
 from longwave.platform.records import Run, digest
-from longwave.platform.stats import Summary, summary
-from longwave.platform.store import Store, Trial
+from longwave.platform.statistics.stats import Summary, summary
+from longwave.platform.storage.store import Store, Trial
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
+from longwave.platform.training import train as train_module
 
 ABOUT = {"model": "GRU", "metric": "mse", "unit": "1", "goal": "min", "published": "", "departures": []}
 Printed = Callable[..., str]
@@ -295,7 +296,7 @@ def test_unlike_tasks_have_no_difference_of_scores(known: Store) -> None:
 def test_a_row_is_found_by_the_index_alone(known: Store) -> None:
     import sqlalchemy as sa
 
-    from longwave.platform.schema import TrialRow
+    from longwave.platform.storage.schema import TrialRow
 
     query = sa.select(TrialRow.id).where(TrialRow.row.between("abcd", "abcdg"))
     with known.transaction() as connection:

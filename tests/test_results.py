@@ -15,17 +15,19 @@ import pytest
 from bundles import forge, of
 from rich.console import Console
 
-from longwave.platform import bundle, results, sweep
-from longwave.platform.audit import audit
-from longwave.platform.board import board
-from longwave.platform.cli import main
-from longwave.platform.config import check_sweep
-from longwave.platform.edition import Edition
+from longwave.platform.boards.board import board
+from longwave.platform.cli.main import main
+from longwave.platform.editions import results
+from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.publish import publish, read, received
 from longwave.platform.errors import ConfigError
-from longwave.platform.executor import Workers
-from longwave.platform.publish import publish, read, received
-from longwave.platform.schema import CurveRow, TrialRow
-from longwave.platform.store import Store
+from longwave.platform.exchange import bundle
+from longwave.platform.exchange.audit import audit
+from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
 
 SIZES = {"variant": "N=20", "hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 3}
 Row = dict[str, Any]
@@ -249,11 +251,16 @@ def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, messa
 @pytest.mark.parametrize(
     ("options", "place", "value", "why"),
     [
-        (["--no-results"], "results.MOST", {}, "they were not asked for."),
-        ([], "results.MOST", {"trials": (TrialRow, 9)}, "the store has 10 trials, more than 9. Ask for them"),
-        ([], "results.MOST", {"epochs": (CurveRow, 39)}, "the store has 40 epochs, more than 39. Ask for them"),
-        ([], "bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
-        (["--results"], "bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
+        (["--no-results"], "editions.results.MOST", {}, "they were not asked for."),
+        ([], "editions.results.MOST", {"trials": (TrialRow, 9)}, "the store has 10 trials, more than 9. Ask for them"),
+        (
+            [],
+            "editions.results.MOST",
+            {"epochs": (CurveRow, 39)},
+            "the store has 40 epochs, more than 39. Ask for them",
+        ),
+        ([], "exchange.bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
+        (["--results"], "exchange.bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
     ],
 )
 def test_an_edition_too_large_for_its_results_is_published_without_them_and_says_so(
@@ -270,7 +277,7 @@ def test_an_edition_too_large_for_its_results_is_published_without_them_and_says
 def test_results_are_put_in_where_they_are_asked_for(
     swept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.results.MOST", {"trials": (TrialRow, 9)})
+    monkeypatch.setattr("longwave.platform.editions.results.MOST", {"trials": (TrialRow, 9)})
     assert main(["publish", str(tmp_path / "one"), "--store", swept, "--results"]) == 0
     assert (tmp_path / "one" / results.NAME).exists()
 

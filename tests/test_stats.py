@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.stats import (
+from longwave.platform.statistics.stats import (
     Difference,
     Summary,
     difference,
@@ -160,7 +160,7 @@ def test_statistics_of_two_samples_refuse_what_has_no_answer() -> None:
 def test_importing_the_statistics_loads_neither_numpy_nor_scipy() -> None:
     code = (
         "import sys\n"
-        "from longwave.platform import contrast, overall, ranking, stats, trajectory, verdict\n"
+        "from longwave.platform.statistics import contrast, overall, ranking, stats, trajectory, verdict\n"
         "sys.exit({'numpy', 'scipy'} & set(sys.modules) and 'numpy or scipy was loaded' or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

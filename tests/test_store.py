@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longwave.platform.about import about
-from longwave.platform.config import SweepFile
 from longwave.platform.errors import ConfigError, StoreError
-from longwave.platform.plan import asked, resolve
-from longwave.platform.published import FILE, published_rows
 from longwave.platform.records import Point, Run, TrialConfig
-from longwave.platform.schema import Base
-from longwave.platform.store import Store
+from longwave.platform.storage.published import FILE, published_rows
+from longwave.platform.storage.schema import Base
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.plan import asked, resolve
 
 Tiny = Callable[..., SweepFile]
 OpenStore = Callable[[str], Store]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from longwave.platform import executor, sweep
-from longwave.platform.board import board
-from longwave.platform.config import SweepFile
+from longwave.platform.boards.board import board
 from longwave.platform.errors import ConfigError
-from longwave.platform.executor import Workers
 from longwave.platform.records import ENDED, Run
-from longwave.platform.stats import mean_std
-from longwave.platform.store import Store
+from longwave.platform.statistics.stats import mean_std
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import executor, sweep
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.executor import Workers
 
 Tiny = Callable[..., SweepFile]
 

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from longwave.platform.feed import chunks, epoch_batches
 from longwave.platform.records import TrialConfig
 from longwave.platform.registry import all_tasks
+from longwave.platform.training.feed import chunks, epoch_batches
 from longwave.tasks.data import NOT_ASKED, Data, Split
 from longwave.tasks.raw import DataError
 from longwave.tasks.spec import TaskSpec

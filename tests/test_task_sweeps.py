@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from longwave.platform import sweep
-from longwave.platform.board import board
-from longwave.platform.config import SweepFile
-from longwave.platform.executor import Workers
+from longwave.platform.boards.board import board
 from longwave.platform.registry import all_tasks
-from longwave.platform.store import Store
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.executor import Workers
 from longwave.tasks.spec import TaskSpec
 
 GENERATED = [task for task in all_tasks().values() if task.files is None]

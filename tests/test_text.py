@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_text import lines, write_glove, write_imdb, write_ptb
 
-from longwave.platform.published import published_rows
+from longwave.platform.storage.published import published_rows
 from longwave.tasks import imdb, ptb_char, ptb_word, text
 from longwave.tasks.data import NOT_ASKED, Data, Split
 from longwave.tasks.raw import DataError

@@ -73,7 +73,7 @@ def with_toy(folder: Path, program: str) -> str:
 
 
 def test_one_file_makes_a_model_known(folder: Path) -> None:
-    out = with_toy(folder, "from longwave.platform.cli import main; sys.exit(main(['models', 'leaky']))")
+    out = with_toy(folder, "from longwave.platform.cli.main import main; sys.exit(main(['models', 'leaky']))")
     assert "Leaky integrator (leaky), toy" in out and "h[n] = (1 − Δt) h[n-1] + Δt V x[n]" in out
     assert "dt" in out and "[0.1, 1]" in out
 
@@ -91,5 +91,5 @@ def test_one_file_can_be_swept_and_stands_on_the_board(folder: Path, tmp_path: P
     sweep.write_text(SWEEP)
     run = f"assert main(['sweep', 'run', {str(sweep)!r}, '--here', '--mlflow', 'off']) == 0\n"
     board = "sys.exit(main(['board', 'adding', '--format', 'csv']))"
-    out = with_toy(folder, f"from longwave.platform.cli import main\n{run}{board}")
+    out = with_toy(folder, f"from longwave.platform.cli.main import main\n{run}{board}")
     assert ",leaky," in out and ",gru," in out

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longwave.platform import sweep, tracking
-from longwave.platform.config import SweepFile
-from longwave.platform.executor import Workers
-from longwave.platform.store import Store
-from longwave.platform.tracking import Mirror, MirrorError, sync
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep, tracking
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.tracking import Mirror, MirrorError, sync
 
 Tiny = Callable[..., SweepFile]
 pytestmark = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwave.platform.trajectory import expected_best
+from longwave.platform.statistics.trajectory import expected_best
 
 trials = st.lists(st.integers(-100, 100).map(float), min_size=1, max_size=9)
 goals = st.sampled_from(["max", "min"])

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.trajectory import expected_best
-from longwave.platform.verdict import Printed, Word, verdict
+from longwave.platform.statistics.trajectory import expected_best
+from longwave.platform.statistics.verdict import Printed, Word, verdict
 
 OURS = [98.0, 98.1, 98.2, 98.3, 98.4]
 STD = math.sqrt(0.025)

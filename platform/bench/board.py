@@ -15,12 +15,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.board import board
-from longwave.platform.database import insert_new
-from longwave.platform.overview import overview
+from longwave.platform.boards.board import board
+from longwave.platform.boards.overview import overview
 from longwave.platform.records import Phase, Run, TrialConfig, digest
-from longwave.platform.schema import AskRow, EnvironmentRow, SweepRow, TrialRow, utc_now
-from longwave.platform.store import Store
+from longwave.platform.storage.database import insert_new
+from longwave.platform.storage.schema import AskRow, EnvironmentRow, SweepRow, TrialRow, utc_now
+from longwave.platform.storage.store import Store
 
 TASKS, MODELS, ROWS, SEEDS = 30, 22, 2, 5
 """A board of the size we expect: each model on each task with two configurations, each retrained five times."""

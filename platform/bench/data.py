@@ -22,7 +22,7 @@ from longwave.platform.registry import get_task
 BATCHES = 10
 PROGRAM = """
 import json, sys, time
-from longwave.platform.feed import epoch_batches
+from longwave.platform.training.feed import epoch_batches
 from longwave.platform.records import TrialConfig
 from longwave.platform.registry import get_task
 task = get_task(sys.argv[1])

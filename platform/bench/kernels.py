@@ -17,7 +17,6 @@ from torch import nn
 
 from longwave.models.kernels.cpu.run import multiply_add_rate
 from longwave.models.recurrence import Recurrence
-from longwave.platform import environment
 from longwave.platform.bench.floors import Products, gpu_floor, processor_floor
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import OtherLEM, OtherLSTM, find_lem, worst_error
@@ -35,6 +34,7 @@ from longwave.platform.bench.sizes import (
 )
 from longwave.platform.bench.turns import Contender, fastest, network, pair, threads
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.training import environment
 
 Made = TypeVar("Made")
 CAP = 200

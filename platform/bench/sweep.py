@@ -22,11 +22,11 @@ from torch import nn
 from longwave.models.spec import Sizes
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import threads
-from longwave.platform.environment import device
-from longwave.platform.pack import Pack
 from longwave.platform.records import Point, Run, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.train import train
+from longwave.platform.training.environment import device
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.train import train
 
 TASK = "fitzhugh_nagumo"
 START_SECONDS = 120.0
@@ -170,7 +170,7 @@ def _demand_ok(points: Sequence[Point], runs: Sequence[Run]) -> None:
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
     """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
-    from longwave.platform.executor import Workers, run_plain, running
+    from longwave.platform.sweeps.executor import Workers, run_plain, running
 
     plain_network(configs[0])  # or the error would come from a worker
     gpus = 1 / count if device().type == "cuda" else 0.0

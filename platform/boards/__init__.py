@@ -1,0 +1,1 @@
+"""Boards: ranked rows, the overview, comparisons, re-runs."""

@@ -1,0 +1,189 @@
+"""Critical-difference figures: which models are told apart across tasks, and how their mean ranks lie."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longwave.platform.boards.overview import Overview
+from longwave.platform.errors import ConfigError
+from longwave.platform.statistics.stats import summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 0.05
+FEWEST_TASKS, FEWEST_MODELS = 2, 3
+FORMATS = (".svg", ".pdf", ".png")
+WIDTH, LINE = 8.0, 0.26
+"""Inches: width of the axis, height of a line of text."""
+INK = "#010203"
+"""Stands for the reader's colour until the SVG is written; matplotlib knows no ``currentColor``."""
+THEME = "<style>svg { color-scheme: light dark; color: CanvasText; }</style>\n"
+"""Dark text on a light page, light text on a dark one; a page that holds the figure may say otherwise."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """What a critical-difference figure shows.
+
+    Attributes:
+        ranks: Mean rank over tasks of each model by its name in print, best first; those of the overview.
+        tasks: Number of tasks.
+        friedman: p-value of Friedman's test of all models being equal.
+        pairs: Holm's adjusted p-value of each pair of models being equal, (models, models) in the order of
+            ``ranks``, 1 on the diagonal; all 1 where Friedman's test rejects nothing.
+    """
+
+    ranks: Mapping[str, float]
+    tasks: int
+    friedman: float
+    pairs: Sequence[Sequence[float]]
+
+    @property
+    def needed(self) -> int:
+        """Fewest tasks on which Wilcoxon's exact test, at best 2 / 2ⁿ, can tell any of these pairs apart."""
+        return math.ceil(1 + math.log2(math.comb(len(self.ranks), 2) / LEVEL))
+
+    @property
+    def caption(self) -> str:
+        """What is shown: n, tests and level, and why nothing is told apart where nothing can be."""
+        count, level = len(self.ranks), f"{100 * LEVEL:g} %"
+        p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
+        found = [
+            f"Mean ranks over {self.tasks} tasks of the {count} models that ran on all of them. A bar joins models "
+            "of which no two are told apart; its dots are those models."
+        ]
+        if self.friedman > LEVEL:
+            found += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
+        else:
+            found += [
+                f"Friedman's test finds that they differ ({p}); pairs by Wilcoxon's signed-rank test of the normalised "
+                f"scores, adjusted by Holm at {level}."
+            ]
+        if self.tasks < self.needed:
+            found += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
+        return " ".join(found)
+
+
+def diagram(found: Overview) -> Diagram:
+    """Return the critical-difference diagram of the models that ran on every task.
+
+    Friedman's test comes first: Demšar, Journal of Machine Learning Research 2006. The pairs are tested by Wilcoxon's
+    signed-rank test, adjusted by Holm, and not by Nemenyi's test of mean ranks, which makes a verdict on two models
+    depend on how the others rank: Benavoli, Corani and Mangili, same journal 2016. The number of others counts still,
+    by Holm, and the best of them sets the scale of a task. A task is one pair of normalised scores, which have one
+    scale on all tasks; equal ones are split evenly, as Demšar has it.
+
+    Raises:
+        ConfigError: Fewer than 2 tasks, or fewer than 3 models that ran on all of them.
+    """
+    lines = sorted((line for line in found.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0)
+    tasks = len(found.tasks)
+    if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
+        raise ConfigError(
+            f"A critical-difference figure takes {FEWEST_TASKS} tasks or more and {FEWEST_MODELS} models or more that "
+            f"ran on all of them: here are {tasks} and {len(lines)}. Train more, or name only tasks that models share."
+        )
+    titles = [line.title for line in lines]
+    names = titles if len(set(titles)) == len(titles) else [line.model for line in lines]
+    scores = [[summary(seeds).mean for seeds in line.scores] for line in lines]
+    ranks = {name: line.rank.value for name, line in zip(names, lines, strict=True) if line.rank}
+    friedman = _friedman([line.ranks for line in lines])
+    pairs = _wilcoxon(scores) if friedman <= LEVEL else [[1.0] * len(lines)] * len(lines)
+    return Diagram(ranks, tasks, friedman, pairs)
+
+
+def save(found: Diagram, file: Path, note: str = "") -> None:
+    """Write the figure as SVG, PDF or PNG, by the file's ending; ``note`` ends its caption.
+
+    Raises:
+        ConfigError: Another ending, or the file cannot be written.
+    """
+    kind = file.suffix.lower()
+    if kind not in FORMATS:
+        raise ConfigError(f"A figure is written as {', '.join(FORMATS)}, and {file.name!r} is none of them.")
+    try:
+        file.write_bytes(svg(found, note).encode() if kind == ".svg" else _written(found, note, kind[1:], "black"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file.") from None
+
+
+def svg(found: Diagram, note: str = "") -> str:
+    """Return the figure as SVG: equal bytes for equal diagrams, text as text, in the colour of its surroundings."""
+    text = _written(found, note, "svg", INK).decode()
+    head, mark, rest = text.replace(INK, "currentColor").partition(" <defs>\n")
+    return f"{head} {THEME}{mark}{rest}"
+
+
+def _friedman(ranks: Sequence[Sequence[float]]) -> float:
+    """Return the p-value of Friedman's test of ranks, (models, tasks); 1 where all models are equal on each task."""
+    from scipy.stats import friedmanchisquare
+
+    if all(len(set(task)) == 1 for task in zip(*ranks, strict=True)):
+        return 1.0
+    return float(friedmanchisquare(*ranks).pvalue)
+
+
+def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return the adjusted p-value of each pair of models, given scores, (models, tasks)."""
+    from scikit_posthocs import posthoc_wilcoxon  # type: ignore[import-untyped]
+
+    found = posthoc_wilcoxon([list(line) for line in scores], zero_method="zsplit", p_adjust="holm")
+    return [[float(p) for p in line] for line in found.to_numpy()]
+
+
+def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:
+    """Return the figure's file in one format."""
+    from matplotlib.style import context
+
+    colours = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color"), ink)
+    exact = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "longwave", "pdf.fonttype": 42}
+    unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ()}[kind]
+    file = io.BytesIO()
+    with context({**colours, **exact}, after_reset=True):
+        _drawn(found, note, ink).savefig(
+            file,
+            format=kind,
+            metadata=dict.fromkeys(unsaid),
+            bbox_inches="tight",
+            transparent=kind == "svg",
+            dpi=200,
+        )
+    return file.getvalue()
+
+
+def _drawn(found: Diagram, note: str, ink: str) -> Figure:
+    """Return the figure: the axis above, bars, then models with their ranks, the caption below."""
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from scikit_posthocs import critical_difference_diagram
+
+    names = [*found.ranks]
+    figure = Figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    drawn = critical_difference_diagram(
+        dict(found.ranks),
+        DataFrame(found.pairs, index=names, columns=names),
+        alpha=LEVEL,
+        ax=axes,
+        label_fmt_left="{label} {rank:.2f}",
+        label_fmt_right="{rank:.2f} {label}",
+        marker_props={"clip_on": False},
+        elbow_props={"linewidth": 1, "color": ink, "clip_on": False},
+        crossbar_props={"linewidth": 3, "color": ink, "marker": "o", "clip_on": False},
+        text_h_margin=len(names) / 100,
+    )
+    depth = 1 - min(label.get_position()[1] for label in drawn["labels"])
+    axes.set(xlim=(1, len(names)), ylim=(-depth, 0), xticks=range(1, len(names) + 1))
+    axes.set_xlabel("mean rank: 1 is best")
+    axes.xaxis.set_label_position("top")
+    caption = textwrap.fill(" ".join(filter(None, (found.caption, note))), 120)
+    axes.text(0.5, 0, caption, transform=axes.transAxes, ha="center", va="top", fontsize=9)
+    figure.set_size_inches(WIDTH, LINE * depth)
+    return figure

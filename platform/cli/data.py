@@ -1,0 +1,101 @@
+"""Commands for data sets: data fetch, data list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.cli.main import app
+from longwave.platform.cli.show import FormatOption
+from longwave.platform.render.export import Format, Table
+
+if TYPE_CHECKING:
+    from longwave.platform.downloads.fetch import Report
+    from longwave.tasks.spec import TaskSpec
+
+data = typer.Typer(help="Data sets: fetch them, see where they lie.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data, name="data")
+
+
+@data.command("fetch")
+def fetch(
+    task: Annotated[str, typer.Argument(help="The task whose data are wanted.")],
+    path: Annotated[
+        Path | None, typer.Option(help="Folder that holds the files already. It is linked to, never written to.")
+    ] = None,
+) -> None:
+    """Download the data of a task, check and unpack them. Run again, it goes on from where it broke off.
+
+    Example: longwave data fetch psmnist --path /share/mnist
+    """
+    from longwave.platform.downloads import fetch as files
+    from longwave.platform.errors import ConfigError
+    from longwave.platform.registry import get_task
+    from longwave.platform.render.terminal import waiting
+
+    spec = get_task(task)
+    if spec.files is None:
+        if path is not None:
+            raise ConfigError(f"{task} needs no files, so --path {path} would not be used.")
+        with waiting(f"Preparing {task}"):
+            spec.load(spec.variant)
+        typer.echo(f"{task}: nothing to fetch; its data are ready. Licence: {spec.licence}")
+        return
+    with _bars() as report:
+        if path is None:
+            files.fetch(spec, spec.files, report)
+        else:
+            files.link(spec, spec.files, path, report)
+    place = f"{spec.files.place} -> {spec.files.place.resolve()}" if path else spec.files.place
+    typer.echo(f"{task}: {spec.files.title} is in {place}. Licence: {spec.files.licence}")
+
+
+@data.command("list")
+def listing(format: FormatOption = Format.table) -> None:
+    """List each task's data set: where it lies, whether it is there, its licence.
+
+    Example: longwave data list --format json
+    """
+    from longwave.platform.registry import all_tasks
+    from longwave.platform.render import terminal
+
+    found = [_described(spec) for spec in all_tasks().values()]
+    lines = [list(line.values()) for line in found]
+    terminal.show([Table("", list(found[0]), lines, records=found)], format)
+
+
+def _described(task: TaskSpec) -> dict[str, str]:
+    if task.files is None:
+        return {"task": task.name, "data": "no files needed", "state": "ready", "licence": task.licence, "place": ""}
+    absent = task.files.missing()
+    state = f"missing {absent[0]}" if absent else "present"
+    facts = {"state": state, "licence": task.files.licence, "place": str(task.files.place)}
+    return {"task": task.name, "data": task.files.title, **facts}
+
+
+@contextmanager
+def _bars() -> Iterator[Report]:
+    """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        shown = ""
+
+        def report(what: str, done: int, total: int | None) -> None:
+            nonlocal shown
+            if what != shown:
+                for bar in bars.task_ids:
+                    bars.remove_task(bar)
+                bars.add_task(what, total=total, size="")
+                shown = what
+            size = f"{done / 2**20:.0f}/{total / 2**20:.0f} MiB" if total else ""
+            bars.update(bars.task_ids[0], completed=done, total=total, size=size)
+
+        yield report

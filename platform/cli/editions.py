@@ -1,0 +1,43 @@
+"""Commands about editions: publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwave.platform.cli.main import StoreOption, app
+
+
+@app.command()
+def publish(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    previous: Annotated[Path | None, typer.Option(help="Folder of the edition before; what changed is told.")] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Longwave",
+    results: Annotated[
+        bool | None,
+        typer.Option(help="Put all runs in, for `longwave import DIR` elsewhere. Default: up to 10,000 trials."),
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write an edition: all boards as one folder that never changes. Open its index.html in a browser.
+
+    It holds the page, JSON and Parquet of all rows, the sources as BibTeX, the changes, hashes of all files, and the
+    runs themselves, as `longwave submit` writes them.
+
+    Example: longwave publish editions/2 --previous editions/1
+    """
+    from longwave.platform.editions.publish import publish as write
+    from longwave.platform.paths import store_url
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.storage.store import Store
+    from longwave.platform.training.environment import describe
+
+    told: list[str] = []
+    with Store(store_url(store), create=False) as known, waiting("Publishing"):
+        made = write(folder, known, title, describe()["commit"], previous, results, told.append)
+    counts = ", ".join(f"{count} {what}" for what, count in made.counts.items())
+    typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
+    for line in told:
+        typer.echo(line)

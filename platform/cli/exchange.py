@@ -1,0 +1,106 @@
+"""Commands that exchange results between machines: submit, import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.cli.main import StoreOption, app
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longwave.platform.exchange.inspection import Finding
+
+SHOWN = 5
+"""Findings of a kind that are printed; the others are counted."""
+
+
+@app.command()
+def submit(
+    file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.gz")],
+    task: Annotated[str | None, typer.Option(help="Rows of this task alone.")] = None,
+    row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
+    store: StoreOption = None,
+) -> int:
+    """Write rows, with the search behind them, as a bundle for `longwave import` on another machine.
+
+    The bundle holds configurations, curves, ends, environments and uncommitted changes. What `import` would reject
+    is not written.
+
+    Example: longwave submit lem.json.gz --task fitzhugh_nagumo
+    """
+    from longwave.platform.exchange import bundle
+    from longwave.platform.exchange.audit import audit
+    from longwave.platform.paths import store_url
+    from longwave.platform.render.terminal import say, waiting
+    from longwave.platform.storage.store import Store
+
+    with Store(store_url(store), create=False) as known:
+        made = bundle.seal(bundle.collect(known, task, row or ()))
+    with waiting("Checking"):
+        findings = audit(made)
+    if _say(findings):
+        typer.echo("longwave: No bundle was written. Finish the sweeps with: longwave sweep resume NAME", err=True)
+        return 2
+    bundle.write(made, file)
+    rows = {e.config.row for e in made.content.trials if e.config.phase == "retrain"}
+    say(f"Bundle {made.name[:12]}: {len(rows)} rows, {len(made.content.trials)} trials, in {file}.")
+    return 0
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote, or the folder of an edition.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
+    store: StoreOption = None,
+) -> int:
+    """Check a bundle, or an edition, and add its rows to the store, all or nothing. Nothing in it is run.
+
+    What contradicts itself is rejected, with exit status 2. What is unlikely or cannot be checked here is flagged, and
+    its rows are marked as claimed; the others are schema-checked until `longwave reproduce ROW --keep`. An edition that
+    shows other rows than its results give is rejected, too.
+
+    Example: longwave import lem.json.gz --dry-run
+    """
+    from longwave.platform.editions import publish, results
+    from longwave.platform.exchange import bundle, intake
+    from longwave.platform.exchange.audit import audit
+    from longwave.platform.paths import store_url
+    from longwave.platform.render.terminal import say, waiting
+    from longwave.platform.storage.store import Store
+
+    made, given = publish.received(file) if file.is_dir() else (None, bundle.read(file))
+    with waiting("Checking"):
+        findings = audit(given)
+        if made and not any(finding.severity == "reject" for finding in findings):
+            findings += results.unlike(made, given)
+    with Store(store_url(store)) as known:
+        findings += intake.conflicts(known, given)
+        if _say(findings):
+            typer.echo(f"longwave: Bundle {given.name[:12]} is rejected; nothing was imported.", err=True)
+            return 2
+        new = [] if dry_run else intake.take(known, given, findings)
+    level = "claimed" if findings else "schema-checked"
+    if dry_run:
+        say(f"Bundle {given.name[:12]} can be imported: {level}. Nothing was imported.")
+    else:
+        before = len(given.content.trials) - len(new)
+        say(f"Bundle {given.name[:12]}: {len(new)} trials imported, {before} known before: {level}.")
+    return 0
+
+
+def _say(findings: Sequence[Finding]) -> bool:
+    """Print findings, one a line, and return whether one rejects the bundle."""
+    counts: dict[tuple[str, str], int] = {}
+    for finding in findings:
+        kind = (finding.severity, finding.check)
+        counts[kind] = counts.get(kind, 0) + 1
+        if counts[kind] <= SHOWN:
+            typer.echo(f"{finding.severity}: {finding.check}: {finding.message}", err=finding.severity == "reject")
+    for (severity, check), n in counts.items():
+        if n > SHOWN:
+            typer.echo(f"{severity}: {check}: {n - SHOWN} more.", err=severity == "reject")
+    return any(finding.severity == "reject" for finding in findings)

@@ -1,0 +1,98 @@
+"""Commands about rows of a board: reproduce, diff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.show import ListFormat
+from longwave.platform.render.export import Format
+
+if TYPE_CHECKING:
+    from longwave.platform.boards.reproduce import Plan, Rerun
+
+EXITS = {"inside": 0, "outside": 1, "undecided": 3}
+RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
+TaskOption = Annotated[str | None, typer.Option(help="Look at rows of this task alone.")]
+
+
+@app.command()
+def reproduce(
+    row: RowArgument,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: one new to the row.")] = None,
+    task: TaskOption = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Store it as one more retraining of the row.")] = False,
+    patch: Annotated[
+        bool, typer.Option("--patch", help="Run nothing; print the row's uncommitted changes, for git apply.")
+    ] = False,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+    store: StoreOption = None,
+) -> int:
+    """Train a row once more with a fresh seed and check its number. It is not added to the row unless asked.
+
+    Exits with 0 inside the 95 % prediction interval of the row's scores, with 1 outside it or diverged, with 2 where
+    nothing could be run, and with 3 where nothing can be said: the row has one score, or the training failed.
+
+    Example: longwave reproduce 3f9c12ab
+    """
+    from longwave.platform.boards import reproduce, rows
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import rows as render_rows
+    from longwave.platform.render.terminal import as_json, waiting
+    from longwave.platform.storage.store import Store
+
+    with Store(store_url(store), create=False) as known:
+        if patch:
+            stored = rows.patches(known, rows.find(known, row, task))
+            typer.echo("".join(stored) or "No uncommitted changes of this row are stored.\n", nl=False, err=not stored)
+            return 0
+        with waiting("Preparing data"):
+            plan = reproduce.plan(known, row, seed, task)
+        if keep:
+            reproduce.check_new(plan)
+        if format is ListFormat.table:
+            render_rows.expected(plan)
+        done = _rerun(plan)
+        kept = keep and reproduce.keep(known, done)
+    if format is ListFormat.json:
+        as_json({**done.to_dict(), "kept": kept})
+    else:
+        render_rows.found(done, kept)
+    return EXITS[done.outcome]
+
+
+@app.command()
+def diff(
+    first: RowArgument,
+    second: RowArgument,
+    all: Annotated[bool, typer.Option("--all", help="What they have in common too.")] = False,
+    format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
+    store: StoreOption = None,
+) -> None:
+    """Print what two rows differ in: configuration, protocol, data, code, environment, scores.
+
+    Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
+    """
+    from longwave.platform.boards import rows
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import rows as render_rows
+    from longwave.platform.storage.store import Store
+
+    with Store(store_url(store), create=False) as known:
+        a, b = (rows.find(known, name) for name in (first, second))
+        lines = rows.compared(known, a, b)
+    render_rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
+
+
+def _rerun(plan: Plan) -> Rerun:
+    """Train with a progress bar, on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from longwave.platform.boards.reproduce import rerun
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("Training", total=plan.config.epochs)
+        return rerun(plan, lambda point: progress.update(bar, completed=point.epoch))

@@ -1,0 +1,146 @@
+"""Commands that train: sweep plan, run, resume, status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.show import ListFormat
+
+if TYPE_CHECKING:
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.config import SweepFile
+
+sweep = typer.Typer(help="Plan, run, resume and watch sweeps.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(sweep, name="sweep")
+
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Packs at a time; all cores of this machine by default.")
+]
+StorageOption = Annotated[
+    Path | None, typer.Option(help="Folder of checkpoints; on a cluster one that all nodes share.")
+]
+RayOption = Annotated[str | None, typer.Option("--ray", help="Ray cluster to use, for example auto or 10.0.0.1:6379.")]
+GpusOption = Annotated[float, typer.Option(min=0, help="GPUs a pack, fractions allowed.")]
+HereOption = Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")]
+MlflowOption = Annotated[
+    str | None, typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file.")
+]
+
+
+@sweep.command("plan")
+def plan(
+    file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Print the search trials of a sweep. Nothing is run and nothing is written.
+
+    Example: longwave sweep plan infra/sweeps/demo.toml
+    """
+    from longwave.platform.render import terminal
+    from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.plan import asked, resolve
+
+    checked = read_sweep(file)
+    with terminal.waiting("Preparing data"):
+        resolved = resolve(checked)
+    terminal.plan(resolved, asked(resolved, {}), format.value)
+
+
+@sweep.command("run")
+def run(
+    file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
+    workers: WorkersOption = None,
+    storage: StorageOption = None,
+    ray: RayOption = None,
+    gpus: GpusOption = 0.0,
+    here: HereOption = False,
+    mlflow: MlflowOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
+
+    Example: longwave sweep run infra/sweeps/demo.toml --workers 2
+    """
+    from longwave.platform.paths import store_url
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.plan import resolve
+
+    checked = read_sweep(file)
+    with waiting("Preparing data"):
+        resolve(checked)
+    with Store(store_url(store)) as known:
+        _train(checked, known, workers, storage, ray, gpus, here, mlflow)
+
+
+@sweep.command("resume")
+def resume(
+    name: Annotated[str, typer.Argument(help="Name of a sweep in the store.")],
+    workers: WorkersOption = None,
+    storage: StorageOption = None,
+    ray: RayOption = None,
+    gpus: GpusOption = 0.0,
+    here: HereOption = False,
+    mlflow: MlflowOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Go on with a sweep that was interrupted. What has ended is not trained again.
+
+    Example: longwave sweep resume demo
+    """
+    from longwave.platform.paths import store_url
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.sweep import stored_sweep
+
+    with Store(store_url(store), create=False) as known:
+        _train(stored_sweep(known, name), known, workers, storage, ray, gpus, here, mlflow)
+
+
+@sweep.command("status")
+def status(
+    name: Annotated[str, typer.Argument(help="Name of a sweep in the store.")],
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+    store: StoreOption = None,
+) -> None:
+    """Print how many trials of a sweep are planned, running and done, and how they ended.
+
+    Example: longwave sweep status demo --format json
+    """
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import terminal
+    from longwave.platform.storage.store import Store
+
+    with Store(store_url(store), create=False) as known:
+        known.sweep(name)
+        trials = known.trials(name)
+    terminal.status(name, trials, format.value)
+
+
+def _train(
+    file: SweepFile,
+    store: Store,
+    workers: int | None,
+    storage: Path | None,
+    ray: str | None,
+    gpus: float,
+    here: bool,
+    mlflow: str | None,
+) -> None:
+    import os
+
+    from rich.console import Console
+
+    from longwave.platform.paths import mlflow_server, sweep_storage
+    from longwave.platform.sweeps.executor import Workers
+    from longwave.platform.sweeps.sweep import start
+
+    count = workers or os.cpu_count() or 1
+    how = Workers(count, sweep_storage(storage, file.name), ray, gpus, here)
+    console = Console()
+    view = start(file, store, how, mlflow_server(mlflow), console)
+    console.print(f"{file.name}: {view.counts()}. See it with: longwave board {file.task}", highlight=False)

@@ -1,0 +1,165 @@
+"""Commands that help: doctor, bench, mlflow sync."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.show import ListFormat
+
+bench = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
+mlflow = typer.Typer(help="The MLflow mirror.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bench, name="bench")
+app.add_typer(mlflow, name="mlflow")
+
+
+class Device(StrEnum):
+    """Where to measure."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+@app.command()
+def doctor(store: StoreOption = None) -> int:
+    """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken.
+
+    Example: longwave doctor
+    """
+    from longwave.platform.doctor import examine
+    from longwave.platform.render import terminal
+
+    findings = examine(store)
+    terminal.findings(findings)
+    return 0 if all(finding.good for finding in findings) else 1
+
+
+@bench.command("sweep")
+def bench_sweep(
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    members: Annotated[int, typer.Option(min=2, help="Members of the pack.")] = 16,
+    repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
+    trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure what packing saves, on FitzHugh-Nagumo.
+
+    First one epoch of a pack against one of a member alone, on one thread. Then trials per hour, on all cores: in
+    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop.
+
+    Example: longwave bench sweep --members 16
+    """
+    from longwave.platform.bench.sweep import sweep_benchmark, throughput
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = sweep_benchmark(model, members, repeats)
+        ways, missing = throughput(model, trials, epochs) if trials else ([], "")
+    render_bench.sweep(measured, ways, missing, format.value)
+
+
+@bench.command("kernels")
+def bench_kernels(
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Which cell; may be repeated. Default: all.")] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line at least; the fastest counts.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0, help="For how long more turns of a line are taken.")] = 1.0,
+    peer: Annotated[Path | None, typer.Option(help="Folder of a checkout of the LEM authors' code; it is run.")] = None,
+    compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,
+    out: Annotated[Path | None, typer.Option(help="File for all numbers and versions, JSON.")] = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> int:
+    """Check the fused time loops against float64, then time them against their floor, plain loops and torch's LSTM.
+
+    Exits with 1 if a loop fails or is not exact.
+
+    Example: longwave bench kernels --device cpu --cell lem --out kernels.json
+    """
+    import json
+
+    from longwave.platform.bench.kernels import measure, planned
+    from longwave.platform.errors import ConfigError
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise ConfigError(f"--out: no folder {out.absolute().parent}.")
+    plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
+    with terminal.waiting("Measuring") as say:
+        report = measure(plan, say)
+    if out is not None:
+        out.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    render_bench.kernels(report, format.value)
+    return 0 if report.sound else 1
+
+
+@bench.command("data")
+def bench_data(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: psmnist and ncifar.")] = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure the memory that loading and feeding a task takes. MNIST and CIFAR-10 are made up where absent.
+
+    Example: longwave bench data ncifar
+    """
+    from longwave.platform.bench.data import footprint
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
+    render_bench.footprints(measured, format.value)
+
+
+@bench.command("board")
+def bench_board(
+    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how long boards take over many generated runs, from SQLite and, with pgserver, from PostgreSQL.
+
+    Example: longwave bench board --runs 100000
+    """
+    from longwave.platform.bench.board import board_benchmark
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = board_benchmark(runs, repeats)
+    render_bench.boards(measured, format.value)
+
+
+@mlflow.command("sync")
+def sync(
+    server: Annotated[
+        str | None, typer.Option(help="Tracking URI. Default: MLFLOW_TRACKING_URI, else a local file.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Send an MLflow server what it missed. Sending twice changes nothing.
+
+    Example: longwave mlflow sync --server http://127.0.0.1:5000
+    """
+    from longwave.platform.errors import ConfigError
+    from longwave.platform.paths import mlflow_server, store_url
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.tracking import sync as send
+
+    target = mlflow_server(server)
+    if target is None:
+        raise ConfigError("There is no MLflow server to send to: --server is off.")
+    with Store(store_url(store), create=False) as known, waiting(f"Sending to {target}"):
+        touched = send(known, target)
+    typer.echo(f"{touched} trials sent to {target}.")

@@ -1,0 +1,1 @@
+"""Editions: boards published as one folder that never changes."""

@@ -1,0 +1,162 @@
+"""What changed from one edition to the next, and why each rank moved. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from longwave.platform.boards.board import shown
+from longwave.platform.boards.overview import named
+from longwave.platform.editions.edition import Edition
+
+REASONS = (
+    "A moved rank is told with everything on its board that can have moved it: the row's own seeds and mean, rows that "
+    "came or left, other rows with new numbers. All pairs of a board are tested together, so any of them counts."
+)
+NAMED = 3
+"""Rows that a reason names; of more it says how many."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference of two editions.
+
+    Attributes:
+        what: ``new`` row, ``gone`` row, ``rank`` moved, or ``value`` changed under the same rank.
+        task, variant, kind, title, key: Of the row.
+        before, after: Its rank range and number as shown; empty where it was not there.
+        reasons: Why; at least one.
+    """
+
+    what: Literal["new", "gone", "rank", "value"]
+    task: str
+    variant: str
+    kind: str
+    title: str
+    key: str
+    before: str
+    after: str
+    reasons: Sequence[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+def difference(before: Edition, after: Edition) -> list[Change]:
+    """Return what changed from one edition to the next, by board: each new and lost row, rank moved, value changed."""
+    old, new = _boards(before), _boards(after)
+    changes = []
+    for place in sorted({*old, *new}):
+        changes += _board(old.get(place, {}), new.get(place, {}))
+    return changes
+
+
+def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) -> str:
+    """Return what changed since the edition ``previous``, as Markdown."""
+    lines = [f"# {made.title}: edition {made.id}", ""]
+    if previous is None:
+        return "\n".join([*lines, "The first edition.", ""])
+    lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip(), ""]
+    place = None
+    for change in changes:
+        if place != (change.task, change.variant):
+            place = (change.task, change.variant)
+            lines += [*([""] if lines[-1] else []), f"## {change.task} {change.variant}".rstrip(), ""]
+        ends = " → ".join(filter(None, (change.before, change.after)))
+        kind = "" if change.kind == "reproduced" else f" ({change.kind})"
+        lines.append(f"- {change.title} `{change.key[:12]}`{kind}: {ends}: {'; '.join(change.reasons)}")
+    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
+
+
+def standing(row: Mapping[str, Any]) -> str:
+    """Return rank range and number of a row: ``rank 1–3, 0.50 ± 0.02 (5)``, or the state it is in."""
+    if row["mean"] is None:
+        return str(row["state"])
+    number = shown(row["mean"], row["std"]) + (f" ({row['n']})" if row["n"] else "")
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None:
+        return number
+    return f"rank {low if low == high else f'{low}–{high}'}, {number}"
+
+
+def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
+    """Return the changes of one board, given its rows by key."""
+    arrived = [row for key, row in new.items() if key not in old]
+    left = [row for key, row in old.items() if key not in new]
+    moved = {key: row for key, row in new.items() if key in old and _number(row) != _number(old[key])}
+    changes = [_change("new", row, "", standing(row), ["new row"]) for row in arrived]
+    changes += [_change("gone", row, standing(row), "", [_why_gone(row, new.values())]) for row in left]
+    pool = _pool([row for row in arrived if _ranked(row)], [row for row in left if _ranked(row)])
+    for key, row in new.items():
+        if key not in old:
+            continue
+        was, own = old[key], _own(old[key], row)
+        if _rank(was) != _rank(row):
+            others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
+            told = [*own, *pool, *([f"other rows moved: {_names(others)}"] if others else [])]
+            reasons = told or ["no number on this board changed: ranks are computed in another way now"]
+            changes.append(_change("rank", row, standing(was), standing(row), reasons))
+        elif own:
+            changes.append(_change("value", row, standing(was), standing(row), own))
+    return changes
+
+
+def _change(
+    what: Literal["new", "gone", "rank", "value"], row: Mapping[str, Any], before: str, after: str, why: Sequence[str]
+) -> Change:
+    task, variant, kind, title, key = (row[name] for name in ("task", "variant", "kind", "title", "key"))
+    return Change(what, task, variant, kind, title, key, before, after, why)
+
+
+def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """Return what changed in a row itself."""
+    found = []
+    if was["n"] != row["n"]:
+        found.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
+    if was["mean"] is not None and row["mean"] is not None and was["mean"] != row["mean"]:
+        found.append(f"mean changed by {row['mean'] - was['mean']:+.3g}".replace("-", "−"))
+    elif was["state"] != row["state"]:
+        found.append(f"{was['state']} before, {row['state']} now")
+    elif was["std"] != row["std"] and not found:
+        found.append("spread of the scores changed")
+    return found
+
+
+def _pool(arrived: Sequence[Mapping[str, Any]], left: Sequence[Mapping[str, Any]]) -> list[str]:
+    parts = [f"{_names(rows)} {word}" for rows, word in ((arrived, "new"), (left, "gone")) if rows]
+    return [f"pool changed: {', '.join(parts)}"] if parts else []
+
+
+def _why_gone(row: Mapping[str, Any], now: Iterable[Mapping[str, Any]]) -> str:
+    """Return why a row is gone: a published number moves into the row that retrains it."""
+    printed = [(number["value"], number["sources"]) for number in row["published"]]
+    beside = [(n["value"], n["sources"]) for other in now if other["model"] == row["model"] for n in other["published"]]
+    moved = row["kind"] == "published" and all(number in beside for number in printed)
+    return "retrained here now: it stands in the row that retrains it" if moved else "row gone"
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    named_rows = ", ".join(f"{row['title']} {row['key'][:6]}" for row in rows[:NAMED])
+    return named_rows + (f" and {len(rows) - NAMED} more" if len(rows) > NAMED else "")
+
+
+def _ranked(row: Mapping[str, Any]) -> bool:
+    return row["rank_low"] is not None
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["rank_low"], row["rank_high"]
+
+
+def _number(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["mean"], row["std"], row["n"]
+
+
+def _boards(of: Edition) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """Return rows by board and key."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in of.rows:
+        found.setdefault(named((row["task"], row["variant"])), {})[row["key"]] = row
+    return found

@@ -1,0 +1,216 @@
+"""Editions on disk: one folder of files that never change. A folder is there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.boards.board import Row, board
+from longwave.platform.boards.diagram import diagram, svg
+from longwave.platform.boards.overview import Overview, overview
+from longwave.platform.editions.bibliography import bibliography
+from longwave.platform.editions.changes import changelog, difference
+from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
+from longwave.platform.editions.page import page
+from longwave.platform.editions.results import NAME as RESULTS
+from longwave.platform.editions.results import collected
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange import bundle
+from longwave.platform.exchange.bundle import File
+from longwave.platform.render.export import as_json
+from longwave.platform.storage.schema import utc_now
+from longwave.platform.storage.store import Store
+
+TYPES = {"str": "string", "Kind": "string", "bool": "boolean", "int": "Int64", "float": "Float64"}
+"""Type of a column by that of a row's field; ``int | None`` is as ``int``, what is nested becomes JSON text."""
+OF_TRIAL = {"trial": "str", "row": "str", "task": "str", "variant": "str", "model": "str", "seed": "int"}
+OF_TRIAL |= {"status": "str", "reason": "str", "test": "float", "valid": "float", "epochs": "int"}
+OF_TRIAL |= {"best_epoch": "int", "seconds": "float", "joules": "float"}
+"""Columns of ``trials.parquet``."""
+
+
+def publish(
+    folder: Path,
+    store: Store,
+    title: str,
+    commit: str,
+    previous: Path | None = None,
+    results: bool | None = None,
+    tell: Callable[[str], object] = str,
+) -> Edition:
+    """Write an edition of all boards in ``store`` to ``folder`` and return it.
+
+    Args:
+        folder: Where to.
+        store: What is published.
+        title: Its heading.
+        commit: Of the code that writes it.
+        previous: Folder of the edition before; what changed is told.
+        results: Whether all runs are put in; see ``results.collected``.
+        tell: Hears in a line why they are not.
+
+    Raises:
+        ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
+    """
+    _check_free(folder)
+    before = read(previous) if previous else None
+    rows = board(store)
+    if not rows:
+        raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
+    trials = [trial for task in store.tasks() for trial in store.retrainings(task)]
+    made = edition(rows, trials, title, utc_now().isoformat(timespec="seconds"), commit)
+    packed, why = collected(store, made, results)
+    if why:
+        tell(f"Without {RESULTS}: {why}")
+    write(folder, made, rows, before, packed, why)
+    return made
+
+
+def read(folder: Path) -> Edition:
+    """Return the edition in ``folder``, every file checked against the manifest.
+
+    Raises:
+        ConfigError: It is no edition, or a file was changed after publishing.
+    """
+    _files(folder)
+    return load(_json(folder / "board.json"), str(folder / "board.json"))
+
+
+def received(folder: Path) -> tuple[Edition, File]:
+    """Return the edition in ``folder``, as ``read`` does, and its results, as ``bundle.read`` does.
+
+    Raises:
+        ConfigError: As these two; or it has no results.
+    """
+    made = read(folder)
+    if RESULTS not in _files(folder):
+        raise ConfigError(f"{folder} has no {RESULTS}: nothing can be imported. Ask for: longwave publish --results")
+    return made, bundle.read(folder / RESULTS)
+
+
+def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None, results: bytes, lacks: str) -> None:
+    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and packed results, if any.
+
+    Without results, ``lacks`` says why.
+
+    Raises:
+        ConfigError: The folder holds something, or cannot be written.
+    """
+    _check_free(folder)
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
+            new = Path(kept) / "edition"
+            new.mkdir()
+            _fill(new, made, rows, before, results, lacks)
+            with suppress(FileNotFoundError):
+                folder.rmdir()
+            new.rename(folder)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
+
+
+def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None, results: bytes, lacks: str) -> None:
+    """Write all files into an empty folder and make them read-only."""
+    changes = difference(before, made) if before else []
+    previous = before.id if before else None
+    sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
+    found = overview(rows)
+    figure, why = _figure(found)
+    texts = {
+        "index.html": page(made, rows, found, _families(), previous, changes, figure or why, lacks),
+        "board.json": as_json(made.to_dict()) + "\n",
+        "sources.bib": bibliography(sources),
+        "CHANGES.md": changelog(made, previous, changes),
+        "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
+    }
+    if figure:
+        texts["critical-difference.svg"] = figure
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    if results:
+        (folder / RESULTS).write_bytes(results)
+    _parquet(folder / "rows.parquet", made.rows, _of_row())
+    shared = ("task", "variant", "model")
+    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
+    _parquet(folder / "trials.parquet", seeds, OF_TRIAL)
+    files = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
+    head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
+    (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
+    for file in folder.iterdir():
+        file.chmod(0o444)
+
+
+def _figure(found: Overview) -> tuple[str, str]:
+    """Return the critical-difference figure as SVG, or an empty text and why there is none."""
+    try:
+        return svg(diagram(found)), ""
+    except ConfigError as reason:
+        return "", str(reason)
+
+
+def _parquet(file: Path, lines: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    """Write lines as Parquet; the columns and their types are the same in every edition."""
+    import pandas as pd
+
+    types = {name: TYPES.get(kind.removesuffix(" | None"), "") for name, kind in columns.items()}
+    content = {name: [line[name] if kind else _text(line[name]) for line in lines] for name, kind in types.items()}
+    found = pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
+    found.to_parquet(file, index=False)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _of_row() -> dict[str, str]:
+    """Return the columns of ``rows.parquet`` with their types in Python."""
+    inside = {field.name: str(field.type) for field in fields(Row)}
+    return {"key": "str", **inside, "state": "str", "trivial": "bool", "command": "str"}
+
+
+def _families() -> dict[str, str]:
+    from longwave.platform.registry import all_models
+
+    return {name: spec.family for name, spec in all_models().items()}
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
+
+
+def _files(folder: Path) -> Mapping[str, str]:
+    """Return the hashes of the files of an edition by name, each found to be right."""
+    manifest = _json(folder / "manifest.json")
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or "board.json" not in files or any(Path(name).name != name for name in files):
+        raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
+    for name, sha256 in files.items():
+        file = folder / name
+        if not file.is_file() or _sha256(file) != sha256:
+            raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
+    return files
+
+
+def _json(file: Path) -> Any:
+    """Return the content of a JSON file of an edition."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except (OSError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{file.parent} is no edition: {file.name} cannot be read: {error}.") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

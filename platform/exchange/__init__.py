@@ -1,0 +1,1 @@
+"""Result bundles between machines, and the checks they pass."""

@@ -1,0 +1,234 @@
+"""Inspect a bundle as a whole: its records against each other, against the sweeps that asked for them, and the data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from longwave.platform.about import about
+from longwave.platform.boards.rows import SHORT
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.bundle import Asked, Entry, File
+from longwave.platform.exchange.inspection import (
+    Finding,
+    Said,
+    curves,
+    explained,
+    hashes,
+    identity,
+    names,
+    scores,
+    sizes,
+)
+from longwave.platform.records import derive_seed
+from longwave.platform.registry import get_task
+from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.plan import Sweep, asked, resolve, retrainings, winner
+from longwave.tasks.raw import DataError
+
+FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
+"""Facts of every run that trained."""
+SAME = 1e-3
+"""Relative difference between machines that a trivial predictor's score can have."""
+MOST = 20_000
+"""Largest number in a variant's name for which data are made, only to check a bundle."""
+
+
+def audit(file: File) -> list[Finding]:
+    """Return everything that can be said against a bundle. Some data are made or loaded, nothing is trained."""
+    found: list[Finding] = []
+    for check in CHECKS:
+        found += [Finding(check.__name__, *said) for said in check(file)]
+        if check in (names, explained) and any(f.severity == "reject" for f in found):
+            break  # what follows looks names up, and takes it that they mean the same here
+    return found
+
+
+def plan(file: File) -> Said:
+    """A sweep's search is whole, what was retrained is its best by validation, and every retraining is told."""
+    trials = {e.config.id: e for e in file.content.trials}
+    of_sweeps = {trial for sweep in file.content.sweeps for trial in sweep.trials}
+    for sweep in file.content.sweeps:
+        try:
+            settings = check_sweep(sweep.content, "a sweep")
+        except ConfigError as error:
+            yield "reject", str(error)
+            continue
+        entries = [trials[trial] for trial in sweep.trials]
+        for model in sorted({e.config.model for e in entries}):
+            yield from _search(settings, model, [e for e in entries if e.config.model == model])
+    for row, entries in sorted(_rows(file).items()):
+        alone = [e for e in entries if e.config.id not in of_sweeps]
+        if len(alone) == len(entries):
+            yield "reject", f"row {row[:SHORT]} was asked for by no sweep: nothing says how it was selected."
+        elif any("rerun" not in _facts(file, e) for e in alone):
+            yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
+        if {e.config.seed for e in alone} - {derive_seed("reproduce", row, k) for k in range(len(alone))}:
+            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are not told."
+    for lost in sorted(e.config.id for e in trials.values() if e.config.phase == "search"):
+        if lost not in of_sweeps:
+            yield "reject", f"trial {lost} is a search trial that no sweep asked for."
+
+
+def _search(settings: SweepFile, model: str, entries: Sequence[Entry]) -> Said:
+    """Check one model of one sweep."""
+    where = f"sweep {settings.name}, {model}"
+    search = [e.config for e in entries if e.config.phase == "search"]
+    ends = {e.config.id: e.run for e in entries}
+    told = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
+    if not _concerns(settings, entries):
+        trains = f"{', '.join(settings.models)} on {settings.task} {settings.variant}".rstrip()
+        yield "reject", f"{where}: the sweep trains {trains} alone."
+    elif len(search) < settings.trials:
+        lost = settings.trials - len(search)
+        yield "reject", f"{where}: {lost} of {settings.trials} search trials are not told."
+    elif sorted(c.seed for c in search) != sorted(_seeds(settings, model)):
+        yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
+    elif told and len(told) < settings.retrain:
+        lost = settings.retrain - len(told)
+        yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are not told."
+    elif told:
+        goal = get_task(settings.task).metric.goal
+        best = winner(search, ends, goal)
+        if others := sorted({c.row for c in told.values()} - {best.row if best else ""}):
+            name = f"row {best.row[:SHORT]}" if best else "none"
+            yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
+        elif set(told) != {c.id for c in retrainings(Sweep(settings, goal, ()), search, ends)}:
+            yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
+
+
+def _concerns(settings: SweepFile, entries: Sequence[Entry]) -> bool:
+    """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
+    places = {(e.config.task, e.config.variant) for e in entries}
+    variants = {settings.variant} if settings.variant else {get_task(task).variant for task, _ in places}
+    return places <= {(settings.task, v) for v in variants} and {e.config.model for e in entries} <= {*settings.models}
+
+
+def _seeds(settings: SweepFile, model: str) -> list[int]:
+    return [derive_seed("search", settings.seed, model, k) for k in range(settings.trials)]
+
+
+def data(file: File) -> Said:
+    """The data are those this Longwave makes or has, and the search trials those it draws."""
+    versions = defaultdict(set)
+    for entry in file.content.trials:
+        versions[entry.config.task, entry.config.variant].add(entry.config.data)
+    unknown = set()
+    for (task, variant), told in sorted(versions.items()):
+        try:
+            here = _version(task, variant)
+        except ValueError as error:
+            yield "reject", str(error)
+            continue
+        if here is None:
+            unknown.add((task, variant))
+            yield "flag", f"the data of {task} {variant}".rstrip() + " are not here: their version is not checked."
+        elif told != {here}:
+            wrong = ", ".join(sorted(told - {here}))
+            yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
+        else:
+            yield from _baselines(file, task, variant)
+    for sweep in file.content.sweeps:
+        yield from _drawn(file, sweep, unknown)
+
+
+def _baselines(file: File, task: str, variant: str) -> Said:
+    """Compare the scores of trivial predictors with those measured here."""
+    mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
+    here = about(mine[0].config)["trivial"]
+    for name, value in sorted({told for e in mine for told in e.about["trivial"].items()}):
+        if not math.isclose(value, here[name], rel_tol=SAME):
+            where = f"{task} {variant}".rstrip()
+            yield "flag", f"the predictor {name} of {where} scores {here[name]:g} here, got {value:g}."
+
+
+def _version(task: str, variant: str) -> str | None:
+    """Return the version of a task's data; None where they are not here or are too many to be made for this."""
+    if any(int(number) > MOST for number in re.findall(r"\d{1,18}", variant)):
+        return None
+    try:
+        return get_task(task).load(variant).version
+    except DataError:
+        return None
+
+
+def _drawn(file: File, sweep: Asked, unknown: set[tuple[str, str]]) -> Said:
+    """Compare a sweep's search trials with those that are planned here from its settings."""
+    wanted = set(sweep.trials)
+    entries = [e for e in file.content.trials if e.config.id in wanted]
+    if any((e.config.task, e.config.variant) in unknown for e in entries):
+        return
+    try:
+        settings = check_sweep(sweep.content, "a sweep")
+        if not _concerns(settings, entries) or max(settings.trials, settings.rounds) > len(entries):
+            return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
+        here = asked(resolve(settings), {e.config.id: e.run for e in entries})
+    except ConfigError as error:
+        yield "flag", f"the search cannot be planned here: {error}"
+        return
+    drawn = {c.id for c in here if c.phase == "search"}
+    other = sum(e.config.phase == "search" and e.config.id not in drawn for e in entries)
+    if other:
+        yield "flag", f"sweep {sweep.content['name']}: {other} search trials are not those drawn here."
+
+
+def provenance(file: File) -> Said:
+    """Every run says what it ran on, and with which code."""
+    for entry in file.content.trials:
+        facts, name = _facts(file, entry), f"trial {entry.config.id}"
+        missing = [fact for fact in FACTS if facts.get(fact, "unknown") == "unknown"]
+        if missing and entry.run.status != "failed":
+            yield "flag", f"{name} does not say its {', '.join(missing)}."
+        if facts.get("precision", entry.config.precision) != entry.config.precision:
+            yield "reject", f"{name} asked for {entry.config.precision} and ran in {facts['precision']}."
+        if facts.get("dirty") == "true" and "diff" not in facts:
+            yield "flag", f"{name} ran with uncommitted changes that are not told."
+
+
+def plausible(file: File) -> Said:
+    """Seeds give scores, and different ones; test data are not much easier than validation data."""
+    for row, entries in sorted(_rows(file).items()):
+        metric = get_task(entries[0].config.task).metric
+        tests = [e.run.test for e in entries if e.run.test is not None]
+        if len(set(tests)) < len(tests) and (metric.unit != "%" or len(set(tests)) == 1):
+            yield "flag", f"row {row[:SHORT]} has the same score to the last bit for different seeds."
+        if failed := sum(e.run.status == "failed" for e in entries):
+            yield "flag", f"row {row[:SHORT]} has {failed} of {len(entries)} retrainings that failed and have no score."
+        for entry in entries:
+            if entry.run.test is None or entry.run.valid is None:
+                continue
+            test, valid = (100 - v if metric.goal == "max" else v for v in (entry.run.test, entry.run.valid))
+            if test < valid / 2 and (metric.unit != "%" or valid - test > 1):
+                told = f"{entry.run.test:g} on test data, {entry.run.valid:g} on validation data"
+                yield "flag", f"trial {entry.config.id} is too good: {told}."
+
+
+def _rows(file: File) -> dict[str, list[Entry]]:
+    """Return the retrainings of each row."""
+    rows: dict[str, list[Entry]] = {}
+    for entry in file.content.trials:
+        if entry.config.phase == "retrain":
+            rows.setdefault(entry.config.row, []).append(entry)
+    return rows
+
+
+def _facts(file: File, entry: Entry) -> dict[str, str]:
+    return file.content.environments.get(entry.place or "", {})
+
+
+CHECKS: Sequence[Callable[[File], Said]] = (
+    hashes,
+    identity,
+    names,
+    explained,
+    sizes,
+    curves,
+    scores,
+    plan,
+    data,
+    provenance,
+    plausible,
+)
+"""In order."""

@@ -1,0 +1,247 @@
+"""A result bundle: rows with all that is behind them, in one file that names its own hashes. Reading one runs nothing.
+
+``submit`` collects and writes it, ``import`` reads, inspects and takes it up.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from longwave.platform.boards.rows import find
+from longwave.platform.errors import ConfigError
+from longwave.platform.records import Point, Run, TrialConfig, digest
+from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
+from longwave.platform.storage.store import Store, Trial
+from longwave.platform.storage.verification import IMPORTED
+
+LIMIT = 256 * 2**20
+"""Most bytes of a bundle, unpacked."""
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class _Strict(BaseModel):
+    # Inside Any, pydantic would write what is not finite as null; written as it is, no hash can be made of it.
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
+
+
+class Entry(_Strict):
+    """A trial that has ended.
+
+    Attributes:
+        config, about: What was asked, and what explains it to a reader.
+        run: How it ended, without its environment.
+        place: Its environment's key in the bundle; None if it has none.
+        points: Its epochs.
+        ended: When.
+    """
+
+    config: TrialConfig
+    about: dict[str, Any]
+    run: Run
+    place: str | None
+    points: list[Point]
+    ended: AwareDatetime
+
+
+class Asked(_Strict):
+    """A sweep's settings, and the trials of the bundle that it asked for, in order."""
+
+    content: dict[str, Any]
+    trials: list[str]
+
+
+class Bundle(_Strict):
+    """Retrainings of some rows, the search trials behind them, the sweeps that asked for them, and where they ran.
+
+    Attributes:
+        trials: By id.
+        sweeps: By the digest of their settings.
+        environments: Facts, and patches, by their digest.
+    """
+
+    trials: list[Entry]
+    sweeps: list[Asked]
+    environments: dict[str, dict[str, str]]
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
+        content = self.model_dump(mode="json")
+        found = {f"trial {e.config.id}": _sha(c) for e, c in zip(self.trials, content["trials"], strict=True)}
+        found |= {f"sweep {digest(s['content'])}": _sha(s) for s in content["sweeps"]}
+        return found | {f"environment {key}": _sha(facts) for key, facts in content["environments"].items()}
+
+
+class File(_Strict):
+    """A bundle as it lies in a file: with the hash of each record, and the hash of these as its name."""
+
+    format: Literal["longwave bundle"]
+    version: Literal[1]
+    name: str
+    hashes: dict[str, str]
+    content: Bundle
+
+
+def seal(bundle: Bundle) -> File:
+    """Return the bundle with its hashes. Equal content gives an equal name."""
+    hashes = bundle.hashes()
+    return File(format="longwave bundle", version=1, name=name_of(hashes), hashes=hashes, content=bundle)
+
+
+def name_of(hashes: Mapping[str, str]) -> str:
+    """Return the name of the bundle whose records have these hashes: the SHA-256 of them all."""
+    return _sha(hashes)
+
+
+def pack(file: File) -> bytes:
+    """Return a file's bytes, gzipped JSON; equal content gives equal bytes.
+
+    Raises:
+        ConfigError: It would be larger than ``LIMIT``.
+    """
+    text = _canonical(file.model_dump(mode="json")).encode()
+    if len(text) > LIMIT:
+        raise ConfigError(f"The bundle would have {len(text) >> 20} MiB, {LIMIT >> 20} at most: submit fewer rows.")
+    return gzip.compress(text, mtime=0)
+
+
+def write(file: File, path: Path) -> None:
+    """Write what ``pack`` returns, whole or not at all.
+
+    Raises:
+        ConfigError: The file cannot be written, or would be larger than ``LIMIT``.
+    """
+    packed, part = pack(file), path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(packed)
+        os.replace(part, path)
+    except OSError as error:
+        raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None
+
+
+def read(path: Path) -> File:
+    """Return what is in ``path``. Its form is checked, its content is not: see ``inspection``.
+
+    Raises:
+        ConfigError: The file cannot be read, is too large, or has not a bundle's form; the message names the place.
+    """
+    try:
+        with gzip.open(path) as packed:
+            text = packed.read(LIMIT + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ConfigError(f"{path} is no whole gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
+    if len(text) > LIMIT:
+        raise ConfigError(f"{path} holds more than {LIMIT >> 20} MiB unpacked: no bundle is that large.")
+    if NUL.search(text):
+        raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
+    try:
+        file = File.model_validate_json(text)
+        file.content.hashes()
+    except ValidationError as error:
+        raise ConfigError(f"{path} is no bundle: {_first(error)}") from None
+    except ValueError:  # JSON has no such numbers; they hide where any JSON may stand
+        raise ConfigError(f"{path} is no bundle: a number in it is not finite.") from None
+    return file
+
+
+def collect(store: Store, task: str | None = None, names: Sequence[str] = ()) -> Bundle:
+    """Return rows with all that is behind them, as far as it has ended.
+
+    Args:
+        store: Where they are.
+        task: Rows of this task alone.
+        names: Names of rows, as ``rows.find`` takes them; none means all.
+
+    Raises:
+        ConfigError: There is no such row.
+    """
+    if names:
+        chosen = {t.config.id: t for name in names for t in find(store, name, task)}
+    else:
+        where = [TrialRow.phase == "retrain", *([TrialRow.task == task] if task else [])]
+        chosen = {t.config.id: t for t in store.select(sa.and_(*where))}
+    if not chosen:
+        raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
+    models = {(t.config.task, t.config.model) for t in chosen.values()}
+    of_rows = sa.and_(TrialRow.phase == "retrain", TrialRow.row.in_({t.config.row for t in chosen.values()}))
+    sweeps: dict[str, Asked] = {}
+    query = (
+        sa.select(AskRow.sweep)
+        .join(TrialRow, TrialRow.id == AskRow.trial)
+        .where(of_rows)
+        .distinct()
+        .order_by(AskRow.sweep)
+    )
+    with store.transaction() as connection:
+        asking = list(connection.scalars(query))
+    for name in asking:
+        searched = [t for t in store.trials(name) if t.config.phase == "search"]
+        behind = [t for t in searched if (t.config.task, t.config.model) in models]
+        mine = behind + [chosen[t.config.id] for t in store.trials(name) if t.config.id in chosen]
+        chosen |= {t.config.id: t for t in behind}
+        content, ids = store.sweep(name), [t.config.id for t in mine if t.run]
+        before = sweeps.get(digest(content), Asked(content=content, trials=[])).trials
+        sweeps[digest(content)] = Asked(content=content, trials=list(dict.fromkeys(before + ids)))
+    ended = [trial for _, trial in sorted(chosen.items()) if trial.run]
+    return _bundle(store, ended, [sweep for _, sweep in sorted(sweeps.items())])
+
+
+def pieces(ids: Sequence[str], size: int = 1000) -> list[Sequence[str]]:
+    """Return ``ids`` in parts that a database takes in one query."""
+    return [ids[k : k + size] for k in range(0, len(ids), size)]
+
+
+def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundle:
+    curves: dict[str, list[Point]] = {t.config.id: [] for t in trials}
+    for part in pieces(list(curves)):
+        for point in store.curves(part):
+            curves[point.trial].append(point)
+    entries: list[Entry] = []
+    places: dict[str, dict[str, str]] = {}
+    for trial in trials:
+        assert trial.run and trial.ended
+        facts = {name: fact for name, fact in trial.run.environment.items() if name not in IMPORTED}
+        place = digest(facts) if facts else None
+        places |= {place: facts} if place else {}
+        run = replace(trial.run, environment={})
+        points = curves[trial.config.id]
+        entry = Entry(config=trial.config, about=trial.about, run=run, place=place, points=points, ended=trial.ended)
+        entries.append(entry)
+    diffs = {facts["diff"] for facts in places.values() if "diff" in facts}
+    query = sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(EnvironmentRow.id.in_(diffs))
+    with store.transaction() as connection:
+        places |= {line.id: line.facts for line in connection.execute(query)}
+    return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())))
+
+
+def _canonical(content: object) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _sha(content: object) -> str:
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first rule that is broken; a wrong format or version comes before all that follows from it."""
+    errors = error.errors(include_url=False, include_context=False)
+    first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
+    place = ".".join(map(str, first["loc"]))
+    got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
+    known = " This Longwave reads version 1; a newer one may read it." if place == "version" else ""
+    return f"{place}: {first['msg']}{got}.{known}".removeprefix(": ")

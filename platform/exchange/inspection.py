@@ -1,0 +1,221 @@
+"""What can be said against single records of a bundle without training anything. Each check is a pure function.
+
+``reject`` is a contradiction: nobody who ran the code could have got it. ``flag`` is what cannot be decided from here,
+or is unlikely. Texts of a bundle are looked up and compared; nothing in it is ever run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from longwave.platform.about import departures, title
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.bundle import File, name_of
+from longwave.platform.records import TrialConfig, digest
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.config import Halving, check_budget
+
+CHOICES = {"optimiser": ("adam",), "precision": ("float32", "float64"), "selection": ("best", "last")}
+LARGEST = 2**31
+"""Every seed and every size of a recipe is below."""
+DAY = 86400.0
+"""Seconds by which clocks may differ."""
+CLOSE = 1e-4
+"""Relative difference between a run and its own curve that a repeated epoch can make."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something said against a bundle, in one line.
+
+    Attributes:
+        check: Name of the check.
+        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked.
+        message: What is wrong, and where.
+    """
+
+    check: str
+    severity: Literal["reject", "flag"]
+    message: str
+
+
+Said = Iterator[tuple[Literal["reject", "flag"], str]]
+"""Severity and message of each finding of a check."""
+
+
+def hashes(file: File) -> Said:
+    """Every record has the hash the file says, and the hashes make up its name."""
+    found = file.content.hashes()
+    for record in sorted(found.keys() | file.hashes.keys()):
+        if found.get(record) != file.hashes.get(record):
+            yield "reject", f"{record} has not the hash that the bundle says."
+    if name_of(found) != file.name:
+        yield "reject", "the bundle's name is not the hash of its records."
+
+
+def identity(file: File) -> Said:
+    """Every name is the hash of what it names, stands for one record, and stands there."""
+    bundle, ids = file.content, Counter(e.config.id for e in file.content.trials)
+    for trial, n in sorted(ids.items()):
+        if n > 1:
+            yield "reject", f"trial {trial} is there {n} times."
+    for entry in bundle.trials:
+        if entry.run.trial != entry.config.id:
+            yield "reject", f"trial {entry.run.trial} has a configuration whose hash is {entry.config.id}."
+        if entry.place is not None and entry.place not in bundle.environments:
+            yield "reject", f"trial {entry.config.id} ran in an environment {entry.place} that is not there."
+    if len({digest(sweep.content) for sweep in bundle.sweeps}) < len(bundle.sweeps):
+        yield "reject", "a sweep is there twice."
+    for key, facts in bundle.environments.items():
+        if digest(facts) != key:
+            yield "reject", f"environment {key} has facts whose hash is {digest(facts)}."
+        if "diff" in facts and facts["diff"] not in bundle.environments:
+            yield "reject", f"environment {key} names the patch {facts['diff']} that is not there."
+    for trial in sorted({trial for sweep in bundle.sweeps for trial in sweep.trials} - set(ids)):
+        yield "reject", f"a sweep asked for trial {trial}, which is not there."
+
+
+def names(file: File) -> Said:
+    """Task, model, options, parameters and recipe are ones that this Longwave could train."""
+    for entry in file.content.trials:
+        try:
+            _check_config(entry.config)
+        except (ConfigError, ValueError) as error:
+            yield "reject", f"trial {entry.config.id}: {error}"
+
+
+def explained(file: File) -> Said:
+    """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
+    for entry in file.content.trials:
+        config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
+        metric = {"metric": task.metric.name, "unit": task.metric.unit, "goal": task.metric.goal}
+        words = {"task": task.title, "model": title(model, config.options), "departures": departures(config, task)}
+        words |= {"published": list(task.called(config.variant)), "called": model.called(config.options)}
+        for name, value in {**metric, **words}.items():
+            if entry.about.get(name) != value:
+                said = f"trial {config.id}: {name} is {value!r} here, got {entry.about.get(name)!r}."
+                yield ("reject" if name in metric else "flag"), said
+        trivial = entry.about.get("trivial")
+        numbers = isinstance(trivial, dict) and all(isinstance(value, float) for value in trivial.values())
+        numbers = numbers and set(trivial or ()) <= {*task.baselines}
+        texts = all(
+            isinstance(entry.about.get(name), type(value)) and all(isinstance(part, str) for part in entry.about[name])
+            for name, value in words.items()  # one text, or a list of texts
+        )
+        if not (texts and numbers) or {*entry.about} != {*metric, *words, "trivial"}:
+            yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
+
+
+def sizes(file: File) -> Said:
+    """Counts and times are ones that a training can have."""
+    latest = time.time() + DAY
+    for entry in file.content.trials:
+        run, name = entry.run, f"trial {entry.config.id}"
+        counts = {"epochs": run.epochs, "best_epoch": run.best_epoch, "parameters": run.parameters}
+        for what, count in {**counts, "members": run.members}.items():
+            if count is not None and not (0 if what == "epochs" else 1) <= count < LARGEST:
+                yield "reject", f"{name} has {count} {what}."
+        if run.status != "failed" and run.parameters != (count := _parameters(entry.config)):
+            yield "reject", f"{name} has a network of {count} parameters, got {run.parameters}."
+        seconds = [point.seconds for point in entry.points]
+        if min([run.seconds, *seconds]) < 0:
+            yield "reject", f"{name} took less than no time."
+        if (run.joules or 0) < 0:
+            yield "reject", f"{name} took less than no energy."
+        if run.seconds < max(seconds, default=0.0) and run.status != "failed":
+            yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve."
+        if not 0 < entry.ended.timestamp() < latest:
+            yield "reject", f"{name} ended in another time: {entry.ended}."
+
+
+def curves(file: File) -> Said:
+    """Every epoch trained is there once, none beyond what was asked, and no two trials have the same curve."""
+    seen: dict[tuple[float, ...], str] = {}
+    for entry in file.content.trials:
+        config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
+        epochs = [point.epoch for point in entry.points]
+        if any(point.trial != config.id for point in entry.points):
+            yield "reject", f"{name} has epochs of another trial."
+        if epochs != list(range(1, len(epochs) + 1)):
+            yield "reject", f"{name} has a curve with missing or repeated epochs."
+        if run.epochs > config.epochs or len(epochs) > config.epochs:
+            yield "reject", f"{name} trained {max(run.epochs, len(epochs))} epochs, {config.epochs} were asked."
+        if run.status == "ok" and run.epochs != config.epochs:
+            yield "reject", f"{name} ended ok after {run.epochs} of {config.epochs} epochs."
+        lost = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
+        if run.status != "failed" and not run.epochs - lost <= len(epochs) <= run.epochs:
+            yield "reject", f"{name} trained {run.epochs} epochs, its curve has {len(epochs)}."
+        losses = tuple(point.loss for point in entry.points)
+        if losses and losses in seen:
+            yield "reject", f"{name} has the curve of trial {seen[losses]}, to the last bit."
+        seen[losses] = config.id
+
+
+def scores(file: File) -> Said:
+    """A run's best validation metric is its curve's; a test metric belongs to a retraining that ended ok."""
+    for entry in file.content.trials:
+        config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
+        name, by_epoch = f"trial {config.id}", {point.epoch: point.valid for point in entry.points}
+        if config.phase == "search" and run.test is not None:
+            yield "reject", f"{name} is a search trial and has a test metric: the search saw test data."
+        if config.phase == "retrain" and run.status == "ok" and run.test is None:
+            yield "reject", f"{name} is a retraining that ended ok and has no test metric."
+        if run.status == "stopped" and config.halving is None:
+            yield "reject", f"{name} was stopped by a successive halving that nobody asked for."
+        most = 100.0 if metric.unit == "%" else math.inf
+        if not all(0 <= v <= most for v in [*by_epoch.values(), run.valid or 0.0, run.test or 0.0]):
+            yield "reject", f"{name} has a metric outside [0, {most:g}] {metric.unit}."
+        if run.valid is None or run.best_epoch is None:
+            if run.status != "failed" and by_epoch:
+                yield "reject", f"{name} has a curve and no best epoch."
+        elif not math.isclose(by_epoch.get(run.best_epoch, math.nan), run.valid, rel_tol=CLOSE):
+            told = by_epoch.get(run.best_epoch)
+            yield "reject", f"{name} says {run.valid:g} at epoch {run.best_epoch}, its curve says {told}."
+        elif config.selection == "last" and run.best_epoch != len(by_epoch):
+            yield "reject", f"{name} is scored at its last epoch, {len(by_epoch)}, got {run.best_epoch}."
+        elif config.selection == "best":
+            best = max(by_epoch.values()) if metric.goal == "max" else min(by_epoch.values())
+            if not math.isclose(best, run.valid, rel_tol=CLOSE):
+                yield "reject", f"{name} says its best is {run.valid:g}, its curve has {best:g}."
+
+
+def _parameters(config: TrialConfig) -> int:
+    """Return how many numbers a trial trains, an embedding not counted."""
+    task = get_task(config.task)
+    return int(get_model(config.model).count(task.inputs, config.hidden, task.outputs, **config.options))
+
+
+def _check_config(config: TrialConfig) -> None:
+    """Raise ConfigError or ValueError for what no sweep could have asked for."""
+    task, model = get_task(config.task), get_model(config.model)
+    if config.options.keys() != model.options.keys():
+        raise ValueError(f"{model.name} has the options {', '.join(model.options) or 'none'}, got {config.options}.")
+    for name, value in config.options.items():
+        if repr(value) not in map(repr, model.options[name]):
+            raise ValueError(f"{name} must be one of {', '.join(map(str, model.options[name]))}, got {value!r}.")
+    known = {p.name: p for p in (model.lr, *model.layer.relevant(config.options))}
+    needed = {p.name for p in model.space(task.name, config.options)}
+    if not needed <= config.params.keys() <= known.keys():
+        raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")
+    for name, number in config.params.items():
+        known[name].check(number)
+    sizes = {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "steps", "clip")}
+    check_budget({**sizes, "drops": list(config.drops)}, "its recipe")
+    if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:
+        raise ValueError(f"its recipe has a number above {LARGEST - 1}.")
+    if (config.steps is None) != (task.recipe(model.name).steps is None):
+        raise ValueError(f"{task.name} {'has no' if config.steps else 'needs'} steps an epoch, got {config.steps}.")
+    if not 0 <= config.seed < LARGEST:
+        raise ValueError(f"a seed is at least 0 and below {LARGEST}, got {config.seed}.")
+    for name, choices in CHOICES.items():
+        if getattr(config, name) not in choices:
+            raise ValueError(f"{name} must be {' or '.join(choices)}, got {getattr(config, name)!r}.")
+    halving = dict(config.halving or {"cohort": ""})
+    if not isinstance(halving.pop("cohort", None), str) or (config.halving and config.phase == "retrain"):
+        raise ValueError("a search trial names the cohort it competes with, and a retraining competes with none.")
+    Halving.model_validate(halving)

@@ -1,0 +1,105 @@
+"""What ``longwave bench`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from longwave.platform.render.terminal import as_json, say, table
+
+if TYPE_CHECKING:
+    from longwave.platform.bench.board import BoardTime
+    from longwave.platform.bench.data import Footprint
+    from longwave.platform.bench.report import Report
+    from longwave.platform.bench.sweep import Measurement, Throughput
+
+RATIOS = {
+    "floor": "over floor",
+    "gemm": "over GEMM",
+    "eager": "× eager",
+    "compiled": "× compile",
+    "lstm": "× LSTM",
+    "peer": "× peer",
+}
+"""Heads of the ratios' columns: our time over a lower one, and how many times faster than another we are."""
+
+
+def kernels(report: Report, format: str) -> None:
+    """Print what the benchmark of kernels found: errors and times in one table, packs, targets, notes."""
+    if format == "json":
+        as_json(report.to_dict())
+        return
+    columns = ["cell", "size", "path", "error", "forward", "backward", "GEMM", "floor", *RATIOS.values()]
+    rows = []
+    for line in report.lines:
+        us = [f"{t:.2f}" if t else "" for t in (line.forward, line.backward, line.gemm, line.floor)]
+        ratios = [_short(line.ratios[name]) if name in line.ratios else "" for name in RATIOS]
+        error = Text(f"{line.error:.0e}", "" if line.exact else "red")
+        rows.append([line.cell, line.size, line.path, error, *us, *ratios])
+    versions = ", ".join(f"{name} {report.versions[name]}" for name in ("torch", "triton", "numpy"))
+    table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}")
+    say(
+        "  error: worst relative error of values and gradients against float64. GEMM: the products alone, forward and "
+        "backward, by torch.\n  × eager, × compile, × LSTM, × peer: how many times faster than the plain loop, the "
+        "same with a compiled step, torch's LSTM, the other checkout.\n  Lines run on one thread; eager, compile and "
+        f"peer over {max((line.capped for line in report.lines), default=0)} steps at most, scaled to the whole."
+    )
+    if report.packs:
+        packs = [
+            (p.members, p.size, p.threads, f"{p.one:.2f}", f"{p.pack:.2f}", f"{p.ratio:.2f}") for p in report.packs
+        ]
+        table(["members", "size", "threads", "ms one", "ms pack", "ratio"], packs, title="LEM in one call")
+    _targets(report)
+    if report.budgets:
+        table(list(report.budgets[0]), [list(b.values()) for b in report.budgets], title="GPU kernels as compiled")
+    for note in (*report.notes, *(f"failed: {what}" for what in report.failed)):
+        say(f"  {note}")
+
+
+def _short(number: float) -> str:
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _targets(report: Report) -> None:
+    from longwave.platform.bench.report import targets
+
+    words = {True: Text("met", "green"), False: Text("not met", "red")}
+    rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets(report)]
+    if rows:
+        table(["target", "found", "asked for", ""], rows)
+
+
+def sweep(lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, format: str) -> None:
+    """Print the benchmark of sweeps: epochs, and trials per hour."""
+    if format == "json":
+        as_json({"epoch": [asdict(m) for m in lines], "trials": [asdict(way) for way in ways], "missing": missing})
+        return
+    rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
+    table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows)
+    if ways:
+        hourly = [(w.way, w.processes, f"{w.seconds:.2f}", f"{w.per_hour:.0f}", _short(w.ratio)) for w in ways]
+        title = f"{ways[0].trials} trials of {ways[0].epochs} epochs"
+        table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title)
+    if missing:
+        say(f"  {missing}")
+
+
+def footprints(lines: Sequence[Footprint], format: str) -> None:
+    """Print what tasks take in memory."""
+    if format == "json":
+        as_json([asdict(line) for line in lines])
+        return
+    rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
+    table(["task", "batch M×T×B×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)
+
+
+def boards(lines: Sequence[BoardTime], format: str) -> None:
+    """Print what boards take."""
+    if format == "json":
+        as_json([asdict(line) for line in lines])
+        return
+    rows = [(b.name, b.shape, b.path, f"{b.ms:.0f}", f"{b.first:.0f}", f"{b.ratio:.2f}") for b in lines]
+    table(["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows)

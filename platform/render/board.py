@@ -1,0 +1,232 @@
+"""Boards, the overview of all tasks and comparisons as tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longwave.platform.boards.board import Row, shown
+from longwave.platform.boards.budget import SearchCurve
+from longwave.platform.boards.compare import Comparison, Contest
+from longwave.platform.boards.overview import Line, Overview, named, state
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import show
+from longwave.platform.statistics.stats import Estimate
+from longwave.platform.statistics.verdict import ENOUGH
+from longwave.platform.storage.groups import Pool
+from longwave.platform.storage.verification import CHECKED, CLAIMED, HERE
+
+DASH = "—"
+COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol")
+MEAN = COLUMNS.index("mean ± std (n)")
+ABREAST = 5
+"""Tasks side by side in a terminal; more stand below."""
+RANKED = (
+    "mean ± std (n − 1) of the test metric over n retrainings with fresh seeds, each scored at its best epoch on "
+    "validation. Ranks that Welch tests of all pairs, adjusted by Holm at 5 %, allow; rows that share a letter are not "
+    f"told apart. Provisional: n < {ENOUGH}. Published numbers and trivial predictors are not ranked."
+)
+VERIFIED = (
+    f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
+    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended."
+)
+OVERALL = (
+    "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
+    "tasks, 0 at the best trivial predictor or worse and 1 at the best mean, with its 95 % interval by a stratified "
+    "bootstrap; a diverged seed counts 0. Rank: mean over tasks, and the range that Welch tests of all pairs allow, "
+    "adjusted by Holm at 5 % over all tasks. Both are of models that ran on every task shown, among themselves."
+)
+
+
+def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
+    """Print boards, one a task and variant."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.task, row.variant), []).append(row)
+    show([_board(place, theirs, pool) for place, theirs in found.items()], format)
+
+
+def overview(found: Overview, pool: Pool, format: Format) -> None:
+    """Print the overview of several tasks; in a terminal, a few tasks at a time."""
+    step = ABREAST if format is Format.table else max(1, len(found.tasks))
+    parts = range(0, max(1, len(found.tasks)), step)
+    show([_overview(found, k, k + step, pool, last=k + step >= len(found.tasks)) for k in parts], format)
+
+
+def comparison(found: Comparison, format: Format) -> None:
+    """Print two models, or two rows, task by task, and the verdict."""
+    columns = ("task", found.a, found.b, "gain [95 %]", "P(better) [95 %]", "verdict", "differs in")
+    caption = f"{found.verdict} {found.how}"
+    made = Table(
+        f"{found.a} against {found.b}",
+        columns,
+        [_contest(line) for line in found.contests],
+        caption,
+        frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
+        [line.to_dict() for line in found.contests],
+    )
+    show([made], format, found.to_dict())
+
+
+def budgets(found: Sequence[SearchCurve], format: Format) -> None:
+    """Print what searches of 1, 2, 4, … trials are expected to find, one table a task and variant."""
+    places: dict[tuple[str, str], list[SearchCurve]] = {}
+    for budget in found:
+        places.setdefault((budget.row.task, budget.row.variant), []).append(budget)
+    show([_budgets(place, theirs) for place, theirs in places.items()], format)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the row's cells under ``COLUMNS``."""
+    number = shown(row.mean, row.std)
+    count = f"{row.n}{', provisional' if row.provisional else ''}"
+    published = "; ".join(quoted(p) for p in row.published) or DASH
+    if row.kind != "reproduced":
+        number += f" ({row.n})" if row.n else ""
+        return (DASH, DASH, row.title, f"{number} ({row.kind})", published, *[DASH] * 4)
+    return (
+        span(row.rank_low, row.rank_high),
+        row.ties or DASH,
+        row.title,
+        f"{number} ({count})" if row.mean is not None else row.state,
+        published,
+        "; ".join(judged(p) for p in row.published) or DASH,
+        seeds(row) + ("" if row.verification == HERE else f"; {row.verification}"),
+        f"{row.searched} ({row.search_diverged} diverged)",
+        "; ".join(row.departures) or "as published",
+    )
+
+
+def quoted(number: Mapping[str, Any]) -> str:
+    """Return a published number with its statistic and all its sources."""
+    of = f" of {number['n']}" if number["n"] else ""
+    places = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
+    return f"{shown(number['value'], number['std'])} ({number['statistic']}{of}, {', '.join(places)})"
+
+
+def judged(number: Mapping[str, Any]) -> str:
+    """Return the verdict on a published number: ``worse −1.3 sd, n 5 and 10, hidden 128 (printed 256)``."""
+    gap = "" if number["gap"] is None else f" {number['gap']:+.1f} sd".replace("-", "−")
+    basis = "" if number["alike"] or not number["basis"] else f"our {number['basis']} against {number['statistic']}"
+    counts = f"n {number['n_ours']} and {number['n'] or '?'}"
+    doubt = "too good: look for a leak" if number["too_good"] else ""
+    parts = [number["verdict"] + gap, doubt, counts, basis, *number["departures"]]
+    return ", ".join(filter(None, parts))
+
+
+def seeds(row: Row) -> str:
+    """Return how the retrainings ended: ``5 ok``, ``3 ok, 1 diverged, 1 missing``."""
+    ends = {"ok": row.n, "diverged": row.diverged, "failed": row.failed, "missing": row.missing}
+    return ", ".join(f"{count} {end}" for end, count in ends.items() if count) or DASH
+
+
+def span(low: int | None, high: int | None) -> str:
+    """Return a range of ranks: ``2``, ``1–3``, or a dash."""
+    if low is None:
+        return DASH
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def leads(row: Row) -> bool:
+    """Return whether the row is in the best tie group, "a"; the 27th is "a1"."""
+    return row.ties.startswith("a") and not row.ties[1:2].isdigit()
+
+
+def estimate(value: Estimate | None, digits: int = 2) -> str:
+    """Return a value with its interval: ``0.93 [0.90, 0.96]``, or a dash."""
+    if value is None:
+        return DASH
+    ends = "" if value.low is None or value.high is None else f" [{value.low:.{digits}f}, {value.high:.{digits}f}]"
+    return f"{value.value:.{digits}f}{ends}"
+
+
+def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
+    metric = f"{rows[0].metric} [{rows[0].unit}] {'↑' if rows[0].goal == 'max' else '↓'}"
+    bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
+    verified = VERIFIED if any(row.verification not in ("", HERE) for row in rows) else ""
+    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool))))
+    return Table(
+        f"{named(place)}: {metric}",
+        COLUMNS,
+        [cells(row) for row in rows],
+        caption,
+        bold,
+        [row.to_dict() for row in rows],
+    )
+
+
+def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
+    tasks = found.tasks[start:end]
+    columns = ("model", "score [95 %]", "mean rank", *(named(place) for place in tasks))
+    lines = [
+        (line.title, *_overall(line, len(found.tasks)), *(_cell(cell) for cell in line.cells[start:end]))
+        for line in found.lines
+    ]
+    bold = frozenset(
+        (i, 3 + j)
+        for i, line in enumerate(found.lines)
+        for j, cell in enumerate(line.cells[start:end])
+        if cell is not None and leads(cell)
+    )
+    caption = " ".join(filter(None, (OVERALL, str(pool)))) if last else ""
+    title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
+    return Table(title, columns, lines, caption, bold, found.to_dict())
+
+
+def _overall(line: Line, tasks: int) -> tuple[str, str]:
+    """Return a line's score and mean rank, or on how many tasks it ran."""
+    if line.rank is None:
+        return f"{DASH} ({line.ran} of {tasks} tasks)", DASH
+    return estimate(line.score), estimate(line.rank, 1)
+
+
+def _cell(cell: Row | None) -> str:
+    """Return one model on one task: ``mean ± std (n)``, or the state it is in."""
+    if cell is None or cell.mean is None:
+        return state(cell)
+    lost = cell.diverged + cell.failed + cell.missing
+    return f"{shown(cell.mean, cell.std)} ({cell.n}{f' of {cell.n + lost}' if lost else ''})"
+
+
+def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
+    most = max(len(budget.curve) for budget in found)
+    sizes = [2**k for k in range(max(1, most.bit_length()))]
+    lines = []
+    for budget in found:
+        points = [f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]" for e in budget.curve[:most]]
+        cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
+        lines.append((budget.row.title, str(len(points)) if points else budget.why, f"{budget.seconds:.3g}", *cells))
+    row = found[0].row
+    return Table(
+        f"{named(place)}: expected best validation {row.metric} {'↑' if row.goal == 'max' else '↓'} of k search trials",
+        ("model", "trials", "seconds a trial", *(f"k = {k}" for k in sizes)),
+        lines,
+        "Mean of the best over all subsets of k trials, and the band in which 80 % of them lie. A diverged trial "
+        "counts as the worst. Validation metrics of a search are better than what its winner scores on test.",
+        records=[record for budget in found for record in budget.to_dict()],
+    )
+
+
+def _contest(line: Contest) -> tuple[str, ...]:
+    arrow = "↑" if line.a.goal == "max" else "↓"
+    both = line.contrast
+    decision = line.word + (f" ({line.hint})" if line.hint else "")
+    gain = DASH if both is None else _gain(both.gain)
+    return (
+        f"{named((line.a.task, line.a.variant))}: {line.a.metric} {arrow}",
+        _cell(line.a),
+        _cell(line.b),
+        gain,
+        estimate(both.improvement if both else None),
+        decision,
+        "; ".join(f"{name} {_short(a)} against {_short(b)}" for name, (a, b) in line.differs.items()) or "nothing",
+    )
+
+
+def _gain(gain: Estimate) -> str:
+    ends = "" if gain.low is None or gain.high is None else f" [{gain.low:+.3g}, {gain.high:+.3g}]"
+    return f"{gain.value:+.3g}{ends}".replace("-", "−")
+
+
+def _short(value: Any) -> str:
+    return DASH if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,96 @@
+"""How models are printed: one table of all, or one page a model."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from longwave.platform.registry import all_tasks
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import say, show, table
+from longwave.platform.storage.published import published_rows
+
+if TYPE_CHECKING:
+    from longwave.models.spec import Best, ModelSpec, Param
+
+
+def listing(specs: Sequence[ModelSpec], format: Format) -> None:
+    """Print models, a line each."""
+    lines = [(s.name, s.family, s.source, "; ".join(map(_range, s.space("")))) for s in specs]
+    records = [] if format is Format.table else [_model(spec) for spec in specs]
+    show([Table("", ("name", "family", "paper", "searched"), lines, records=records)], format)
+    if format is Format.table:
+        say("  One in full, with equation and published settings: longwave models NAME")
+
+
+def page(spec: ModelSpec, format: Format) -> None:
+    """Print one model in full; in a format for programs, as ``listing`` does."""
+    if format is not Format.table:
+        listing([spec], format)
+        return
+    say(f"{spec.title} ({spec.name}), {spec.family}\n")
+    say(about(spec))
+    table(
+        ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
+        [_parameter(p) for p in (spec.lr, *spec.params)],
+        title="Parameters",
+    )
+    for task, ranges in spec.ranges.items():
+        say(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
+    for name, choices in spec.options.items():
+        say(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
+    if spec.best:
+        best = [(b.task, b.hidden, _settings(b), b.note) for b in spec.best]
+        table(["task", "hidden", "setting", "note"], best, title=f"Published best settings: {spec.best_source}")
+    sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
+    counts = [(t.title, d, f"{spec.count(t.inputs, d, t.outputs):,}") for t, d in sizes]
+    table(["task", "hidden", "trainable numbers"], counts, title="Size under each task's recipe, read-out included")
+    printed = published(spec)
+    total = sum(printed.values())
+    where = ", ".join(f"{task} {n}" for task, n in printed.items())
+    say(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
+
+
+def about(spec: ModelSpec) -> str:
+    """Return what the layer's docstring says before its arguments: source, equation, start, read-out, size."""
+    text = inspect.getdoc(spec.layer) or ""
+    return text.partition("\nArgs:")[0].replace("::\n", ":\n").replace("``", "").rstrip()
+
+
+def published(spec: ModelSpec) -> Mapping[str, int]:
+    """Return how many numbers the papers print for the model, by task."""
+    return dict(Counter(row["task"] for row in published_rows() if row["model"] == spec.name).most_common())
+
+
+def _model(spec: ModelSpec) -> dict[str, Any]:
+    params = [asdict(p) for p in (spec.lr, *spec.params)]
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "family": spec.family,
+        "source": spec.source,
+        "about": about(spec),
+        "params": [{**p, "most": None if p["most"] == float("inf") else p["most"]} for p in params],
+        "options": {name: list(choices) for name, choices in spec.options.items()},
+        "ranges": {task: dict(ranges) for task, ranges in spec.ranges.items()},
+        "best": [{**asdict(b), "source": spec.best_source} for b in spec.best],
+        "published": dict(published(spec)),
+    }
+
+
+def _parameter(p: Param) -> tuple[str, ...]:
+    absent = "drawn" if p.searched else "absent" if p.default is None else f"as {p.default}"
+    default = f"{p.default:g}" if isinstance(p.default, float) and not p.searched else absent
+    draw = ("log" if p.log else "linear") + (", whole" if p.whole else "")
+    return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", draw, p.unit, p.meaning, default, p.published or "—")
+
+
+def _range(p: Param) -> str:
+    return f"{p.symbol} [{p.low:g}, {p.high:g}]{' log' if p.log else ''}"
+
+
+def _settings(best: Best) -> str:
+    return " ".join(f"{name}={value:g}" for name, value in best.values.items())

@@ -1,0 +1,108 @@
+"""How tasks are printed: one table of all, or one page a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import say, show, table, waiting
+from longwave.platform.storage.published import published_rows
+from longwave.tasks.raw import DataError
+
+if TYPE_CHECKING:
+    from longwave.tasks.data import Data
+    from longwave.tasks.spec import Recipe, TaskSpec
+
+
+def listing(specs: Sequence[TaskSpec], format: Format) -> None:
+    """Print tasks, a line each."""
+    lines = [(s.name, s.id, s.length, _metric(s), _chance(s), _where(s), s.summary) for s in specs]
+    records = [] if format is Format.table else [_task(spec) for spec in specs]
+    columns = ("name", "id", "steps", "metric", "chance", "data", "tests")
+    show([Table("", columns, lines, records=records)], format)
+    if format is Format.table:
+        say("  One in full, with recipes and trivial predictors: longwave tasks NAME")
+
+
+def page(spec: TaskSpec, format: Format) -> None:
+    """Print one task in full, its trivial predictors measured now, if its data is here.
+
+    In a format for programs it is printed as ``listing`` does.
+    """
+    if format is not Format.table:
+        listing([spec], format)
+        return
+    say(f"{spec.title} ({spec.id})\n\n{spec.summary}\n")
+    for name, text in _facts(spec).items():
+        say(f"  {name}: {text}")
+    for text in spec.protocols:
+        say(f"  protocol: {text}")
+    table(
+        ["recipe for", "hidden", "batch", "epochs", "steps an epoch", "η/10 after", "clip", "source"],
+        [_recipe(model or "all others", recipe) for model, recipe in spec.recipes.items()],
+    )
+    try:
+        with waiting(f"loading {spec.name}"):
+            data = spec.load(spec.variant)
+            trivial = spec.trivial(data)
+    except DataError as error:
+        say(f"  {error}")
+        return
+    say(f"  data version {data.version}: {_sizes(data)}")
+    table(["trivial predictor", spec.metric.name], [(k, f"{v:.4g}") for k, v in trivial.items()])
+
+
+def _facts(spec: TaskSpec) -> dict[str, str]:
+    facts = {
+        "metric": f"{_metric(spec)}: {spec.metric.definition}",
+        "chance": _chance(spec),
+        "steps": spec.length,
+        "lag": spec.lag,
+        "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
+        "outputs": f"{spec.outputs}, {'at every step' if spec.every_step else 'at the last step'}",
+        "source": spec.source,
+        "licence": spec.licence,
+        "data": _where(spec),
+    }
+    if spec.variants:
+        facts["variants"] = f"{spec.variants}; default {spec.variant or 'the plain one'}"
+    printed = sum(row["task"] == spec.name for row in published_rows())
+    return {**facts, "published results": str(printed)}
+
+
+def _sizes(data: Data) -> str:
+    train = "fresh batches" if data.train is None else f"{len(data.train.inputs)} sequences"
+    return f"{train} to train, {len(data.valid.inputs)} to validate, {len(data.test.inputs)} to test"
+
+
+def _task(spec: TaskSpec) -> dict[str, Any]:
+    plain = "name id title summary variant chance length lag licence source protocols version horizon".split()
+    metric = {"name": spec.metric.name, "unit": spec.metric.unit, "goal": spec.metric.goal}
+    return {
+        **{name: getattr(spec, name) for name in plain},
+        "metric": {**metric, "definition": spec.metric.definition},
+        "recipes": {model: asdict(recipe) for model, recipe in spec.recipes.items()},
+        "trivial": list(spec.baselines),
+        "missing": spec.files.missing() if spec.files else [],
+    }
+
+
+def _metric(spec: TaskSpec) -> str:
+    return f"{spec.metric.name} [{spec.metric.unit}] {'↑' if spec.metric.goal == 'max' else '↓'}"
+
+
+def _chance(spec: TaskSpec) -> str:
+    return "no fixed value" if spec.chance is None else f"{spec.chance:.4g}"
+
+
+def _where(spec: TaskSpec) -> str:
+    if spec.files is None:
+        return "generated"
+    return "here" if not spec.files.missing() else f"longwave data fetch {spec.name}"
+
+
+def _recipe(model: str, r: Recipe) -> tuple[object, ...]:
+    drops = ", ".join(map(str, r.drops)) or "—"
+    return (model, r.hidden, r.batch, r.epochs, r.steps or "—", drops, r.clip or "—", r.source)

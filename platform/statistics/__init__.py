@@ -1,0 +1,1 @@
+"""Statistics of boards: plain numbers in and out."""

@@ -1,0 +1,1 @@
+"""The results store: schema, database, queries, the published numbers it comes with."""

@@ -1,0 +1,1 @@
+"""Sweeps: settings, the plan of trials, packs on Ray, the driver."""

@@ -1,0 +1,1 @@
+"""One pack of trials, from data to records; needs torch and numpy alone."""

@@ -1,0 +1,118 @@
+"""Where a trial ran: machine, versions, commit and what differs from it. Text by name, stored beside each result."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import tempfile
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from longwave.platform.records import digest
+from longwave.platform.training import energy
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("models", "platform", "tasks")
+"""Folders whose files decide a result. A checkout that differs elsewhere is not dirty."""
+PATCH = 2**20
+"""Most characters of a patch that are kept."""
+DIFF = "diff HEAD --no-color --no-ext-diff --no-textconv --full-index --src-prefix=a/ --dst-prefix=b/".split()
+PACKAGES = ("longwave", "torch", "numpy", "scipy", "scikit-learn", "ray", "optuna")
+
+
+def device() -> torch.device:
+    """Return the device a pack trains on: the first CUDA device this process may see, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@cache
+def describe() -> dict[str, str]:
+    """Return the facts about this process that could change a result, by name. ``diff`` names the patch, if any."""
+    facts = {name: _version(name) for name in PACKAGES}
+    facts |= {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": _processor() if device().type == "cpu" else torch.cuda.get_device_name(),
+        "threads": str(torch.get_num_threads()),
+        "kernel": "unknown",
+        "commit": (_git("rev-parse", "HEAD") or "unknown").strip(),
+        "dirty": "unknown" if patch() is None else str(bool(patch())).lower(),
+        "lock": _lock(),
+    }
+    if device().type == "cuda":
+        facts |= {"driver": energy.driver(), "cuda": str(torch.version.cuda), "tf32": _tf32()}
+        facts |= {"cudnn": str(torch.backends.cudnn.version())}
+    return facts | ({"diff": digest({"patch": patch()})} if patch() else {})
+
+
+def recorded() -> dict[str, str]:
+    """Return the facts as a run reports them: with the patch, if any, which the store keeps once."""
+    return {**describe(), **({"patch": patch() or ""} if patch() else {})}
+
+
+@cache
+def patch() -> str | None:
+    """Return how the code differs from the commit, new files included, as git applies it; None where git cannot say.
+
+    Of a patch longer than ``PATCH`` the rest is left out and named by its hash.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(folder, "index")  # new files are added to this one; the checkout's own stays as it is
+        for command in ("read-tree HEAD", "add --intent-to-add -- " + " ".join(CODE)):
+            if _git(*command.split(), index=index) is None:
+                return None
+        text = _git(*DIFF, "--", *CODE, index=index)
+    if text is not None and len(text) > PATCH:
+        whole = hashlib.sha256(text.encode()).hexdigest()
+        return f"{text[:PATCH]}\nCut here: {len(text)} characters in all, SHA-256 {whole}.\n"
+    return text
+
+
+def _lock() -> str:
+    """Return the hash of the lock file of a checkout, else of the names and versions of what is installed."""
+    file = ROOT / "requirements.lock"
+    if file.is_file():
+        return f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}"
+    return f"installed {digest(sorted({f'{d.name}=={d.version}' for d in metadata.distributions()}))}"
+
+
+def _tf32() -> str:
+    """Return which of torch's libraries may round float32 to tf32."""
+    allowed = {"matmul": torch.backends.cuda.matmul.allow_tf32, "cudnn": torch.backends.cudnn.allow_tf32}
+    return ", ".join(name for name, on in allowed.items() if on) or "off"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores"
+
+
+def _git(*command: str, index: Path | None = None) -> str | None:
+    """Return what git says of the checkout this file is in, with ``index`` in place of its own; None if nothing."""
+    if not (ROOT / ".git").exists():
+        return None
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}  # inside a hook they name another
+    variables |= {"GIT_INDEX_FILE": str(index)} if index else {}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *command],
+            capture_output=True, encoding="utf-8", errors="replace", timeout=10, check=True, env=variables,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None

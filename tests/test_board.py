@@ -145,7 +145,7 @@ def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_wit
     gates, ours, gru = rows([retrained("lem", lem)], published)
     assert (ours.kind, [p["value"] for p in ours.published]) == ("reproduced", [0.5])
     assert (gates.kind, gates.title, gates.mean, gates.rank_low) == ("published", "LEM (without gates)", 0.6, None)
-    assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("gru", 7.0, 0.5, 10, 99, 16)
+    assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("GRU", 7.0, 0.5, 10, 99, 16)
     assert (ours.rank_low, ours.rank_high) == (1, 1), "published rows are no part of the pool"
     assert [row.kind for row in rows([retrained("lem", lem)], published, Pool(("gru",)))] == ["published"]
     both = rows([retrained("lem", lem, called=["", "without gates"])], published)

@@ -153,9 +153,9 @@ def test_a_published_number_that_nobody_retrained_is_a_row_without_a_rank(
     theirs = table[table["seeds"] == "published"].to_dict("records")
     assert [(row["model"], row["score"], row["rank"]) for row in theirs] == [
         ("LEM (without multi-scale gates)", "0.011", "—"),
-        ("lipschitz_rnn", "0.018", "—"),
-        ("fastgrnn", "0.022", "—"),
-        ("exprnn", "0.023", "—"),
+        ("Lipschitz RNN", "0.018", "—"),
+        ("FastGRNN", "0.022", "—"),
+        ("expRNN", "0.023", "—"),
     ]
     assert [theirs[0][k] for k in ("published", "verdict", "protocol")] == ["0.011 (lem, Table 9)", "not run", "—"]
     page.session_state[page.dataframe[0].key] = {"selection": {"rows": [1], "columns": [], "cells": []}}

@@ -6,7 +6,7 @@ from typing import Any
 
 from longwave.platform.boards.pairing import belongs, beside, quoted
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
-from longwave.platform.storage.published import published_rows
+from longwave.platform.storage.published import names, published_rows
 
 PRINTED = published_rows()
 
@@ -22,6 +22,13 @@ def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, An
 
 def values(numbers: list[dict[str, Any]]) -> list[float]:
     return sorted(n["value"] for n in numbers)
+
+
+def test_every_model_of_a_published_number_has_a_name_in_print_and_ours_have_our_own() -> None:
+    assert {number["model"] for number in PRINTED} == set(names())
+    assert {name: spec.title for name, spec in all_models().items() if name in names()} == {
+        name: names()[name] for name in all_models() if name in names()
+    }
 
 
 def test_sources_named_in_a_model_variant_are_no_other_form() -> None:

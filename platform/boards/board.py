@@ -13,6 +13,7 @@ from longwave.platform.statistics.ranking import letters, standings
 from longwave.platform.statistics.stats import Summary, direction, mean_std
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.groups import EVERYBODY, Group, Pool
+from longwave.platform.storage.published import names
 from longwave.platform.storage.store import Store
 
 Kind = Literal["reproduced", "published", "trivial"]
@@ -167,8 +168,7 @@ def _board(groups: Sequence[Group], numbers: Sequence[Mapping[str, Any]], pool: 
             kept.append(row)
             paired |= {number["id"] for number in same}
     like = groups[0]
-    titles = {group.settings["model"]: group.about["model"].partition(" (")[0] for group in groups}
-    alone = [_published(like, number, titles) for number in numbers if number["id"] not in paired]
+    alone = [_published(like, number) for number in numbers if number["id"] not in paired]
     trivial = [_trivial(like, name, value) for name, value in like.about.get("trivial", {}).items()]
     goal = like.about["goal"]
     sign, ranked = direction(goal), _ranked([row for row in kept if row.mean is not None], goal)
@@ -218,14 +218,14 @@ def _trivial(like: Group, name: str, value: float) -> Row:
     return Row(**_same(like), kind="trivial", model=name, title=name, mean=value)
 
 
-def _published(like: Group, number: Mapping[str, Any], titles: Mapping[str, str]) -> Row:
+def _published(like: Group, number: Mapping[str, Any]) -> Row:
     """Return a published number as a row of its own on the board of ``like``."""
     form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
     return Row(
         **_same(like),
         kind="published",
         model=number["model"],
-        title=titles.get(number["model"], number["model"]) + form,
+        title=names().get(number["model"], number["model"]) + form,
         mean=number["value"],
         std=number["std"],
         n=number["n"] or 0,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from longwave.platform.records import digest
 
 FILE = Path(__file__).with_name("published.csv")
+NAMES = Path(__file__).with_name("names.csv")
 SAME = ("task", "variant", "model", "model_variant", "metric", "value", "std", "statistic", "units")
 """Columns that give a number its identity."""
 ALIKE = ("task", "variant", "model", "model_variant", "metric", "value", "std", "units")
@@ -30,6 +32,13 @@ def published_rows() -> list[dict[str, Any]]:
         else:
             _merge(same, line)
     return [row for rows in found.values() for row in rows]
+
+
+@cache
+def names() -> dict[str, str]:
+    """Return the name in print of each model of which a number is published, by its key."""
+    with NAMES.open(newline="", encoding="utf-8") as file:
+        return {line["model"]: line["name"] for line in csv.DictReader(file)}
 
 
 def _lines() -> list[dict[str, str]]:

@@ -162,7 +162,7 @@ def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys:
     (tmp_path / "one").mkdir()
     command = ["publish", str(tmp_path / "one"), "--store", str(filled.engine.url)]
     assert main(command) == 0
-    assert re.match(r"Edition [0-9a-f]{16} \(1 boards, 3 reproduced, ", capsys.readouterr().out)
+    assert re.match(r"Edition [0-9a-f]{16} \(boards 1, reproduced 3, ", capsys.readouterr().out)
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     assert main(command) == 2
     said = capsys.readouterr().err

@@ -37,7 +37,7 @@ def publish(
     told: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
         made = write(folder, known, title, describe()["commit"], previous, results, told.append)
-    counts = ", ".join(f"{count} {what}" for what, count in made.counts.items())
+    counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
     for line in told:
         typer.echo(line)

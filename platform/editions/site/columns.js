@@ -33,6 +33,7 @@ function duration(seconds) {
 }
 
 const count = (value) => (value === null || value === undefined ? "—" : value.toLocaleString("en"));
+const many = (value, what) => `${count(value)} ${what}${value === 1 ? "" : "s"}`;
 const tenth = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
 const short = (value) => (typeof value === "number" ? String(Number(value.toPrecision(5))) : String(value));
 const settingsOf = (row) => Object.entries(row.settings).map(([name, value]) => `${name} ${short(value)}`).join(", ");

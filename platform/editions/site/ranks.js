@@ -1,4 +1,4 @@
-// Ranks among any rows of one board, equal to those of platform/ranking.py. Pure functions.
+// Ranks among any rows of one board, equal to those of platform/statistics/ranking.py. Pure functions.
 const ALPHA = 0.05;
 const TERMS = 80;
 

@@ -14,6 +14,7 @@ import streamlit as st
 from longwave.dashboard import cells, figures
 from longwave.platform.boards.board import Row
 from longwave.platform.boards.board import board as rows_of
+from longwave.platform.boards.rows import command
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import store_url
 from longwave.platform.records import ENDED, Point
@@ -166,6 +167,7 @@ def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
         published(row)
         return
     st.caption(cells.in_short(row))
+    st.code(command(row.config), language=None)
     left, right = st.columns([5, 3], gap="large")
     with left:
         seed_curves(url, row, trials)

@@ -262,8 +262,10 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[0] == "### t: mse [1] ↓" and lines[3].replace("|", "").replace("-", "").strip() == ""
     assert "**2.0 ± 1.4 (2, provisional)**" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
-    assert all(line.count("|") == 10 for line in lines[2:6])
-    assert lines[-1].endswith("Ranked among models lem, gru alone.")
+    assert all(line.count("|") == 11 for line in lines[2:6])
+    assert lines[-1].endswith(
+        "Ranked among models lem, gru alone. A row is trained once more with: longwave reproduce ROW"
+    )
 
 
 def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,10 @@ from longwave.platform.storage.groups import Pool
 from longwave.platform.storage.verification import CHECKED, CLAIMED, HERE
 
 DASH = "—"
-COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol")
+COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol", "row")
 MEAN = COLUMNS.index("mean ± std (n)")
+DIGITS = 8
+"""Of a row's name: enough to tell the rows of a store apart."""
 ABREAST = 5
 """Tasks side by side in a terminal; more stand below."""
 RANKED = (
@@ -30,11 +32,13 @@ VERIFIED = (
     f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
     f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended."
 )
+AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
     "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
     "tasks, 0 at the best trivial predictor or worse and 1 at the best mean, with its 95 % interval by a stratified "
-    "bootstrap; a diverged seed counts 0. Rank: mean over tasks, and the range that Welch tests of all pairs allow, "
-    "adjusted by Holm at 5 % over all tasks. Both are of models that ran on every task shown, among themselves."
+    "bootstrap; a diverged seed counts 0, and in ranks as the worst of all. Rank: mean over tasks, and the range that "
+    "Welch tests of all pairs allow, adjusted by Holm at 5 % over all tasks. Both are of models that ran on every task "
+    "shown, among themselves."
 )
 
 
@@ -83,7 +87,7 @@ def cells(row: Row) -> tuple[str, ...]:
     published = "; ".join(quoted(p) for p in row.published) or DASH
     if row.kind != "reproduced":
         number += f" ({row.n})" if row.n else ""
-        return (DASH, DASH, row.title, f"{number} ({row.kind})", published, *[DASH] * 4)
+        return (DASH, DASH, row.title, f"{number} ({row.kind})", published, *[DASH] * 5)
     return (
         span(row.rank_low, row.rank_high),
         row.ties or DASH,
@@ -94,6 +98,7 @@ def cells(row: Row) -> tuple[str, ...]:
         seeds(row) + ("" if row.verification == HERE else f"; {row.verification}"),
         f"{row.searched} ({row.search_diverged} diverged)",
         "; ".join(row.departures) or "as published",
+        row.config[:DIGITS],
     )
 
 
@@ -144,7 +149,7 @@ def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     metric = f"{rows[0].metric} [{rows[0].unit}] {'↑' if rows[0].goal == 'max' else '↓'}"
     bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
     verified = VERIFIED if any(row.verification not in ("", HERE) for row in rows) else ""
-    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool))))
+    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool), AGAIN)))
     return Table(
         f"{named(place)}: {metric}",
         COLUMNS,

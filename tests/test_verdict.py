@@ -103,9 +103,9 @@ def test_an_extreme_of_n_is_compared_with_our_expected_extreme_of_n(statistic: s
     assert (found.basis, found.alike) == (f"expected {statistic} of {n}", True)
 
 
-def test_the_best_of_more_runs_than_ours_cannot_make_us_worse() -> None:
+def test_the_best_of_more_runs_than_ours_makes_us_worse_only_where_none_of_them_could_be_as_good() -> None:
     assert verdict(OURS, Printed(99.5, "best", n=5), "max").word == "worse"
-    for printed in (Printed(99.5, "best", n=6), Printed(99.5, "max"), Printed(99.5, "best")):
+    for printed in (Printed(98.8, "best", n=6), Printed(99.5, "max"), Printed(99.5, "best")):
         found = verdict(OURS, printed, "max")
         assert (found.word, found.alike) == ("undecided", False)
     assert verdict(OURS, Printed(97.0, "best", n=6), "max").word == "better"
@@ -113,13 +113,22 @@ def test_the_best_of_more_runs_than_ours_cannot_make_us_worse() -> None:
     assert verdict(OURS, Printed(99.5, "best"), "max").basis == "mean"
 
 
-def test_the_worst_of_more_runs_than_ours_cannot_make_us_better() -> None:
+@pytest.mark.parametrize(("n", "runs"), [(6, 6), (20, 20), (None, 100)])
+def test_no_run_of_theirs_could_be_as_good_beyond_the_t_quantile_for_their_number(n: int | None, runs: int) -> None:
+    edge = float(scipy_stats.t.isf(0.025 / runs, 4)) * STD * math.sqrt(1 + 1 / 5)
+    for statistic, goal, sign, word in (("best", "max", 1, "worse"), ("min", "max", -1, "better")):
+        for far, expected in ((0.98 * edge, "undecided"), (1.02 * edge, word)):
+            found = verdict(OURS, Printed(round(98.2 + sign * far, 6), statistic, n=n), goal)
+            assert found.word == expected
+
+
+def test_the_worst_of_more_runs_than_ours_cannot_make_us_too_good() -> None:
     for printed in (Printed(90.0, "min", n=6), Printed(90.0, "min")):
         found = verdict(OURS, printed, "max")
-        assert (found.word, found.too_good) == ("undecided", False)
+        assert (found.word, found.too_good) == ("better", False)
     assert verdict(OURS, Printed(90.0, "min", n=5), "max").word == "better"
     assert verdict(OURS, Printed(99.5, "min", n=6), "max").word == "worse"
-    assert verdict(OURS, Printed(99.5, "max", n=6), "min").word == "undecided"
+    assert verdict(OURS, Printed(98.8, "max", n=6), "min").word == "undecided"
 
 
 def test_another_statistic_is_compared_with_our_mean_and_said_to_be_another() -> None:
@@ -158,8 +167,10 @@ def full(rng: np.random.Generator) -> Printed:
         lambda rng: Printed(float(rng.standard_normal()), "reported"),
         lambda rng: Printed(float(rng.standard_normal(3).max()), "best", n=3),
         lambda rng: Printed(float(rng.standard_normal(10).max()), "best"),
+        lambda rng: Printed(float(rng.standard_normal(100).max()), "best"),
+        lambda rng: Printed(float(rng.standard_normal(12).max()), "best", n=12),
     ],
-    ids=["mean ± std of 5", "one run", "best of 3", "best of ?"],
+    ids=["mean ± std of 5", "one run", "best of 3", "best of ?", "best of ?, 100", "best of 12"],
 )
 def test_an_honest_repetition_is_called_better_or_worse_in_5_cases_of_100_at_most(
     printed: Callable[[np.random.Generator], Printed], n: int

@@ -16,6 +16,8 @@ ENOUGH = 5
 """Scores below which nothing is called reproduced: 5 tell a printed run 3.1 std away apart, 3 not one 4.9 std away."""
 CLOSE = 2.0
 """Standard deviations within which a printed number is reproduced."""
+MOST = 100
+"""Runs that a paper has made at most which prints the best of it does not say how many."""
 MARGIN = 2.0
 """Standard deviations by which we may be better than a paper without anybody asking why."""
 
@@ -74,8 +76,9 @@ def verdict(scores: Sequence[float], printed: Printed, goal: str, level: float =
     difference that rounding the printed number explains does not count either.
 
     An extreme of n runs is compared with our expected extreme of n, which varies less than one run. Where we have
-    fewer scores, or n is unknown, ours is less extreme by an unknown amount and decides in one direction alone: our
-    best of few can be better than their best of many, not worse.
+    fewer scores, or n is unknown, ours is less extreme by an unknown amount: our best of few can be better than their
+    best of many, but is worse only if none of their runs, ``MOST`` where n is unknown, could be as good: if the chance
+    that one is, times their number, is small still.
 
     Inside the interval it is ``reproduced`` within ``CLOSE`` of the larger standard deviation, with enough scores; what
     lies further could be chance, but scores that scatter so widely repeat nothing: ``undecided``.
@@ -90,8 +93,10 @@ def verdict(scores: Sequence[float], printed: Printed, goal: str, level: float =
     check_level(level)
     value, basis, alike, barred = _counterpart(scores, ours.mean, printed, goal)
     gap = _difference(Summary(sign * value, ours.std, ours.n), printed, sign)
+    one = _difference(Summary(sign * ours.mean, ours.std, ours.n), printed, sign)
+    beyond = one is not None and one.p_value * (printed.n or MOST) <= 1 - level
     return Verdict(
-        word=_word(gap, ours.n, max(ours.std or 0.0, printed.std or 0.0), barred, level),
+        word=_word(gap, ours.n, max(ours.std or 0.0, printed.std or 0.0), None if beyond else barred, level),
         gap=sign * (value - printed.value) / ours.std if ours.std else None,
         ours=value,
         basis=basis,

@@ -56,7 +56,7 @@ def fetch(
 
 @data.command("list")
 def listing(format: FormatOption = Format.table) -> None:
-    """List each task's data set: where it lies, whether it is there, its licence.
+    """List each task's data set. It says where it lies, whether it is there, and its licence.
 
     Example: longwave data list --format json
     """

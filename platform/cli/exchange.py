@@ -25,7 +25,7 @@ def submit(
     row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
     store: StoreOption = None,
 ) -> int:
-    """Write rows, with the search behind them, as a bundle for `longwave import` on another machine.
+    """Write rows as a bundle for another machine. There, `longwave import` takes it.
 
     The bundle holds configurations, curves, ends, environments and uncommitted changes. What `import` would reject
     is not written.
@@ -57,7 +57,7 @@ def import_(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
     store: StoreOption = None,
 ) -> int:
-    """Check a bundle, or an edition, and add its rows to the store, all or nothing. Nothing in it is run.
+    """Check a bundle or an edition and add its rows. All are added or none, and nothing in it is run.
 
     What contradicts itself is rejected, with exit status 2. What is unlikely or cannot be checked here is flagged, and
     its rows are marked as claimed; the others are schema-checked until `longwave reproduce ROW --keep`. An edition that

@@ -71,7 +71,7 @@ def diff(
     format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what two rows differ in: configuration, protocol, data, code, environment, scores.
+    """Print what two rows differ in, from settings to scores. Protocol, data, code and environment are in between.
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """

@@ -31,7 +31,7 @@ def models(
     name: Annotated[str | None, typer.Argument(help="One model, in full.")] = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """List the models with their family, paper and ranges, or show one: equation, parameters, published settings.
+    """List the models with their papers, or show one in full. Its page has equation and settings.
 
     Example: longwave models lem
     """
@@ -49,7 +49,7 @@ def tasks(
     name: Annotated[str | None, typer.Argument(help="One task, in full.")] = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """List the tasks with their metric and chance level, or show one: data, protocols, recipes, trivial predictors.
+    """List the tasks with their metrics, or show one in full. Its page has data, protocols and recipes.
 
     Example: longwave tasks fitzhugh_nagumo
     """
@@ -79,7 +79,7 @@ def board(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print the leaderboard of a task, published numbers in it, or an overview of all: models by tasks.
+    """Print the leaderboard of a task, or an overview of all. Published numbers and trivial predictors stand in it.
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
@@ -114,7 +114,7 @@ def compare(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Compare two models task by task, each by its best row on validation, or two rows.
+    """Compare two models, or two rows, task by task. A model stands there with its best row on validation.
 
     Example: longwave compare lem lstm
     """
@@ -138,7 +138,7 @@ def budget(
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
-    """Print what searches of 1, 2, 4, ... trials are expected to find: how much of each result is budget.
+    """Print what searches with fewer trials would have found. So much of each result is budget.
 
     Example: longwave budget fitzhugh_nagumo
     """
@@ -161,7 +161,7 @@ def dashboard(
     port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8501,
     store: StoreOption = None,
 ) -> int:
-    """Open the Lab: the leaderboard in a browser, with every seed's curve. It listens on this machine alone.
+    """Open the Lab: the leaderboard in a browser. It shows every seed's curve and listens on this machine alone.
 
     Example: longwave dashboard --port 8600
     """

@@ -107,7 +107,7 @@ def status(
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
-    """Print how many trials of a sweep are planned, running and done, and how they ended.
+    """Print how far a sweep is. Trials planned, running and done are counted, and how they ended.
 
     Example: longwave sweep status demo --format json
     """

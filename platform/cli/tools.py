@@ -79,7 +79,7 @@ def bench_kernels(
     out: Annotated[Path | None, typer.Option(help="File for all numbers and versions, JSON.")] = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> int:
-    """Check the fused time loops against float64, then time them against their floor, plain loops and torch's LSTM.
+    """Check the fused time loops against float64, then time them. Plain loops and torch's LSTM stand beside.
 
     Exits with 1 if a loop fails or is not exact.
 
@@ -127,7 +127,7 @@ def bench_board(
     repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure how long boards take over many generated runs, from SQLite and, with pgserver, from PostgreSQL.
+    """Measure how long boards take over many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
 
     Example: longwave bench board --runs 100000
     """

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from typing import TYPE_CHECKING
 
 from longwave.platform.statistics.stats import Summary, check_level, direction
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -35,40 +40,39 @@ def standings(rows: Sequence[Summary], goal: str, alpha: float = 0.05) -> list[S
     A tie group is as many consecutive rows, in order of the mean, as hold no two rows told apart. Rows that share one
     are not told apart; two rows that share none may yet not be, where a row between them differs from either.
     """
+    import numpy as np
+
     check_level(alpha)
-    sign, p = direction(goal), p_values(rows)
-    order = sorted(range(len(rows)), key=lambda i: -sign * rows[i].mean)
-    place = {row: k for k, row in enumerate(order)}
-    better = [[j for j in order[: place[i]] if p[i][j] <= alpha] for i in range(len(rows))]
-    worse = [[j for j in order[place[i] :] if p[i][j] <= alpha] for i in range(len(rows))]
-    starts = list(accumulate((max((place[j] + 1 for j in better[i]), default=0) for i in order), max))
-    groups = [range(start, k + 1) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
-    return [
-        Standing(
-            low=1 + len(better[i]),
-            high=len(rows) - len(worse[i]),
-            ties=tuple(k for k, group in enumerate(groups) if place[i] in group),
-        )
-        for i in range(len(rows))
-    ]
+    order = np.argsort([-direction(goal) * row.mean for row in rows], kind="stable")
+    apart = np.array(p_values(rows))[order][:, order] <= alpha if rows else np.empty((0, 0), bool)
+    before = np.tril(apart, -1)
+    lows, highs = 1 + before.sum(1), len(rows) - np.triu(apart, 1).sum(1)
+    starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))
+    groups = [(int(start), k) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
+    found = {}
+    for k, row in enumerate(order):
+        first, last = bisect_left(groups, k, key=lambda g: g[1]), bisect_right(groups, k, key=lambda g: g[0])
+        found[int(row)] = Standing(int(lows[k]), int(highs[k]), tuple(range(first, last)))
+    return [found[i] for i in range(len(rows))]
 
 
-def p_values(rows: Sequence[Summary]) -> list[list[float]]:
+def p_values(rows: Sequence[Summary]) -> NDArray[float64]:
     """Return Holm's adjusted p-value of each pair of rows being equal, (rows, rows), 1 on the diagonal.
 
     The tests are Welch's with cautious degrees of freedom; two rows without any spread are compared by the exact
     permutation test (``stats.Difference``). A row without a std (n = 1) is told from nobody and burdens nobody: its
     pairs are 1 and no part of the family, which what was measured cannot change.
     """
-    table = [[1.0] * len(rows) for _ in rows]
-    known = [k for k, row in enumerate(rows) if row.std is not None]
-    pairs = list(combinations(known, 2))
-    for (i, j), p in zip(pairs, holm(_welch([rows[k] for k in known])), strict=True):
-        table[i][j] = table[j][i] = p
+    import numpy as np
+
+    table = np.ones((len(rows), len(rows)))
+    known = np.array([k for k, row in enumerate(rows) if row.std is not None], dtype=int)
+    i, j = (known[side] for side in np.triu_indices(len(known), 1))
+    table[i, j] = table[j, i] = holm(_welch([rows[k] for k in known]))
     return table
 
 
-def _welch(rows: Sequence[Summary]) -> list[float]:
+def _welch(rows: Sequence[Summary]) -> NDArray[float64]:
     """Return ``difference(a, b, cautious=True).p_value`` of each pair, for all pairs at once: boards are large."""
     import numpy as np
     from scipy.special import stdtr
@@ -84,21 +88,21 @@ def _welch(rows: Sequence[Summary]) -> list[float]:
         p = 2 * stdtr(1 / np.where(spread, inverse, 1.0), -gap / scale)
     for k in np.flatnonzero(~spread):
         p[k] = (2 / math.comb(rows[a[k]].n + rows[b[k]].n, rows[a[k]].n)) if gap[k] else 1.0
-    return [float(value) for value in p]
+    return np.asarray(p)
 
 
-def holm(p: Sequence[float]) -> list[float]:
+def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:
     """Return p-values adjusted so that the chance of any false rejection in the family, (m,), is kept.
 
     Source: Holm, Scandinavian Journal of Statistics 1979.
     """
     import numpy as np
 
-    values, m = np.array(p, dtype=float), len(p)
+    values, m = np.asarray(p, dtype=float), len(p)
     order = np.argsort(values)
     adjusted = np.empty(m)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, (m - np.arange(m)) * values[order]))
-    return [float(value) for value in adjusted]
+    return adjusted
 
 
 def letters(ties: Sequence[int]) -> str:

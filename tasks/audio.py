@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import wave
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from longwave.tasks.cache import folder
+from longwave.tasks.cache import folder, whole
 from longwave.tasks.raw import DataError
 
 FULL_SCALE = 32768
@@ -138,16 +136,11 @@ def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
     """
     path = folder() / f"{key}.npy"
     if not path.exists():
-        partial = path.with_name(f".{path.stem}.{os.getpid()}.npy")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(partial, n, rows)
-            os.replace(partial, path)
+            with whole(path) as partial:
+                _write(partial, n, rows)
         except OSError as error:
             raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
-        finally:
-            with suppress(OSError):
-                partial.unlink()
     array: np.ndarray = np.load(path, mmap_mode="c")
     return array
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +15,26 @@ def folder() -> Path:
     return Path(os.environ.get("LONGWAVE_CACHE") or Path.home() / ".cache" / "longwave")
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a file beside ``path`` to write; at the end of the block it takes that place, or nothing is left of it.
+
+    Two processes may do so at once: what stands at ``path`` is always whole.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
 def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Return ``make()``, from disk if some process has made it before.
 
-    Two processes that start at once may both make it; the file appears whole or not at all. Where the folder
-    cannot be written the data is made again each time.
+    Two processes that start at once may both make it. Where the folder cannot be written it is made each time.
 
     Args:
         key: Names the content: everything that decides it, version included.
@@ -30,12 +45,6 @@ def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.
         with np.load(path, allow_pickle=False) as stored:
             return dict(stored)
     arrays = make()
-    partial = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError), whole(path) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
-        os.replace(partial, path)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink()
     return arrays

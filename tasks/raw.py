@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from longwave.tasks.cache import folder
+from longwave.tasks.cache import folder, whole
 
 SUMS = "MD5SUMS"
 """File beside the data that lists their MD5, as ``md5sum`` writes it."""
@@ -83,9 +82,8 @@ class Source:
     def write_sums(self) -> None:
         """Write the MD5 of each needed file into MD5SUMS, so that a file that changes later is noticed."""
         files = [name for name in self.needs if (self.place / name).is_file()]
-        partial = self.place / f".{SUMS}.{os.getpid()}"
-        partial.write_text("".join(f"{md5_of(self.place / name)}  {name}\n" for name in files), encoding="utf-8")
-        os.replace(partial, self.place / SUMS)
+        with whole(self.place / SUMS) as partial:
+            partial.write_text("".join(f"{md5_of(self.place / name)}  {name}\n" for name in files), encoding="utf-8")
 
 
 @cache

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import quickjs
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
 from longwave.platform.boards.board import Row, board
-from longwave.platform.editions.page import SCRIPTS, SITE
 from longwave.platform.editions.publish import publish
 from longwave.platform.records import Run, TrialConfig
 from longwave.platform.render.board import leads, span
@@ -25,6 +21,7 @@ from longwave.platform.statistics.ranking import letters, p_values, standings
 from longwave.platform.statistics.stats import Summary, summary
 from longwave.platform.storage.groups import Pool
 from longwave.platform.storage.store import Store
+from tests.pages import Page, published_page
 
 MODELS = ("lem", "lstm", "gru", "cornn", "unicornn", "exprnn")
 spreads = st.one_of(st.none(), st.just(0.0), st.floats(0, 5))
@@ -34,20 +31,6 @@ boards = st.lists(
     ),
     max_size=12,
 )
-
-
-class Page:
-    """An engine that runs some of a page's scripts, and before them ``first``."""
-
-    def __init__(self, *scripts: str, first: str = "") -> None:
-        self.engine = quickjs.Context()
-        text = "".join((SITE / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
-        self.engine.eval(f'"use strict";{first};{text}')
-
-    def __call__(self, expression: str, **given: Any) -> Any:
-        """Return the value of an expression in which the names of ``given`` stand for their values."""
-        head = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
-        return json.loads(self.engine.eval(f"{{ {head} JSON.stringify({expression}) }}"))
 
 
 RANKS = Page("ranks")
@@ -149,12 +132,7 @@ def test_filters_rank_the_page_as_the_options_rank_the_board(
     filled: Store, tmp_path: Path, chosen: dict[str, str], pool: Pool
 ) -> None:
     publish(tmp_path / "one", filled, "Ours", "c")
-    text = (tmp_path / "one/index.html").read_text(encoding="utf-8")
-    data = text.split('<script type="application/json" id="data">')[1].split("</script>")[0]
-    page = Page(
-        *SCRIPTS[:3], first=f"const document = {{ getElementById: () => ({{ textContent: {json.dumps(data)} }}) }}"
-    )
-    page.engine.eval(f"state = {{ ...FRESH, ...{json.dumps(chosen)} }}")
+    page = published_page(tmp_path / "one", chosen)
     place = "[row.key, inPool(row), standing(row).rank_low, standing(row).rank_high, standing(row).ties]"
     found = page(f"EDITION.rows.map((row) => {place})")
     theirs = {key: tuple(place) for key, inside, *place in found if inside}

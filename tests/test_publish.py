@@ -153,9 +153,7 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     assert {row["state"] for row in found["rows"]} == {"ok", "failed"}
     [lem] = [row for row in found["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
     assert (lem["text"], lem["n"], lem["facts"], lem["family"]) == ("0.0050 ± 0.0016", 5, FACTS, "multiscale")
-    assert all(
-        cell["key"] in {"", *(r["key"] for r in found["rows"])} for cell in found["overview"]["lines"][0]["cells"]
-    )
+    assert all(cell in {"", *(r["key"] for r in found["rows"])} for cell in found["overview"]["lines"][0]["cells"])
 
 
 def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,21 +6,22 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards.board import Row, shown
-from longwave.platform.boards.overview import Overview, named, state
+from longwave.platform.boards.overview import Overview, named
 from longwave.platform.boards.rows import PROTOCOL, values
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.results import NAME as RESULTS
-from longwave.platform.render.board import OVERALL, RANKED, VERIFIED, estimate, judged, quoted
+from longwave.platform.render.board import OVERALL, RANKED, VERIFIED, judged, quoted
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.verification import HERE
 
 SITE = Path(__file__).with_name("site")
-SCRIPTS = ("ranks", "columns", "state", "tables", "page")
+SCRIPTS = ("ranks", "overall", "columns", "state", "tables", "page")
 """The page's scripts, which become one."""
 FOUND = (
     f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
@@ -140,17 +141,16 @@ def _facts(row: Row) -> dict[str, str]:
 def _overview(
     found: Overview, places: Sequence[tuple[str, str]], keys: Mapping[str, str], families: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return models by tasks; a cell is the key of a row, or the word for its state."""
+    """Return models by tasks, as the page computes them for a choice of rows: a cell is a row's key, empty if none."""
     lines = [
         {
             "model": line.model,
             "title": line.title,
             "family": families.get(line.model, "other"),
             "ran": line.ran,
-            "score": estimate(line.score),
-            "rank": estimate(line.rank, 1),
-            "by": [line.score and line.score.value, line.rank and line.rank.value],
-            "cells": [{"key": keys[cell.config] if cell else "", "state": state(cell)} for cell in line.cells],
+            "score": line.score and asdict(line.score),
+            "rank": line.rank and asdict(line.rank),
+            "cells": [keys[cell.config] if cell else "" for cell in line.cells],
         }
         for line in found.lines
     ]

@@ -1,9 +1,9 @@
 // Controls, drawing and events.
 function drawControls() {
   $("view").value = state.view;
-  const overview = place() < 0 && state.view !== "all rows";
-  for (const part of document.querySelectorAll("[data-rows]")) part.hidden = overview;
-  for (const part of document.querySelectorAll("[data-overview]")) part.hidden = !overview;
+  const front = place() < 0 && state.view !== "all rows";
+  for (const part of document.querySelectorAll("[data-rows]")) part.hidden = front;
+  for (const part of document.querySelectorAll("[data-overview]")) part.hidden = !front;
   if ($("search").value !== state.q) $("search").value = state.q;
   $("provisional").checked = state.prov === "1";
   if (document.activeElement !== $("seeds")) $("seeds").value = state.seeds;
@@ -34,7 +34,7 @@ function draw() {
   else if (state.view === "all rows") drawRows(EDITION.rows, null);
   else drawOverview();
   $("heading").textContent = board ? `${board.name}: ${measured(board)}, ${arrow(board)}`
-    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overview.boards.length, "board")}`;
+    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(overall().boards.length, "board")}`;
   document.title = `${row ? `${row.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
   if (row && shownRow !== row.key) { scrollTo(0, 0); $("row-title").focus({ preventScroll: true }); }
   shownRow = row ? row.key : "";

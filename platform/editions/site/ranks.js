@@ -3,11 +3,11 @@ const ALPHA = 0.05;
 const TERMS = 80;
 
 /** Return rank_low, rank_high and ties of each row, as a Map; a row has mean, std (null: unknown) and n. */
-function standings(rows, goal) {
+function standings(rows, goal, alpha = ALPHA) {
   const sign = goal === "max" ? -1 : 1;
   const order = [...rows].sort((a, b) => sign * (a.mean - b.mean));
   const places = order.map(() => ({ rank_low: 1, rank_high: order.length, ties: "", first: 0 }));
-  for (const [i, j] of toldApart(order)) {
+  for (const [i, j] of toldApart(order, alpha)) {
     places[j].rank_low += 1;
     places[i].rank_high -= 1;
     places[j].first = Math.max(places[j].first, i + 1); // the first row that place j can be tied with
@@ -26,20 +26,20 @@ const letter = (group) => String.fromCharCode(97 + (group % 26)) + (group < 26 ?
 const span = ({ rank_low: low, rank_high: high }) => (low === high ? `${low ?? "—"}` : `${low}–${high}`);
 const leads = ({ ties }) => /^a(?!\d)/.test(ties);
 
-/** Return the pairs [i, j], i < j, of rows that Welch tests of all pairs, adjusted by Holm at ALPHA, tell apart. */
-function toldApart(rows) {
+/** Return the pairs [i, j], i < j, of rows that Welch tests of all pairs, adjusted by Holm at alpha, tell apart. */
+function toldApart(rows, alpha) {
   const known = [...rows.keys()].filter((k) => rows[k].std !== null);
   const found = [];
   for (const i of known) {
     for (const j of known) {
       if (i >= j) continue;
       const p = welch(rows[i], rows[j]);
-      if (p <= ALPHA) found.push([i, j, p]);
+      if (p <= alpha) found.push([i, j, p]);
     }
   }
   const pairs = (known.length * (known.length - 1)) / 2;
   found.sort((a, b) => a[2] - b[2]);
-  const stop = found.findIndex(([, , p], k) => (pairs - k) * p > ALPHA);
+  const stop = found.findIndex(([, , p], k) => (pairs - k) * p > alpha);
   return stop < 0 ? found : found.slice(0, stop);
 }
 

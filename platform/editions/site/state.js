@@ -33,18 +33,31 @@ function inPool(row) {
     && (row.kind !== "reproduced" || row.n >= leastSeeds()));
 }
 
-let reranked = { pool: "", boards: new Map() };
+let computed = { pool: "", boards: new Map(), overview: null };
+
+/** Return what was computed for the pool so far. */
+function anew() {
+  const pool = poolOptions();
+  if (computed.pool !== pool) computed = { pool, boards: new Map(), overview: null };
+  return computed;
+}
 
 /** Return the rank_low, rank_high and ties of a row in the pool: those of the edition, or computed anew. */
 function standing(row) {
-  const pool = poolOptions();
-  if (!pool || row.rank_low === null) return row;
-  if (reranked.pool !== pool) reranked = { pool, boards: new Map() };
-  if (!reranked.boards.has(row.board)) {
+  if (!poolOptions() || row.rank_low === null) return row;
+  const { boards } = anew();
+  if (!boards.has(row.board)) {
     const theirs = EDITION.rows.filter((one) => one.board === row.board && one.rank_low !== null && inPool(one));
-    reranked.boards.set(row.board, standings(theirs, boardOf(row).goal));
+    boards.set(row.board, standings(theirs, boardOf(row).goal));
   }
-  return reranked.boards.get(row.board).get(row) ?? { rank_low: null, rank_high: null, ties: "" };
+  return boards.get(row.board).get(row) ?? { rank_low: null, rank_high: null, ties: "" };
+}
+
+/** Return the overview of the pool: that of the edition, or computed anew. */
+function overall() {
+  if (!poolOptions()) return EDITION.overview;
+  anew().overview ??= overview(EDITION.rows.filter(inPool), EDITION.boards);
+  return anew().overview;
 }
 
 /** Return the options of longwave board that say which pool was chosen; empty for all rows. */

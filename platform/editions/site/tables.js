@@ -57,27 +57,37 @@ function drawRows(pool, board) {
 }
 
 function drawOverview() {
-  const { boards, lines } = EDITION.overview;
-  const models = list(state.models);
-  const found = lines.filter((line) => (!models.length || models.includes(line.model))
-    && list(state.q.toLowerCase()).every((word) => `${line.title} ${line.model} ${line.family}`.toLowerCase().includes(word)));
-  const head = make("thead", {}, make("tr", {}, ["Model", "Score [95 %]", "Mean rank"].map((text) => make("th", { scope:
-    "col" }, text)), boards.map((k) => make("th", { scope: "col" }, make("a", { href: link({ view: EDITION.boards[k].name }),
-    title: `${measured(EDITION.boards[k])}, ${arrow(EDITION.boards[k])}` }, EDITION.boards[k].name), make("span", { class:
-    "small" }, `${measured(EDITION.boards[k])} ${EDITION.boards[k].goal === "max" ? "↑" : "↓"}`)))));
+  const { boards, lines } = overall();
+  const pool = poolOptions();
+  const found = lines.filter((line) => list(state.q.toLowerCase())
+    .every((word) => `${line.title} ${line.model} ${line.family}`.toLowerCase().includes(word)));
+  const head = ["Model", pool ? "Score" : "Score [95 %]", "Mean rank", ...boards.map(boardLink)]
+    .map((text) => make("th", { scope: "col" }, text));
   const rows = found.map((line) => make("tr", {}, make("th", { scope: "row" }, dot(line.family), line.title),
-    make("td", { class: "nowrap" }, line.rank === "—" ? `— (${line.ran} of ${boards.length} tasks)` : line.score),
-    make("td", { class: "nowrap" }, line.rank),
-    line.cells.map((cell) => {
-      const row = byKey.get(cell.key);
-      return row ? make("td", { class: `nowrap cell ${leads(row) ? "leads" : ""}` }, make("a", { href: link({ row: row.key }) },
-        result(row))) : make("td", {}, stateWord(cell.state));
-    })));
-  show(head, rows, found.length, 0);
-  $("pool").replaceChildren(found.length < lines.length ? make("b", {}, "Scores and ranks are those of the whole pool of "
-    + `${count(lines.length)} models, not of the ${count(found.length)} shown. `) : `${count(lines.length)} models.`,
-  models.length ? make("span", {}, "Among these alone: ", make("code", {}, `longwave board --models ${models.join(",")}`)) : "");
+    make("td", { class: "nowrap" }, line.rank ? estimate(line.score) : `— (${line.ran} of ${boards.length} tasks)`),
+    make("td", { class: "nowrap" }, estimate(line.rank, 1)), line.cells.map(overviewCell)));
+  show(make("thead", {}, make("tr", {}, head)), rows, found.length, 0);
+  const all = many(EDITION.overview.lines.length, "model");
+  const again = make("span", {}, make("b", {}, `Computed anew among ${count(lines.length)} of ${all}`), ", as ",
+    make("code", {}, `longwave board ${pool}`), " does, which also gives the scores’ intervals. ");
+  $("pool").replaceChildren(pool ? again : `${all}. `,
+    found.length < lines.length ? `${count(found.length)} of the ${count(lines.length)} are shown.` : "");
+  $("figure-title").textContent = `Which models are told apart across tasks${pool ? ", among all models" : ""}`;
   $("caption").textContent = EDITION.overall;
+}
+
+function boardLink(place) {
+  const board = EDITION.boards[place];
+  const hint = `${measured(board)}, ${arrow(board)}`;
+  return [make("a", { href: link({ view: board.name }), title: hint }, board.name),
+    make("span", { class: "small" }, `${measured(board)} ${board.goal === "max" ? "↑" : "↓"}`)];
+}
+
+function overviewCell(key) {
+  const row = byKey.get(key);
+  if (!row) return make("td", {}, stateWord("not run"));
+  const best = leads(standing(row)) ? "leads" : "";
+  return make("td", { class: `nowrap cell ${best}` }, make("a", { href: link({ row: key }) }, result(row)));
 }
 
 function show(head, lines, total, start) {

@@ -12,6 +12,7 @@ from pandas.io.formats.style import Styler
 
 from longwave.platform.boards.board import Row, shown
 from longwave.platform.records import digest
+from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.store import Trial
 
@@ -19,11 +20,6 @@ DASH = "—"
 """What stands where there is no value. Missing is not zero."""
 RED, GREY = "#D9483B", "#868E97"
 """Colours of diverged counts and of provisional marks; readable on white and on black."""
-
-
-def arrow(goal: str) -> str:
-    """Return ``↑`` for a metric whose larger values are better, else ``↓``."""
-    return "↑" if goal == "max" else "↓"
 
 
 def measured(row: Row) -> str:

@@ -18,10 +18,19 @@ ENDED: tuple[Status, ...] = ("ok", "diverged", "stopped", "failed")
 """How a trial can end. Before that its row says ``planned`` or ``running``."""
 
 
+def canonical(content: object) -> str:
+    """Return JSON that depends on the content alone, not on key order; what is not finite is a ValueError."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def sha256(content: object) -> str:
+    """Return the SHA-256 of the canonical JSON of ``content``, 64 hex digits."""
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
 def digest(content: object) -> str:
-    """Return 16 hex digits that depend on the JSON content alone, not on key order."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    """Return the first 16 digits of ``sha256``."""
+    return sha256(content)[:16]
 
 
 def derive_seed(*parts: object) -> int:

@@ -101,7 +101,7 @@ def test_the_models_are_imported_without_triton() -> None:
 def test_the_width_decides_the_schedule_and_the_reason_says_so(hidden: int, schedule: str) -> None:
     from longwave.models.kernels.triton.run import supports
 
-    chosen, reason = supports(CELLS["lem"], 3, 5, hidden)
+    chosen, reason = supports(CELLS["lem"], hidden)
     assert chosen == schedule
     assert str(hidden) in reason and reason.endswith(".")
-    assert supports(CELLS["unicornn"], 3, 5, hidden)[0] == "row"
+    assert supports(CELLS["unicornn"], hidden)[0] == "row"

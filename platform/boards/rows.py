@@ -10,9 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.records import TrialConfig
 from longwave.platform.statistics.stats import difference, summary
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
+from longwave.platform.storage.groups import mean_joules
+from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.store import Store, Trial
 from longwave.platform.storage.verification import OWN, verification
 
@@ -79,10 +79,7 @@ def find(store: Store, name: str, task: str | None = None) -> list[Trial]:
 
 def patches(store: Store, trials: Sequence[Trial]) -> list[str]:
     """Return the distinct uncommitted changes that ``trials`` ran with, as ``git apply`` takes them."""
-    names = values(environments(trials), "diff")
-    query = sa.select(EnvironmentRow.facts).where(EnvironmentRow.id.in_(names)).order_by(EnvironmentRow.id)
-    with store.transaction() as connection:
-        return [facts["patch"] for facts in connection.scalars(query)]
+    return [facts["patch"] for facts in store.facts(values(environments(trials), "diff")).values()]
 
 
 def environments(trials: Sequence[Trial]) -> list[Mapping[str, str]]:
@@ -117,7 +114,7 @@ def _facts(store: Store, trials: Sequence[Trial]) -> Iterator[tuple[tuple[str, s
     for name, value in {**config.options, **config.params}.items():
         yield ("configuration", name), value
     yield ("configuration", "parameters"), next((run.parameters for run in runs if run.parameters), None)
-    yield ("configuration", "sweeps"), _sweeps(store, config)
+    yield ("configuration", "sweeps"), store.asking([config.row])
     for name in PROTOCOL:
         yield ("protocol", name), config.to_dict()[name]
     yield ("protocol", "differs from the recipe"), list(about.get("departures", ()))
@@ -132,8 +129,7 @@ def _facts(store: Store, trials: Sequence[Trial]) -> Iterator[tuple[tuple[str, s
     for status in ("diverged", "failed"):
         yield ("scores", status), sum(run.status == status for run in runs)
     yield ("scores", "seconds a retraining"), sum(run.seconds for run in runs) / len(runs) if runs else None
-    joules = [run.joules for run in runs if run.joules is not None]
-    yield ("scores", "joules a retraining"), sum(joules) / len(joules) if joules else None
+    yield ("scores", "joules a retraining"), mean_joules(runs)
     yield ("scores", "verified"), verification(facts)
 
 
@@ -155,13 +151,6 @@ def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[Line]:
 def _interval(value: float, interval: tuple[float, float] | None) -> tuple[dict[str, float | None], None]:
     low, high = interval or (None, None)
     return {"value": value, "low": low, "high": high}, None
-
-
-def _sweeps(store: Store, config: TrialConfig) -> list[str]:
-    """Return the sweeps that asked for retrainings of a row, sorted."""
-    query = sa.select(AskRow.sweep).join(TrialRow, TrialRow.id == AskRow.trial).where(TrialRow.row == config.row)
-    with store.transaction() as connection:
-        return list(connection.scalars(query.where(TrialRow.phase == "retrain").distinct().order_by(AskRow.sweep)))
 
 
 def _list(task: str | None) -> str:

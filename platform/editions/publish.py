@@ -63,8 +63,7 @@ def publish(
     rows = board(store)
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
-    trials = [trial for task in store.tasks() for trial in store.retrainings(task)]
-    made = edition(rows, trials, title, utc_now().isoformat(timespec="seconds"), commit)
+    made = edition(rows, store.retrainings(), title, utc_now().isoformat(timespec="seconds"), commit)
     packed, why = collected(store, made, results)
     if why:
         tell(f"Without {RESULTS}: {why}")
@@ -78,8 +77,7 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    _files(folder)
-    return load(_json(folder / "board.json"), str(folder / "board.json"))
+    return _read(folder)[0]
 
 
 def received(folder: Path) -> tuple[Edition, File]:
@@ -88,8 +86,8 @@ def received(folder: Path) -> tuple[Edition, File]:
     Raises:
         ConfigError: As these two; or it has no results.
     """
-    made = read(folder)
-    if RESULTS not in _files(folder):
+    made, files = _read(folder)
+    if RESULTS not in files:
         raise ConfigError(f"{folder} has no {RESULTS}: nothing can be imported. Ask for: longwave publish --results")
     return made, bundle.read(folder / RESULTS)
 
@@ -187,8 +185,8 @@ def _check_free(folder: Path) -> None:
         raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
 
 
-def _files(folder: Path) -> Mapping[str, str]:
-    """Return the hashes of the files of an edition by name, each found to be right."""
+def _read(folder: Path) -> tuple[Edition, Mapping[str, str]]:
+    """Return an edition, and the hashes of its files by name, each found to be right."""
     manifest = _json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or "board.json" not in files or any(Path(name).name != name for name in files):
@@ -197,7 +195,7 @@ def _files(folder: Path) -> Mapping[str, str]:
         file = folder / name
         if not file.is_file() or _sha256(file) != sha256:
             raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
-    return files
+    return load(_json(folder / "board.json"), str(folder / "board.json")), files
 
 
 def _json(file: Path) -> Any:

@@ -74,8 +74,7 @@ def unlike(made: Edition, file: File) -> Iterator[Finding]:
     """
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         take(store, file, [])
-        trials = [trial for task in store.tasks() for trial in store.retrainings(task)]
-        again = edition(board(store), trials, made.title, made.created, made.commit)
+        again = edition(board(store), store.retrainings(), made.title, made.created, made.commit)
     try:
         told, given = _rows(made), _rows(again)
         wrong = [said for key in sorted({*told, *given}) if (said := _difference(key, told.get(key), given.get(key)))]

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import json
 import os
 import re
 import zlib
@@ -16,13 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import sqlalchemy as sa
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from longwave.platform.boards.rows import find
 from longwave.platform.errors import ConfigError
-from longwave.platform.records import Point, Run, TrialConfig, digest
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
+from longwave.platform.records import Point, Run, TrialConfig, canonical, digest, sha256
 from longwave.platform.storage.store import Store, Trial
 from longwave.platform.storage.verification import IMPORTED
 
@@ -80,9 +76,9 @@ class Bundle(_Strict):
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
         content = self.model_dump(mode="json")
-        found = {f"trial {e.config.id}": _sha(c) for e, c in zip(self.trials, content["trials"], strict=True)}
-        found |= {f"sweep {digest(s['content'])}": _sha(s) for s in content["sweeps"]}
-        return found | {f"environment {key}": _sha(facts) for key, facts in content["environments"].items()}
+        found = {f"trial {e.config.id}": sha256(c) for e, c in zip(self.trials, content["trials"], strict=True)}
+        found |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
+        return found | {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
 
 
 class File(_Strict):
@@ -103,7 +99,7 @@ def seal(bundle: Bundle) -> File:
 
 def name_of(hashes: Mapping[str, str]) -> str:
     """Return the name of the bundle whose records have these hashes: the SHA-256 of them all."""
-    return _sha(hashes)
+    return sha256(hashes)
 
 
 def pack(file: File) -> bytes:
@@ -112,7 +108,7 @@ def pack(file: File) -> bytes:
     Raises:
         ConfigError: It would be larger than ``LIMIT``.
     """
-    text = _canonical(file.model_dump(mode="json")).encode()
+    text = canonical(file.model_dump(mode="json")).encode()
     if len(text) > LIMIT:
         raise ConfigError(f"The bundle would have {len(text) >> 20} MiB, {LIMIT >> 20} at most: submit fewer rows.")
     return gzip.compress(text, mtime=0)
@@ -173,26 +169,15 @@ def collect(store: Store, task: str | None = None, names: Sequence[str] = ()) ->
     if names:
         chosen = {t.config.id: t for name in names for t in find(store, name, task)}
     else:
-        where = [TrialRow.phase == "retrain", *([TrialRow.task == task] if task else [])]
-        chosen = {t.config.id: t for t in store.select(sa.and_(*where))}
+        chosen = {t.config.id: t for t in store.retrainings(task)}
     if not chosen:
         raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
     models = {(t.config.task, t.config.model) for t in chosen.values()}
-    of_rows = sa.and_(TrialRow.phase == "retrain", TrialRow.row.in_({t.config.row for t in chosen.values()}))
     sweeps: dict[str, Asked] = {}
-    query = (
-        sa.select(AskRow.sweep)
-        .join(TrialRow, TrialRow.id == AskRow.trial)
-        .where(of_rows)
-        .distinct()
-        .order_by(AskRow.sweep)
-    )
-    with store.transaction() as connection:
-        asking = list(connection.scalars(query))
-    for name in asking:
-        searched = [t for t in store.trials(name) if t.config.phase == "search"]
-        behind = [t for t in searched if (t.config.task, t.config.model) in models]
-        mine = behind + [chosen[t.config.id] for t in store.trials(name) if t.config.id in chosen]
+    for name in store.asking({t.config.row for t in chosen.values()}):
+        trials = store.trials(name)
+        behind = [t for t in trials if t.config.phase == "search" and (t.config.task, t.config.model) in models]
+        mine = behind + [chosen[t.config.id] for t in trials if t.config.id in chosen]
         chosen |= {t.config.id: t for t in behind}
         content, ids = store.sweep(name), [t.config.id for t in mine if t.run]
         before = sweeps.get(digest(content), Asked(content=content, trials=[])).trials
@@ -223,18 +208,8 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundl
         entry = Entry(config=trial.config, about=trial.about, run=run, place=place, points=points, ended=trial.ended)
         entries.append(entry)
     diffs = {facts["diff"] for facts in places.values() if "diff" in facts}
-    query = sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(EnvironmentRow.id.in_(diffs))
-    with store.transaction() as connection:
-        places |= {line.id: line.facts for line in connection.execute(query)}
+    places |= store.facts(diffs)
     return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())))
-
-
-def _canonical(content: object) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _sha(content: object) -> str:
-    return hashlib.sha256(_canonical(content).encode()).hexdigest()
 
 
 def _first(error: ValidationError) -> str:

@@ -10,8 +10,8 @@ from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import Line, Overview, named, state
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import show
-from longwave.platform.statistics.stats import Estimate
+from longwave.platform.render.terminal import measured, show
+from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.groups import Pool
 from longwave.platform.storage.verification import CHECKED, CLAIMED, HERE
@@ -146,7 +146,7 @@ def estimate(value: Estimate | None, digits: int = 2) -> str:
 
 
 def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
-    metric = f"{rows[0].metric} [{rows[0].unit}] {'↑' if rows[0].goal == 'max' else '↓'}"
+    metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
     bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
     verified = VERIFIED if any(row.verification not in ("", HERE) for row in rows) else ""
     caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool), AGAIN)))
@@ -203,7 +203,7 @@ def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
         lines.append((budget.row.title, str(len(points)) if points else budget.why, f"{budget.seconds:.3g}", *cells))
     row = found[0].row
     return Table(
-        f"{named(place)}: expected best validation {row.metric} {'↑' if row.goal == 'max' else '↓'} of k search trials",
+        f"{named(place)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",
         ("model", "trials", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
         "Mean of the best over all subsets of k trials, and the band in which 80 % of them lie. A diverged trial "
@@ -213,12 +213,11 @@ def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
 
 
 def _contest(line: Contest) -> tuple[str, ...]:
-    arrow = "↑" if line.a.goal == "max" else "↓"
     both = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     gain = DASH if both is None else _gain(both.gain)
     return (
-        f"{named((line.a.task, line.a.variant))}: {line.a.metric} {arrow}",
+        f"{named((line.a.task, line.a.variant))}: {line.a.metric} {arrow(line.a.goal)}",
         _cell(line.a),
         _cell(line.b),
         gain,

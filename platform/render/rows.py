@@ -10,7 +10,7 @@ from longwave.platform.boards.board import shown
 from longwave.platform.boards.rows import SHORT, Line
 from longwave.platform.records import TrialConfig
 from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.terminal import say, table
+from longwave.platform.render.terminal import measured, say, table
 
 if TYPE_CHECKING:
     from longwave.platform.boards.reproduce import Plan, Rerun
@@ -25,7 +25,7 @@ VERDICTS = {
 def expected(plan: Plan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
-    metric = f"{about['metric']} [{about['unit']}] {'↑' if about['goal'] == 'max' else '↓'}"
+    metric = measured(about["metric"], about["unit"], about["goal"])
     say(f"Row {config.row[:SHORT]}: {about['model']} on {config.task} {config.variant}".rstrip())
     say(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings")
     if plan.interval:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import say, show, table, waiting
+from longwave.platform.render.terminal import measured, say, show, table, waiting
 from longwave.platform.storage.published import published_rows
 from longwave.tasks.raw import DataError
 
@@ -90,7 +90,7 @@ def _task(spec: TaskSpec) -> dict[str, Any]:
 
 
 def _metric(spec: TaskSpec) -> str:
-    return f"{spec.metric.name} [{spec.metric.unit}] {'↑' if spec.metric.goal == 'max' else '↓'}"
+    return measured(spec.metric.name, spec.metric.unit, spec.metric.goal)
 
 
 def _chance(spec: TaskSpec) -> str:

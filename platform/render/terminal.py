@@ -15,6 +15,7 @@ from rich.text import Text
 
 from longwave.platform.records import ENDED
 from longwave.platform.render import export
+from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
@@ -37,6 +38,11 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
 def as_json(content: object) -> None:
     """Print JSON; text stays readable, and what is not finite would be an error."""
     print(export.as_json(content))
+
+
+def measured(metric: str, unit: str, goal: str) -> str:
+    """Return a metric with its unit and direction: ``accuracy [%] ↑``."""
+    return f"{metric} [{unit}] {arrow(goal)}"
 
 
 def say(text: str) -> None:

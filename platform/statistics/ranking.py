@@ -44,7 +44,7 @@ def standings(rows: Sequence[Summary], goal: str, alpha: float = 0.05) -> list[S
 
     check_level(alpha)
     order = np.argsort([-direction(goal) * row.mean for row in rows], kind="stable")
-    apart = np.array(p_values(rows))[order][:, order] <= alpha if rows else np.empty((0, 0), bool)
+    apart = p_values(rows)[order][:, order] <= alpha
     before = np.tril(apart, -1)
     lows, highs = 1 + before.sum(1), len(rows) - np.triu(apart, 1).sum(1)
     starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))

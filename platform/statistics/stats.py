@@ -79,6 +79,11 @@ def direction(goal: str) -> int:
     return 1 if goal == "max" else -1
 
 
+def arrow(goal: str) -> str:
+    """Return ``↑`` for a goal whose larger values are better, else ``↓``."""
+    return "↑" if direction(goal) > 0 else "↓"
+
+
 def mean_std(scores: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean and the sample standard deviation (n − 1) of ``scores``, (n,); the latter is None for n = 1.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
+from longwave.platform.records import Run
 from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
 from longwave.platform.storage.verification import HERE, OWN, verification
 
@@ -61,9 +62,8 @@ class Group:
 
     @property
     def joules(self) -> float | None:
-        """Mean energy of those retrainings of which it is known; None where of none."""
-        known = [run.joules for run in self.runs if run.joules is not None]
-        return sum(known) / len(known) if known else None
+        """Energy of a retraining; see ``mean_joules``."""
+        return mean_joules(self.runs)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Pool:
 
     Attributes:
         models: Registry keys; none means all.
-        min_seeds: Endeds that ended ok below which a row is left out.
+        min_seeds: Retrainings that ended ok below which a row is left out.
     """
 
     models: Sequence[str] = ()
@@ -95,6 +95,12 @@ EVERYBODY = Pool()
 
 OF_ONE_TRIAL = ("phase", "seed", "halving")
 """Keys of a trial's content that are no part of its configuration."""
+
+
+def mean_joules(runs: Iterable[Outcome | Run]) -> float | None:
+    """Return the mean energy of those runs of which it is known; None where of none."""
+    known = [run.joules for run in runs if run.joules is not None]
+    return sum(known) / len(known) if known else None
 
 
 def read_groups(connection: sa.Connection, task: str | None = None) -> list[Group]:

@@ -1,4 +1,4 @@
-"""The results store: the truth. Every query and every write is a method here."""
+"""The results store: the truth. Read and written here; boards are read by ``groups``, ``exchange`` writes imports."""
 
 from __future__ import annotations
 
@@ -101,9 +101,10 @@ class Store(Database):
         """Return the trials a sweep asked for, in order."""
         return self.select(TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep)), sweep)
 
-    def retrainings(self, task: str) -> list[Trial]:
-        """Return all retrainings of ``task``, ended or not."""
-        return self.select(sa.and_(TrialRow.task == task, TrialRow.phase == "retrain"))
+    def retrainings(self, task: str | None = None) -> list[Trial]:
+        """Return all retrainings of ``task``, or of all tasks, ended or not."""
+        where = TrialRow.phase == "retrain"
+        return self.select(where if task is None else sa.and_(where, TrialRow.task == task))
 
     def select(self, where: sa.ColumnElement[bool], sweep: str | None = None) -> list[Trial]:
         """Return trials by a condition on their columns; by position in ``sweep``, else by id."""
@@ -173,6 +174,18 @@ class Store(Database):
         query = sa.select(TrialRow.task).where(TrialRow.phase == "retrain").distinct().order_by(TrialRow.task)
         with self.transaction() as connection:
             return list(connection.scalars(query))
+
+    def asking(self, rows: Iterable[str]) -> list[str]:
+        """Return the sweeps that asked for retrainings of any of ``rows``, sorted."""
+        query = sa.select(AskRow.sweep).join(TrialRow, TrialRow.id == AskRow.trial).distinct().order_by(AskRow.sweep)
+        with self.transaction() as connection:
+            return list(connection.scalars(query.where(TrialRow.phase == "retrain", TrialRow.row.in_(list(rows)))))
+
+    def facts(self, environments: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return what environments and patches say, by their digests, in the order of these."""
+        query = sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(EnvironmentRow.id.in_(list(environments)))
+        with self.transaction() as connection:
+            return {line.id: line.facts for line in connection.execute(query.order_by(EnvironmentRow.id))}
 
     def unmirrored(self, server: str, most: int = 200) -> list[tuple[Trial, list[Point], str | None]]:
         """Return trials with news that ``server`` was not sent: each with its new epochs and its run there."""

@@ -22,8 +22,8 @@ OLDEST = (7, 5)
 """The oldest GPU that the kernels were compiled for."""
 
 
-def supports(cell: Cell, members: int, batch: int, hidden: int) -> tuple[str, str]:
-    """Return the schedule for a shape, "row" or "graph", and the reason in a sentence."""
+def supports(cell: Cell, hidden: int) -> tuple[str, str]:
+    """Return the schedule for a hidden size, "row" or "graph", and the reason in a sentence."""
     if cell.name == "unicornn":
         return "row", "No matrix in the loop: one lane runs one unit."
     if hidden <= max(row.WARPS):
@@ -46,7 +46,7 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
 
 def flavour(cell: Cell, hidden: int) -> str:
     """Return the schedule's name, and why it is used."""
-    schedule, reason = supports(cell, 1, 1, hidden)
+    schedule, reason = supports(cell, hidden)
     return f"Triton's {schedule} schedule. {reason}"
 
 
@@ -89,7 +89,7 @@ def forward(
     if name == "unicornn":
         out, last = oscillator.forward(e[:, :, :, 0], start, p, u)
         return (out, last, e, last[1].clone()) if keep else (out, last, nothing, nothing.clone())
-    runner = SCHEDULES[schedule or supports(cell, members, batch, d)[0]]
+    runner = SCHEDULES[schedule or supports(cell, d)[0]]
     w = _scaled(cell, W, P)
     kept = e.new_empty(kept_shapes(cell, members, steps, batch, d, past.shape[1])[1] if keep else (0,))
     if name == "tau_gru":
@@ -133,7 +133,7 @@ def backward(
         dw, dpast = torch.zeros_like(W), torch.zeros_like(past)
         return *hoisted.input_gradients(e, x, V, need_x), dw, dp, du, dstate, dpast
     members, steps, batch, d = out.shape
-    anatomy, runner = ANATOMIES[cell.name], SCHEDULES[schedule or supports(cell, members, batch, d)[0]]
+    anatomy, runner = ANATOMIES[cell.name], SCHEDULES[schedule or supports(cell, d)[0]]
     w = _scaled(cell, W, P)
     adjoints = out.new_empty(members, steps, batch, anatomy.slots, d)
     dpast, late = torch.zeros_like(past), None

@@ -17,7 +17,7 @@ from longwave.platform.boards.board import board as rows_of
 from longwave.platform.boards.rows import command
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import store_url
-from longwave.platform.records import ENDED, Point
+from longwave.platform.records.run import ENDED, Point
 from longwave.platform.storage.store import Store, Trial
 
 # No strings below the constants: Streamlit would print them.

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from longwave.platform.boards.board import Row, shown
-from longwave.platform.records import digest
+from longwave.platform.records.identity import digest
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.store import Trial

@@ -9,7 +9,8 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from longwave.dashboard.cells import diverged, measured
 from longwave.platform.boards.board import Row, shown
-from longwave.platform.records import Point, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Point
 from longwave.platform.storage.store import Trial
 
 FAMILIES = {

@@ -1,7 +1,5 @@
-"""Every model of the benchmark, one file each.
+"""Every model of the benchmark, one file each; what they share lies in base/, fused loops in kernels/.
 
-A file in this folder is a model: it binds one ``ModelSpec`` to ``MODEL``, and the registry finds it. There is no list
-to edit. Only the files named in ``SHARED`` are not models: they hold what all models use.
+May import: torch, longwave.models.
+To add a model: one file here that binds MODEL = ModelSpec(...). The registry finds it; there is no list to edit.
 """
-
-SHARED = ("spec", "algebra", "call", "recurrence", "stack", "delay", "network")

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import torch
 from torch import Generator, Tensor, tanh
 
-from longwave.models.algebra import affine, skew
+from longwave.models.base.algebra import affine, skew
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 from longwave.models.lipschitz_rnn import EPSILON, GAMMA, SIGMA, draw_small
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import ModelSpec, learning_rate
 
 
 class AntisymmetricRNN(Recurrence):

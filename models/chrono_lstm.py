@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from torch import Generator, Tensor, nn
 
-from longwave.models.lstm import LSTM, count
-from longwave.models.spec import ModelSpec, learning_rate
+from longwave.models.base.param import learning_rate
+from longwave.models.base.spec import ModelSpec
+from longwave.models.base.torch_rnn import count
+from longwave.models.lstm import LSTM
 
 
 class ChronoLSTM(LSTM):

@@ -9,10 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor, nn, relu, sigmoid, tanh
 
-from longwave.models.algebra import affine
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
 TABLE = "coRNN, Appendix B, Table 7"
 DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "Time step of the discretised oscillators.", TABLE)
@@ -48,7 +49,7 @@ class CoRNN(Recurrence):
 
     STATE = ("y", "z")
     PARAMS = (DT, GAMMA, EPSILON)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
         "damping": ("explicit", "implicit"),
         "trainable": (False, True),
     }

@@ -8,10 +8,12 @@ from typing import ClassVar
 
 from torch import Tensor, sigmoid, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.lstm import LSTM, count
-from longwave.models.recurrence import Generators, Recurrence, State
-from longwave.models.spec import Choice, ModelSpec, Param, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Generators, Recurrence, State
+from longwave.models.base.spec import ModelSpec
+from longwave.models.base.torch_rnn import count
+from longwave.models.lstm import LSTM
 
 DT = Param("dt", "Δt", 0.001, 1.0, True, "steps", "Time step that scales the gates.", most=1.0)
 
@@ -35,7 +37,7 @@ class DtLSTM(LSTM):
     """
 
     PARAMS = (DT,)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"version": ("v1", "v2"), **LSTM.OPTIONS}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"version": ("v1", "v2"), **LSTM.OPTIONS}
     version: str
 
     @property

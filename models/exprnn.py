@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import torch
 from torch import Generator, Tensor, nn, relu
 
-from longwave.models.algebra import affine, skew
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import ModelSpec, learning_rate
+from longwave.models.base.algebra import affine, skew
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 
 
 class ExpRNN(Recurrence):

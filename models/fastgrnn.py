@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 from torch import Generator, Tensor, sigmoid, tanh
 
-from longwave.models.algebra import affine
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 from longwave.models.fastrnn import draw_fast
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import ModelSpec, learning_rate
 
 
 class FastGRNN(Recurrence):

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 from torch import Generator, Tensor, nn, sigmoid, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import ModelSpec, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 
 
 class FastRNN(Recurrence):

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 from torch import Tensor, sigmoid, tanh
 
-from longwave.models.algebra import affine
 from longwave.models.antisymmetric_rnn import AntisymmetricRNN
-from longwave.models.recurrence import State
-from longwave.models.spec import ModelSpec, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import State
+from longwave.models.base.spec import ModelSpec
 
 
 class GatedAntisymmetricRNN(AntisymmetricRNN):

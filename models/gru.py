@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import State
+from longwave.models.base.spec import ModelSpec
+from longwave.models.base.torch_rnn import TorchRecurrence, count
 from longwave.models.kernels import Operands
-from longwave.models.lstm import TorchRecurrence, count
-from longwave.models.recurrence import State
-from longwave.models.spec import ModelSpec, learning_rate
 
 
 class GRU(TorchRecurrence):

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Choice, ModelSpec, Param, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 
 ALPHA = Param("alpha", "α", 0.1, 2.0, True, "1/step", "Decay of increment and state together.")
 
@@ -36,7 +37,7 @@ class IncrementalRNN(Recurrence):
 
     STATE = ("h",)
     PARAMS = (ALPHA,)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"euler_steps": (5, 1, 2, 10)}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"euler_steps": (5, 1, 2, 10)}
     euler_steps: int
 
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn, relu
 
-from longwave.models.recurrence import State
-from longwave.models.spec import Choice, ModelSpec, learning_rate
-from longwave.models.stack import DROPOUT, Stacked
+from longwave.models.base.param import OptionValue, learning_rate
+from longwave.models.base.recurrence import State
+from longwave.models.base.spec import ModelSpec
+from longwave.models.base.stack import DROPOUT, Stacked
 
 
 class IndRNN(Stacked):
@@ -32,7 +33,7 @@ class IndRNN(Stacked):
 
     STATE = ("h",)
     PARAMS = (DROPOUT,)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"layers": (2, 1, 3, 4, 5, 6)}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": (2, 1, 3, 4, 5, 6)}
 
     def layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         """Return V (d, inputs), w and b (d,)."""

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, lerp, nn, sigmoid, tanh
 
-from longwave.models.algebra import affine
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
 DT = Param(
     "dt", "Δt", 0.01, 2.0, False, "steps", "Largest time step of both states.", "LEM, Appendix A: Δt < 2", default=1.0
@@ -54,7 +55,7 @@ class LEM(Recurrence):
 
     STATE = ("y", "z")
     PARAMS = (DT, FLOOR)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
         "start": ("uniform", "chrono"),
         "multiscale": (True, False),
         "biases": (8, 4),
@@ -64,7 +65,7 @@ class LEM(Recurrence):
     biases: int
 
     @classmethod
-    def relevant(cls, options: Mapping[str, Choice]) -> tuple[Param, ...]:
+    def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return Δt, and the gates' floor where there are gates."""
         return (DT, FLOOR) if options["multiscale"] else (DT,)
 
@@ -136,7 +137,7 @@ class LEM(Recurrence):
         return b if self.biases == 4 else b + 1.0 * getattr(w, f"c{gate}")
 
 
-def _count(p: int, d: int, q: int, multiscale: bool = True, biases: int = 8, **_: Choice) -> int:
+def _count(p: int, d: int, q: int, multiscale: bool = True, biases: int = 8, **_: OptionValue) -> int:
     maps = 4 if multiscale else 2
     return maps * (d * d + d * p + d * biases // 4) + (d + 1) * q
 

@@ -10,10 +10,11 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor, nn, tanh
 
-from longwave.models.algebra import affine
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
 TEXT = "Lipschitz RNN, Appendix C"
 EPSILON = Param("epsilon", "ε", 0.001, 1.0, True, "steps", "Step of the solver.", TEXT)
@@ -74,7 +75,7 @@ class LipschitzRNN(Recurrence):
 
     STATE = ("h",)
     PARAMS = (EPSILON, BETA, GAMMA, BETA_W, GAMMA_W, ALPHA, SIGMA)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"scheme": ("euler", "rk2")}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"scheme": ("euler", "rk2")}
     scheme: str
 
     def shapes(self) -> dict[str, tuple[int, ...]]:

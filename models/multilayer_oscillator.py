@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn
 
+from longwave.models.base.param import OptionValue, learning_rate
+from longwave.models.base.recurrence import State
+from longwave.models.base.spec import ModelSpec
+from longwave.models.base.stack import DROPOUT, Stacked
 from longwave.models.neural_oscillator import ACTIVATIONS, DT, OSCILLATOR, oscillate
-from longwave.models.recurrence import State
-from longwave.models.spec import Choice, ModelSpec, learning_rate
-from longwave.models.stack import DROPOUT, Stacked
 
 
 class MultilayerOscillator(Stacked):
@@ -37,7 +38,7 @@ class MultilayerOscillator(Stacked):
 
     STATE = ("y", "z")
     PARAMS = (DT, DROPOUT)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"layers": (3, 1, 2, 4, 5, 6), **OSCILLATOR}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": (3, 1, 2, 4, 5, 6), **OSCILLATOR}
     scheme: str
     activation: str
 

@@ -8,12 +8,13 @@ from typing import ClassVar
 
 from torch import Tensor, sin, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.spec import Choice, ModelSpec, Param, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.spec import ModelSpec
 
 DT = Param("dt", "Δt", 0.01, 1.0, True, "steps", "Time step of the discretised oscillators.")
-OSCILLATOR: Mapping[str, tuple[Choice, ...]] = {"scheme": ("imex", "symplectic"), "activation": ("tanh", "sin")}
+OSCILLATOR: Mapping[str, tuple[OptionValue, ...]] = {"scheme": ("imex", "symplectic"), "activation": ("tanh", "sin")}
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "sin": sin}
 
 
@@ -43,7 +44,7 @@ class NeuralOscillator(Recurrence):
 
     STATE = ("y", "z")
     PARAMS = (DT,)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = OSCILLATOR
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = OSCILLATOR
     scheme: str
     activation: str
 

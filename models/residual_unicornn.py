@@ -9,7 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from longwave.models.spec import Choice, ModelSpec, learning_rate
+from longwave.models.base.param import OptionValue, learning_rate
+from longwave.models.base.spec import ModelSpec
 from longwave.models.unicornn import MOST_LAYERS, UnICORNN, count
 
 
@@ -27,7 +28,7 @@ class ResidualUnICORNN(UnICORNN):
     Args: ``skip`` is S, 2 or 3; for the others see ``UnICORNN``.
     """
 
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
         "layers": (MOST_LAYERS, *range(3, MOST_LAYERS)),
         "skip": (2, 3),
         "multiscale": (True, False),
@@ -55,7 +56,7 @@ class ResidualUnICORNN(UnICORNN):
         return torch.cat([below[-1], below[-1 - self.skip]], -1)
 
 
-def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: Choice) -> int:
+def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: OptionValue) -> int:
     extra = (layers - skip - 1) * d * d + d * p if layers > skip else 0
     return count(p, d, q, layers=layers, **more) + extra  # type: ignore[arg-type]
 

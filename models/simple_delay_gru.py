@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 from torch import Tensor, lerp, sigmoid, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.delay import TAU, Delayed
-from longwave.models.spec import ModelSpec, learning_rate
+from longwave.models.base.algebra import affine
+from longwave.models.base.delay import TAU, Delayed
+from longwave.models.base.param import learning_rate
+from longwave.models.base.spec import ModelSpec
 
 
 class SimpleDelayGRU(Delayed):

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from torch import Tensor, lerp, sigmoid, tanh
 
-from longwave.models.algebra import affine
-from longwave.models.delay import TAU, Delayed
+from longwave.models.base.algebra import affine
+from longwave.models.base.delay import TAU, Delayed
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
-from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
 
 WEIGHTS = "τ-GRU, §5.5"
 ALPHA = Param(
@@ -78,11 +79,11 @@ class TauGRU(Delayed):
     """
 
     PARAMS = (TAU, ALPHA, BETA)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {"form": tuple(BLOCKS)}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"form": tuple(BLOCKS)}
     form: str
 
     @classmethod
-    def relevant(cls, options: Mapping[str, Choice]) -> tuple[Param, ...]:
+    def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the parameters of the parts that the form keeps."""
         absent = {"alpha=0": (TAU, ALPHA, BETA), "beta=0": (BETA,), "no gating": (ALPHA, BETA)}
         return tuple(p for p in cls.PARAMS if p not in absent.get(str(options["form"]), ()))
@@ -129,7 +130,7 @@ class TauGRU(Delayed):
         return lerp(h, new, sigmoid(affine(w.W3, h, part["3"]))) if "3" in part else new
 
 
-def _count(p: int, d: int, q: int, form: str = "full", **_: Choice) -> int:
+def _count(p: int, d: int, q: int, form: str = "full", **_: OptionValue) -> int:
     return len(BLOCKS[form]) * (d * d + d * p + 2 * d) + (d + 1) * q
 
 

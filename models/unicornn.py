@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn, sigmoid, tanh
 
+from longwave.models.base.param import OptionValue, Param, learning_rate
+from longwave.models.base.recurrence import State
+from longwave.models.base.spec import Best, ModelSpec
+from longwave.models.base.stack import DROPOUT, Stacked
 from longwave.models.kernels import Operands
-from longwave.models.recurrence import State
-from longwave.models.spec import Best, Choice, ModelSpec, Param, learning_rate
-from longwave.models.stack import DROPOUT, Stacked
 
 MOST_LAYERS = 6
 DT = Param("dt", "Δt", 0.01, 1.0, True, "steps", "Largest time step of a neuron.", most=1.0)
@@ -58,14 +59,14 @@ class UnICORNN(Stacked):
 
     STATE = ("y", "z")
     PARAMS = (DT, ALPHA, DROPOUT, *DTS)
-    OPTIONS: ClassVar[Mapping[str, tuple[Choice, ...]]] = {
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
         "layers": (3, *(k for k in range(1, MOST_LAYERS + 1) if k != 3)),
         "multiscale": (True, False),
     }
     multiscale: bool
 
     @classmethod
-    def relevant(cls, options: Mapping[str, Choice]) -> tuple[Param, ...]:
+    def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
         """Return the parameters of as many layers as there are."""
         return (DT, ALPHA, DROPOUT, *DTS[: int(options["layers"])])
 
@@ -105,7 +106,7 @@ class UnICORNN(Stacked):
         return y + w.dt * sigmoid(w.c) * z, z
 
 
-def count(p: int, d: int, q: int, layers: int = 3, multiscale: bool = True, **_: Choice) -> int:
+def count(p: int, d: int, q: int, layers: int = 3, multiscale: bool = True, **_: OptionValue) -> int:
     """Return the trainable numbers of the layers and the read-out."""
     vectors = 3 if multiscale else 2
     return d * p + (layers - 1) * d * d + layers * vectors * d + (d + 1) * q

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from longwave.models.spec import Choice, ModelSpec
-from longwave.platform.records import TrialConfig
+from longwave.models.base.param import OptionValue
+from longwave.models.base.spec import ModelSpec
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.tasks.spec import TaskSpec
+from longwave.tasks.base.spec import TaskSpec
 
 
 def about(config: TrialConfig) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def departures(config: TrialConfig, task: TaskSpec) -> list[str]:
     return found
 
 
-def title(model: ModelSpec, options: Mapping[str, Choice]) -> str:
+def title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     """Return the model's title, with the options that are not the default: ``coRNN (damping implicit, trainable)``."""
     words = {True: "{name}", False: "no {name}"}
     chosen = [

@@ -83,7 +83,7 @@ def _writable(folder: Path) -> str:
 
 
 def _cache() -> str:
-    from longwave.tasks.cache import folder
+    from longwave.tasks.base.cache import folder
 
     return _writable(folder())
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from longwave.models.spec import ModelSpec
+from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.tasks.spec import TaskSpec
+from longwave.tasks.base.spec import TaskSpec
 
 Spec = TypeVar("Spec", ModelSpec, TaskSpec)
 
@@ -25,8 +25,8 @@ def collect(package: str, bound: str, kind: type[Spec]) -> dict[str, Spec]:
     folder: Any = importlib.import_module(package)
     found: dict[str, Spec] = {}
     for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda i: i.name):
-        if info.ispkg or info.name in folder.SHARED:
-            continue
+        if info.ispkg:
+            continue  # what the files share
         spec = getattr(importlib.import_module(f"{package}.{info.name}"), bound, None)
         if not isinstance(spec, kind) or spec.name != info.name:
             wanted = f"{bound} = {kind.__name__}(name={info.name!r}, ...)"

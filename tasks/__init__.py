@@ -1,21 +1,5 @@
-"""Every task of the benchmark, one file each.
+"""Every task of the benchmark, one file each; what they share lies in base/, readers of data in formats/.
 
-A file in this folder is a task: it binds one ``TaskSpec`` to ``TASK``, and the registry finds it. There is no list to
-edit. Only the files named in ``SHARED`` are not tasks: they hold what all tasks use.
+May import: torch, numpy, scipy, longwave.tasks, longwave.files.
+To add a task: one file here that binds TASK = TaskSpec(...). The registry finds it; there is no list to edit.
 """
-
-SHARED = (
-    "spec",
-    "data",
-    "losses",
-    "baselines",
-    "cache",
-    "raw",
-    "ts_files",
-    "audio",
-    "images",
-    "text",
-    "symbols",
-    "groups",
-    "ode",
-)

@@ -7,10 +7,10 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.baselines import mean
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import MSE, mean_squared_error
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.base.baselines import mean
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import MSE, mean_squared_error
+from longwave.tasks.base.spec import Recipe, TaskSpec
 
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""

@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import mean
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import L2_ERROR, mean_squared_error
-from longwave.tasks.raw import Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.ts_files import read_ts
+from longwave.tasks.base.baselines import mean
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
+from longwave.tasks.base.raw import Remote, Source, fingerprint
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES = 4000, 2
 SEED = 123456

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import Recipe
 from longwave.tasks.bidmc32hr import TASK as HEART_RATE
 from longwave.tasks.bidmc32hr import source, windows
-from longwave.tasks.data import Data
-from longwave.tasks.spec import Recipe
 
 FILES = source("BIDMC32SpO2", 4001464)
 

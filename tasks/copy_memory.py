@@ -8,10 +8,10 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import CROSS_ENTROPY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
 DELAYS = {f"L={delay}": delay for delay in (100, 200, 500, 1000)}
 """Silent steps of each variant."""

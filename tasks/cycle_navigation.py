@@ -7,11 +7,11 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
-from longwave.tasks.spec import check_variant
-from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 PLACES = 5
 MOVES = (0, 1, -1)

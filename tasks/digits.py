@@ -7,10 +7,10 @@ from functools import cache, partial
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""

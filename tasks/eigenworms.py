@@ -8,13 +8,13 @@ from functools import cache, partial
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.ts_files import read_ts
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
 SEED = 1234

@@ -10,12 +10,12 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.baselines import FORECASTS
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data
-from longwave.tasks.losses import MSE, mean_squared_error
-from longwave.tasks.ode import States, drawn, forecasts, solve_delayed
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import FORECASTS
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import MSE, mean_squared_error
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
 STEP, STEPS, FIRST, POINTS = 0.1, 4000, 2000, 2000

@@ -7,10 +7,10 @@ from functools import cache
 
 import torch
 
-from longwave.tasks.data import Data, Split
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
-from longwave.tasks.spec import check_variant
-from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:

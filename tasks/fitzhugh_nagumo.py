@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import FORECASTS
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import L2_ERROR, mean_squared_error
-from longwave.tasks.ode import dormand_prince
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import FORECASTS
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.ode import dormand_prince
 
 STEPS = 1000
 """Steps of a sequence, 0.4 units of time each."""

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.raw import DataError, Remote, Source
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.raw import DataError, Remote, Source
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
 
 RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
 WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, binary_cross_entropy
-from longwave.tasks.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
+from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 
 STEPS = 128
 CHANNELS = [f"{signal}_{axis}" for signal in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.cache import cached
-from longwave.tasks.data import NOT_ASKED, Data, Split
-from longwave.tasks.losses import ACCURACY, binary_cross_entropy
-from longwave.tasks.raw import DataError, fingerprint
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
+from longwave.tasks.base.raw import DataError, fingerprint
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
 
 LONGEST = 1000
 """Tokens of a review that are read; what follows is cut."""

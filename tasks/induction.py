@@ -6,11 +6,11 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
 TRAINING = 256
 """Steps of a training sequence."""

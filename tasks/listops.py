@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 
 DEPTH, MOST = 10, 10
 """Deepest node, which is a digit, and most arguments of an operator."""

@@ -6,12 +6,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from longwave.tasks.baselines import FORECASTS, iterated
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data
-from longwave.tasks.losses import NRMSE, mean_squared_error
-from longwave.tasks.ode import States, drawn, forecasts, solve
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import FORECASTS, iterated
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import NRMSE, mean_squared_error
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.ode import States, drawn, forecasts, solve
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
 POINTS, STEP, HORIZON = 2000, 0.01, 25

@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.cache import cached
-from longwave.tasks.data import Data
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import check_variant
 from longwave.tasks.enso import FIRST, HORIZONS, POINTS, SIZES, STEPS, starts
 from longwave.tasks.enso import TASK as ENSO
-from longwave.tasks.ode import States, drawn, forecasts, solve_delayed
-from longwave.tasks.spec import check_variant
+from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
 
 A, B, DELAY = 0.2, 0.1, 17.0
 STEP = 0.25

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from longwave.tasks.data import Data
-from longwave.tasks.images import divided, mnist
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.images import divided, mnist
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
-from longwave.tasks.spec import check_variant
 
 
 @cache

@@ -8,11 +8,11 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
-from longwave.tasks.spec import check_variant
-from longwave.tasks.symbols import ask_last, length_generalisation, seeded
 
 BASE = 5
 PLUS, MINUS, TIMES, EQUALS, ZERO = 1, 2, 3, 4, 5

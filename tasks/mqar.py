@@ -7,10 +7,10 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.data import NOT_ASKED, Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.symbols import TEST_SEED, VALID_SEED, distinct, seeded
+from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
 
 SIZES = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
 """Steps T and pairs of each variant."""

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.data import Data, Tail
-from longwave.tasks.images import cifar10, divided, pick
+from longwave.tasks.base.data import Data, Tail
+from longwave.tasks.base.spec import Recipe
+from longwave.tasks.formats.images import cifar10, divided, pick
 from longwave.tasks.scifar import SHARE
 from longwave.tasks.scifar import TASK as SCIFAR
-from longwave.tasks.spec import Recipe
 
 NOISE = (968, 96)
 """Steps and features of the noise."""

@@ -6,11 +6,11 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:

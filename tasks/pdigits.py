@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.data import Data
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import check_variant
 from longwave.tasks.digits import CORNN, LEM, pixels
 from longwave.tasks.digits import TASK as DIGITS
-from longwave.tasks.spec import check_variant
 
 SEED = 12008
 """Seed of the permutation, as coRNN and Lipschitz RNN use for permuted MNIST; numpy's legacy stream never changes."""

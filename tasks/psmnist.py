@@ -9,11 +9,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from longwave.tasks.data import Data
-from longwave.tasks.images import divided, mnist, pick
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import Recipe
+from longwave.tasks.formats.images import divided, mnist, pick
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
-from longwave.tasks.spec import Recipe
 
 DIGESTS = {
     "seed=12008": "60f334ea81656c7d064409b73a690778b8e05b776c2909bb378536d215fd46cc",

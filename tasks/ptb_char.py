@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from longwave.tasks.data import Data
-from longwave.tasks.losses import BITS, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.text import PTB, bigram, penn_treebank, unigram
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import BITS, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.text import PTB, bigram, penn_treebank, unigram
 
 SYMBOLS = 50
 """Different characters, the end of a line included."""

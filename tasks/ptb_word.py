@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from longwave.tasks.data import Data
-from longwave.tasks.losses import PERPLEXITY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.text import PTB, penn_treebank, unigram
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import PERPLEXITY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.text import PTB, penn_treebank, unigram
 
 WORDS = 10_000
 """Different words, <unk> and the end of a line included."""

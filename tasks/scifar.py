@@ -6,11 +6,11 @@ from functools import cache, partial
 
 from torch import Tensor
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data
-from longwave.tasks.images import CIFAR10, CLASSES, cifar10, divided, pick
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec
+from longwave.tasks.formats.images import CIFAR10, CLASSES, cifar10, divided, pick
 
 SHARE = 25
 """One in so many training images validates: 2000 of 50000."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data
-from longwave.tasks.images import CLASSES, MNIST, divided, mnist, pick
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec
+from longwave.tasks.formats.images import CLASSES, MNIST, divided, mnist, pick
 
 SHARES = {"": 20, "lipschitz": 30}
 """One in so many training images validates, by variant: 3000 or 2000 of 60000."""

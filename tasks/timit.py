@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.audio import listing, mapped, read_sound, spectrum
-from longwave.tasks.baselines import mean, persistence
-from longwave.tasks.data import Data, Split
-from longwave.tasks.losses import MSE, mean_squared_error
-from longwave.tasks.raw import DataError, Source
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import mean, persistence
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import MSE, mean_squared_error
+from longwave.tasks.base.raw import DataError, Source
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.audio import listing, mapped, read_sound, spectrum
 
 RATE, SIZE, HOP = 16000, 256, 128
 """Of the files, in Hz; of frames at 8 kHz, in samples."""

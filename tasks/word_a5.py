@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, partial
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data
-from longwave.tasks.groups import alternating, word_problem
-from longwave.tasks.spec import check_variant
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.groups import alternating, word_problem
 from longwave.tasks.word_s5 import TASK as WORD_S5
 
 ELEMENTS = 60

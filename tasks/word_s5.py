@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from longwave.tasks.baselines import majority
-from longwave.tasks.data import Data
-from longwave.tasks.groups import symmetric, word_problem
-from longwave.tasks.losses import ACCURACY, cross_entropy
-from longwave.tasks.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.baselines import majority
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.formats.groups import symmetric, word_problem
 
 ELEMENTS = 120
 

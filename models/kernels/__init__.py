@@ -4,6 +4,6 @@
 and each folder is one way to compute it. A layer's own ``step`` stays the definition.
 """
 
-from longwave.models.kernels.dispatch import Choice, Operands, advance, choose
+from longwave.models.kernels.dispatch import Operands, Route, advance, choose
 
-__all__ = ["Choice", "Operands", "advance", "choose"]
+__all__ = ["Route", "Operands", "advance", "choose"]

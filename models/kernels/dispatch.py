@@ -36,7 +36,7 @@ class Operands:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Route:
     """Which way a time loop takes: one of ``PATHS``, and why."""
 
     path: str
@@ -46,7 +46,7 @@ class Choice:
         return f"{self.path}: {self.reason}"
 
 
-def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> Choice:
+def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> Route:
     """Return the way that a loop over ``cell`` takes; None stands for a layer that has no fused cell.
 
     The environment variable LONGWAVE_KERNEL (reference, cpu or triton) asks for one. Where the one asked for, or the
@@ -59,12 +59,12 @@ def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dty
     if asked and asked not in PATHS:
         raise ValueError(f"LONGWAVE_KERNEL must be one of {', '.join(PATHS)}, got {asked!r}.")
     if asked == "reference":
-        return Choice("reference", "LONGWAVE_KERNEL asks for it")
+        return Route("reference", "LONGWAVE_KERNEL asks for it")
     path = asked or ("triton" if device.type == "cuda" else "cpu")
     obstacle = _obstacle(path, cell, hidden, device, dtype)
     if cell is None or obstacle:
-        return Choice("reference", obstacle)
-    return Choice(path, f"the fused {cell} loop, {backend(path).flavour(CELLS[cell], hidden)}")
+        return Route("reference", obstacle)
+    return Route(path, f"the fused {cell} loop, {backend(path).flavour(CELLS[cell], hidden)}")
 
 
 def advance(

@@ -1,1 +1,5 @@
-"""``longwave bench``: what this machine does, measured. ``kernels`` and ``sweep`` need torch and numpy alone."""
+"""Measuring: kernels, sweeps, boards, data, as ratios in one run.
+
+May import: everything but render, editions and cli.
+To add a benchmark: one file here and a command in cli/tools.py.
+"""

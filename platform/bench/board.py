@@ -17,7 +17,9 @@ import sqlalchemy as sa
 
 from longwave.platform.boards.board import board
 from longwave.platform.boards.overview import overview
-from longwave.platform.records import Phase, Run, TrialConfig, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import Phase, TrialConfig
 from longwave.platform.storage.database import insert_new
 from longwave.platform.storage.schema import AskRow, EnvironmentRow, SweepRow, TrialRow, utc_now
 from longwave.platform.storage.store import Store

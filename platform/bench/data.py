@@ -23,7 +23,7 @@ BATCHES = 10
 PROGRAM = """
 import json, sys, time
 from longwave.platform.training.feed import epoch_batches
-from longwave.platform.records import TrialConfig
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 task = get_task(sys.argv[1])
 def mib():  # not getrusage: that begins with the largest size of the process that started this one

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.kernels.cpu.run import multiply_add_rate
-from longwave.models.recurrence import Recurrence
 from longwave.platform.bench.floors import Products, gpu_floor, processor_floor
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import OtherLEM, OtherLSTM, find_lem, worst_error
-from longwave.platform.bench.report import Line, PackLine, Report
+from longwave.platform.bench.report import PackLine, Report, Timing
 from longwave.platform.bench.sizes import (
     DT,
     LAYERS,
@@ -42,7 +42,7 @@ CAP = 200
 
 
 @dataclass(frozen=True)
-class Plan:
+class Agenda:
     """What to measure.
 
     Attributes:
@@ -63,7 +63,7 @@ class Plan:
     compile: bool = True
 
 
-def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any) -> Plan:
+def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any) -> Agenda:
     """Return the plan for a device, by default the one that trials train on; ``chosen`` are a plan's other fields.
 
     Args:
@@ -84,7 +84,7 @@ def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequenc
     given = [_size(text) for text in sizes]
     packs = tuple(replace(pack, size=given[0]) for pack in packs) if given else packs
     chosen_sizes = {cell: given or own[cell] for cell in cells or LAYERS}
-    return Plan(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), **chosen)
+    return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), **chosen)
 
 
 def _size(text: str) -> Size:
@@ -94,7 +94,7 @@ def _size(text: str) -> Size:
     return Size(*map(int, parts))
 
 
-def measure(plan: Plan, say: Callable[[str], None] = lambda _: None) -> Report:
+def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Report:
     """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
 
     What a line compares is measured in turns on one thread. An error in one line does not cost the others.
@@ -136,7 +136,7 @@ def _error(cell: str, size: Size, device: torch.device) -> float:
     return worst_error(layer(cell, size, device), replace(size, steps=min(size.steps, CAP)))
 
 
-def _line(plan: Plan, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]) -> Line:
+def _line(plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]) -> Timing:
     ours = layer(cell, size, plan.device)
     best = fastest(_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
     rate = 1e6 / best["rate"][0] if "rate" in best else None
@@ -145,7 +145,7 @@ def _line(plan: Plan, cell: str, size: Size, error: float, other: type[nn.Module
         floor = processor_floor(cell, size, rate)
     else:
         floor = gpu_floor(cell, size, torch.cuda.get_device_properties(plan.device).multi_processor_count)
-    return Line(
+    return Timing(
         cell=cell,
         size=size,
         **asdict(ours.why()),
@@ -164,7 +164,7 @@ def _line(plan: Plan, cell: str, size: Size, error: float, other: type[nn.Module
 
 
 def _contenders(
-    plan: Plan, cell: str, size: Size, ours: Recurrence, other: type[nn.Module] | None, notes: list[str]
+    plan: Agenda, cell: str, size: Size, ours: Recurrence, other: type[nn.Module] | None, notes: list[str]
 ) -> dict[str, Contender]:
     """Return what a line compares, by name; ``notes`` gets what could not be made."""
     device, p, d = plan.device, size.inputs, size.hidden
@@ -200,7 +200,7 @@ def _ready(contender: Contender) -> Contender:
     return contender
 
 
-def _pack(plan: Plan, pack: PackSize) -> PackLine:
+def _pack(plan: Agenda, pack: PackSize) -> PackLine:
     size, count = pack.size, pack.threads or os.cpu_count() or 1
     x = torch.randn(pack.members, *size.shape, device=plan.device)
     one, many = (layer("lem", size, plan.device, members) for members in (None, pack.members))

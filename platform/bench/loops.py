@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn, sigmoid, tanh
 from torch.nn.functional import linear
 
+from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.stack import Stacked
 from longwave.models.kernels.cells import CELLS
-from longwave.models.recurrence import Recurrence, State
-from longwave.models.stack import Stacked
 
 Step = Callable[[Tensor, State, tuple[Tensor, ...], tuple[float, ...]], State]
 """Takes one input (B, p), the state (B, d) each, weights and numbers; returns the next state."""

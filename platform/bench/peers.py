@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from longwave.models.recurrence import Recurrence
+from longwave.models.base.recurrence import Recurrence
 from longwave.platform.bench.sizes import Size
 from longwave.platform.errors import ConfigError
 

@@ -12,7 +12,7 @@ EXACT = 1e-5
 
 
 @dataclass(frozen=True)
-class Line:
+class Timing:
     """One cell at one size, members aside. Times are µs a step; forward and backward together if not said otherwise.
 
     Attributes:
@@ -90,7 +90,7 @@ class Report:
 
     versions: dict[str, str]
     device: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Timing] = field(default_factory=list)
     packs: list[PackLine] = field(default_factory=list)
     budgets: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

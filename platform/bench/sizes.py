@@ -8,12 +8,12 @@ from functools import partial
 
 import torch
 
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.cornn import CoRNN
 from longwave.models.gru import GRU
 from longwave.models.lem import LEM
 from longwave.models.lipschitz_rnn import LipschitzRNN
 from longwave.models.lstm import LSTM
-from longwave.models.recurrence import Recurrence
 from longwave.models.tau_gru import TauGRU
 from longwave.models.unicornn import UnICORNN
 

@@ -19,10 +19,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from longwave.models.spec import Sizes
+from longwave.models.base.spec import Sizes
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import threads
-from longwave.platform.records import Point, Run, TrialConfig
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training.environment import device
 from longwave.platform.training.pack import Pack

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from longwave.platform.boards.pairing import belongs, beside, quoted
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.literature.pairing import belongs, beside, quoted
+from longwave.platform.literature.published import names
 from longwave.platform.statistics.ranking import letters, standings
 from longwave.platform.statistics.stats import Summary, direction, mean_std
 from longwave.platform.statistics.verdict import ENOUGH
 from longwave.platform.storage.groups import EVERYBODY, Group, Pool
-from longwave.platform.storage.published import names
 from longwave.platform.storage.store import Store
 
 Kind = Literal["reproduced", "published", "trivial"]
-State = Literal["ok", "diverged", "failed", "missing"]
+RowState = Literal["ok", "diverged", "failed", "missing"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Row:
         return self.kind == "trivial"
 
     @property
-    def state(self) -> State:
+    def state(self) -> RowState:
         """``ok`` with a mean; else why there is none: ``diverged``, ``failed``, or ``missing`` (not ended yet)."""
         if self.mean is not None:
             return "ok"

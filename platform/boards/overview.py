@@ -12,7 +12,7 @@ from longwave.platform.statistics.stats import Estimate, direction
 
 
 @dataclass(frozen=True)
-class Line:
+class ModelLine:
     """One model over all tasks.
 
     Attributes:
@@ -51,13 +51,13 @@ class Overview:
     """Models by tasks; ``tasks`` holds (task, variant) for each cell of a line, ``lines`` are best first."""
 
     tasks: Sequence[tuple[str, str]]
-    lines: Sequence[Line]
+    lines: Sequence[ModelLine]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Return one record a model: see ``Line.to_dict``; a task's keys begin with its name."""
+        """Return one record a model: see ``ModelLine.to_dict``; a task's keys begin with its name."""
         return [{**line.to_dict(), **self._cells(line)} for line in self.lines]
 
-    def _cells(self, line: Line) -> dict[str, Any]:
+    def _cells(self, line: ModelLine) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for place, cell in zip(self.tasks, line.cells, strict=True):
             values = (cell.mean, cell.std, cell.n, cell.config) if cell else (None, None, 0, "")
@@ -85,7 +85,7 @@ def overview(rows: Iterable[Row]) -> Overview:
     for model, theirs in ours.items():
         cells = [best_on_validation(theirs[place]) if place in theirs else None for place in tasks]
         title = next(cell.title for cell in cells if cell).partition(" (")[0]
-        lines.append(Line(model, title, cells))
+        lines.append(ModelLine(model, title, cells))
     full = [line for line in lines if line.ran == len(tasks)]
     part = [line for line in lines if line.ran < len(tasks)]
     scored = _scored(full, [trivial.get(place, []) for place in tasks])
@@ -115,7 +115,7 @@ def _ran(cell: Row | None) -> bool:
     return cell is not None and cell.n + cell.diverged > 0
 
 
-def _scored(lines: Sequence[Line], trivial: Sequence[Sequence[Row]]) -> list[Line]:
+def _scored(lines: Sequence[ModelLine], trivial: Sequence[Sequence[Row]]) -> list[ModelLine]:
     """Return lines that ran on all tasks with their scores and mean ranks."""
     if not lines:
         return []

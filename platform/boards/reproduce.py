@@ -10,7 +10,9 @@ from typing import Any, Literal
 from longwave.platform.boards.rows import SHORT, environments, find, scores, values
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
-from longwave.platform.records import Point, Run, TrialConfig, derive_seed, digest
+from longwave.platform.records.identity import derive_seed, digest
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.statistics.stats import Difference, Summary, summary
 from longwave.platform.storage.store import Store, Trial
@@ -18,13 +20,13 @@ from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.environment import describe
 from longwave.platform.training.train import train
 
-Outcome = Literal["inside", "outside", "undecided"]
+Agreement = Literal["inside", "outside", "undecided"]
 MATTERS = "commit diff lock torch numpy device driver cuda cudnn tf32 kernel precision threads".split()
 """Facts that can change a number."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class RerunPlan:
     """One more training of a row, and what to expect of it.
 
     Attributes:
@@ -56,12 +58,12 @@ class Rerun:
         points: Its epochs.
     """
 
-    plan: Plan
+    plan: RerunPlan
     run: Run
     points: Sequence[Point]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Agreement:
         """Whether the score lies inside the interval. One that diverged is outside."""
         score, expected, interval = self.run.test, self.plan.expected, self.plan.interval
         if self.run.status == "diverged":
@@ -96,7 +98,7 @@ class Rerun:
         }
 
 
-def plan(store: Store, name: str, seed: int | None = None, task: str | None = None) -> Plan:
+def plan(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:
     """Return what training the row ``name`` once more would be; nothing is run.
 
     Args:
@@ -121,7 +123,7 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
     taken = {t.config.seed for t in row}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", config.row, k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
-    return Plan(row, again, summary(found), prediction(summary(found)))
+    return RerunPlan(row, again, summary(found), prediction(summary(found)))
 
 
 def prediction(scores: Summary, level: float = 0.95) -> tuple[float, float] | None:
@@ -135,7 +137,7 @@ def prediction(scores: Summary, level: float = 0.95) -> tuple[float, float] | No
     return Difference(scores.mean, error, scores.n - 1, 2 / (scores.n + 1)).interval(level)
 
 
-def rerun(plan: Plan, watch: Callable[[Point], None] = lambda point: None) -> Rerun:
+def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) -> Rerun:
     """Train what ``plan`` says, in this process; ``watch`` hears of each epoch.
 
     Interrupted and asked again by the same code, it goes on from where it was at most a minute before.
@@ -173,7 +175,7 @@ def keep(store: Store, done: Rerun) -> bool:
     return True
 
 
-def check_new(plan: Plan) -> None:
+def check_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
     if plan.config.id in {t.config.id for t in plan.row}:
         raise ConfigError(f"Seed {plan.config.seed} is in the row already and cannot be kept again. Leave --seed out.")

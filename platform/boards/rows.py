@@ -25,7 +25,7 @@ PROTOCOL = ("batch", "epochs", "steps", "drops", "clip", "optimiser", "precision
 
 
 @dataclass(frozen=True)
-class Line:
+class DiffLine:
     """Something that two rows have in common or differ in.
 
     Attributes:
@@ -97,11 +97,11 @@ def scores(trials: Sequence[Trial]) -> dict[int, float]:
     return {t.config.seed: t.run.test for t in trials if t.run and t.run.test is not None}
 
 
-def compared(store: Store, a: Sequence[Trial], b: Sequence[Trial]) -> list[Line]:
+def compared(store: Store, a: Sequence[Trial], b: Sequence[Trial]) -> list[DiffLine]:
     """Return everything two rows can differ in, what they have in common too, given their retrainings."""
     pages = [dict(_facts(store, trials)) for trials in (a, b)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
-    lines = [Line(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
+    lines = [DiffLine(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
     return lines + list(_difference(a, b))
 
 
@@ -133,7 +133,7 @@ def _facts(store: Store, trials: Sequence[Trial]) -> Iterator[tuple[tuple[str, s
     yield ("scores", "verified"), verification(facts)
 
 
-def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[Line]:
+def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[DiffLine]:
     """Yield the difference of the means, paired where both have the same seeds; nothing for unlike metrics."""
     ours, theirs = scores(a), scores(b)
     same = [(t.config.task, t.config.variant, t.about.get("metric")) for t in (a[0], b[0])]
@@ -141,11 +141,11 @@ def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[Line]:
         return
     if seeds := sorted(ours.keys() & theirs.keys()):
         paired = summary([ours[seed] - theirs[seed] for seed in seeds])
-        yield Line("scores", f"a − b, {len(seeds)} equal seeds", *_interval(paired.mean, paired.interval()))
+        yield DiffLine("scores", f"a − b, {len(seeds)} equal seeds", *_interval(paired.mean, paired.interval()))
     elif ours and theirs:
         one, other = summary(list(ours.values())), summary(list(theirs.values()))
         gap = difference(one, other)
-        yield Line("scores", "a − b", *_interval(one.mean - other.mean, gap.interval() if gap else None))
+        yield DiffLine("scores", "a − b", *_interval(one.mean - other.mean, gap.interval() if gap else None))
 
 
 def _interval(value: float, interval: tuple[float, float] | None) -> tuple[dict[str, float | None], None]:

@@ -1,1 +1,5 @@
-"""The ``longwave`` command."""
+"""The longwave command: one file a group of commands, heavy imports inside them.
+
+May import: everything.
+To add a command: a function with @app.command() in the file of its kind; main.py imports the files.
+"""

@@ -14,8 +14,8 @@ from longwave.platform.cli.show import FormatOption
 from longwave.platform.render.export import Format, Table
 
 if TYPE_CHECKING:
-    from longwave.platform.downloads.fetch import Report
-    from longwave.tasks.spec import TaskSpec
+    from longwave.platform.downloads.fetch import OnProgress
+    from longwave.tasks.base.spec import TaskSpec
 
 data = typer.Typer(help="Data sets: fetch them, see where they lie.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data, name="data")
@@ -78,7 +78,7 @@ def _described(task: TaskSpec) -> dict[str, str]:
 
 
 @contextmanager
-def _bars() -> Iterator[Report]:
+def _bars() -> Iterator[OnProgress]:
     """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -12,7 +12,7 @@ from longwave.platform.cli.main import StoreOption, app
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longwave.platform.exchange.inspection import Finding
+    from longwave.platform.exchange.inspection import Objection
 
 SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
@@ -92,7 +92,7 @@ def import_(
     return 0
 
 
-def _say(findings: Sequence[Finding]) -> bool:
+def _say(findings: Sequence[Objection]) -> bool:
     """Print findings, one a line, and return whether one rejects the bundle."""
     counts: dict[tuple[str, str], int] = {}
     for finding in findings:

@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _data_error() -> type[Exception]:
     """Return DataError; NumPy comes with it, so it is imported only once something went wrong."""
-    from longwave.tasks.raw import DataError
+    from longwave.tasks.base.raw import DataError
 
     return DataError
 

@@ -11,7 +11,7 @@ from longwave.platform.cli.show import ListFormat
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
-    from longwave.platform.boards.reproduce import Plan, Rerun
+    from longwave.platform.boards.reproduce import Rerun, RerunPlan
 
 EXITS = {"inside": 0, "outside": 1, "undecided": 3}
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
@@ -86,7 +86,7 @@ def diff(
     render_rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
 
 
-def _rerun(plan: Plan) -> Rerun:
+def _rerun(plan: RerunPlan) -> Rerun:
     """Train with a progress bar, on a terminal."""
     from rich.console import Console
     from rich.progress import Progress

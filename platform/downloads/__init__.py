@@ -1,1 +1,5 @@
-"""Public data sets: fetched, checked, unpacked."""
+"""Fetching and unpacking the data sets that tasks name.
+
+May import: tasks, errors, paths.
+To add a data set: in its task's file; here only what all downloads share.
+"""

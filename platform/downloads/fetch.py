@@ -12,16 +12,16 @@ import urllib3
 from filelock import FileLock, Timeout
 
 from longwave.platform.downloads.unpack import unpack
-from longwave.tasks.raw import SUMS, DataError, Remote, Source, md5_of
-from longwave.tasks.spec import TaskSpec
+from longwave.tasks.base.raw import SUMS, DataError, Remote, Source, md5_of
+from longwave.tasks.base.spec import TaskSpec
 
 TIMEOUT = (10.0, 30.0)
 """Seconds a server has to accept a connection, and then to send the next bytes."""
-Report = Callable[[str, int, int | None], None]
+OnProgress = Callable[[str, int, int | None], None]
 """``report(what, bytes done, bytes in all)``: how far something is; None for what has no known size."""
 
 
-def fetch(task: TaskSpec, source: Source, report: Report) -> None:
+def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
     """Make the data of ``task`` loadable: nothing if they are, else a download of what is missing or broken.
 
     Files appear whole or not at all. What a broken-off download left stays beside them as NAME.partial, and the next
@@ -48,7 +48,7 @@ def fetch(task: TaskSpec, source: Source, report: Report) -> None:
             source.write_sums()
 
 
-def link(task: TaskSpec, source: Source, folder: Path, report: Report) -> None:
+def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> None:
     """Use the files in ``folder``: load the task from them once, and leave a link to them. Nothing is written there.
 
     Raises:
@@ -75,7 +75,7 @@ def link(task: TaskSpec, source: Source, folder: Path, report: Report) -> None:
             raise
 
 
-def _load(task: TaskSpec, source: Source, report: Report) -> DataError | None:
+def _load(task: TaskSpec, source: Source, report: OnProgress) -> DataError | None:
     """Load the task, which reads and checks every file; return what is wrong with them."""
     report(f"reading {source.title}", 0, None)
     try:
@@ -103,7 +103,7 @@ def _point(place: Path, target: Path) -> None:
 
 
 @contextmanager
-def _alone(task: TaskSpec, source: Source, report: Report) -> Iterator[None]:
+def _alone(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]:
     """Keep other fetches of this data set out, and turn what the disk refuses into a DataError."""
     try:
         source.place.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def _alone(task: TaskSpec, source: Source, report: Report) -> Iterator[None]:
         raise _refusal(task, source, f"{source.place} cannot be filled or read ({_reason(error)})") from error
 
 
-def _download_all(task: TaskSpec, source: Source, report: Report) -> None:
+def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
     """Download what is not there, unpack the archives, and remove them."""
     place, some_missing = source.place, bool(source.missing())
     place.mkdir(exist_ok=True)
@@ -148,7 +148,7 @@ def _download_all(task: TaskSpec, source: Source, report: Report) -> None:
         archive.unlink()
 
 
-def _download(remote: Remote, path: Path, report: Report) -> None:
+def _download(remote: Remote, path: Path, report: OnProgress) -> None:
     """Download one file, from where an earlier attempt broke off if it is still the same file.
 
     Raises:

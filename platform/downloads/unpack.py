@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from pathlib import Path, PureWindowsPath
 
-from longwave.tasks.raw import DataError
+from longwave.tasks.base.raw import DataError
 
 BROKEN = (EOFError, RuntimeError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error)
 """What the standard library raises for an archive that is cut off, damaged or of an unknown kind."""

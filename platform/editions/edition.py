@@ -13,7 +13,7 @@ from typing import Any
 from longwave.platform.boards.board import Row
 from longwave.platform.boards.rows import command
 from longwave.platform.errors import ConfigError
-from longwave.platform.records import digest
+from longwave.platform.records.identity import digest
 from longwave.platform.storage.store import Trial
 
 SCHEMA = 1

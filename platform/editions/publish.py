@@ -14,7 +14,6 @@ from typing import Any
 from longwave.platform.boards.board import Row, board
 from longwave.platform.boards.diagram import diagram, svg
 from longwave.platform.boards.overview import Overview, overview
-from longwave.platform.editions.bibliography import bibliography
 from longwave.platform.editions.changes import changelog, difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.page import page
@@ -23,6 +22,7 @@ from longwave.platform.editions.results import collected
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.bundle import File
+from longwave.platform.literature.bibliography import bibliography
 from longwave.platform.render.export import as_json
 from longwave.platform.storage.schema import utc_now
 from longwave.platform.storage.store import Store

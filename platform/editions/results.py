@@ -14,9 +14,9 @@ from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import File, collect, pack, seal
-from longwave.platform.exchange.inspection import Finding
+from longwave.platform.exchange.inspection import Objection
 from longwave.platform.exchange.intake import take
-from longwave.platform.records import ENDED
+from longwave.platform.records.run import ENDED
 from longwave.platform.storage.schema import CurveRow, TrialRow
 from longwave.platform.storage.store import Store
 
@@ -63,7 +63,7 @@ def collected(store: Store, made: Edition, asked: bool | None = None) -> tuple[b
         return b"", str(large)
 
 
-def unlike(made: Edition, file: File) -> Iterator[Finding]:
+def unlike(made: Edition, file: File) -> Iterator[Objection]:
     """Yield, as a finding that rejects it, that an edition shows other rows than its results give.
 
     The results are taken into an empty store, and the boards of that are compared with the edition, ranks too.
@@ -81,7 +81,7 @@ def unlike(made: Edition, file: File) -> Iterator[Finding]:
     except (AttributeError, KeyError, TypeError):
         wrong = ["its rows have not the form of rows."]
     if wrong:
-        yield Finding("edition", "reject", wrong[0] + (f" And {len(wrong) - 1} rows more." if wrong[1:] else ""))
+        yield Objection("edition", "reject", wrong[0] + (f" And {len(wrong) - 1} rows more." if wrong[1:] else ""))
 
 
 def _rows(made: Edition) -> dict[str, Mapping[str, Any]]:

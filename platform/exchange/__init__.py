@@ -1,1 +1,5 @@
-"""Result bundles between machines, and the checks they pass."""
+"""Bundles of results between machines, and the checks that an import passes.
+
+May import: sweeps, storage, boards and what is below.
+To add a check: a function in inspection.py or audit.py, named in CHECKS.
+"""

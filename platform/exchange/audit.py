@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from longwave.platform.about import about
 from longwave.platform.boards.rows import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import Asked, Entry, File
+from longwave.platform.exchange.bundle import Asked, BundledTrial, File
 from longwave.platform.exchange.inspection import (
-    Finding,
+    Objection,
     Said,
     curves,
     explained,
@@ -22,11 +22,11 @@ from longwave.platform.exchange.inspection import (
     scores,
     sizes,
 )
-from longwave.platform.records import derive_seed
+from longwave.platform.records.identity import derive_seed
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.plan import Sweep, asked, resolve, retrainings, winner
-from longwave.tasks.raw import DataError
+from longwave.tasks.base.raw import DataError
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
@@ -36,11 +36,11 @@ MOST = 20_000
 """Largest number in a variant's name for which data are made, only to check a bundle."""
 
 
-def audit(file: File) -> list[Finding]:
+def audit(file: File) -> list[Objection]:
     """Return everything that can be said against a bundle. Some data are made or loaded, nothing is trained."""
-    found: list[Finding] = []
+    found: list[Objection] = []
     for check in CHECKS:
-        found += [Finding(check.__name__, *said) for said in check(file)]
+        found += [Objection(check.__name__, *said) for said in check(file)]
         if check in (names, explained) and any(f.severity == "reject" for f in found):
             break  # what follows looks names up, and takes it that they mean the same here
     return found
@@ -72,7 +72,7 @@ def plan(file: File) -> Said:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
 
-def _search(settings: SweepFile, model: str, entries: Sequence[Entry]) -> Said:
+def _search(settings: SweepFile, model: str, entries: Sequence[BundledTrial]) -> Said:
     """Check one model of one sweep."""
     where = f"sweep {settings.name}, {model}"
     search = [e.config for e in entries if e.config.phase == "search"]
@@ -99,7 +99,7 @@ def _search(settings: SweepFile, model: str, entries: Sequence[Entry]) -> Said:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 
-def _concerns(settings: SweepFile, entries: Sequence[Entry]) -> bool:
+def _concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
     """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
     places = {(e.config.task, e.config.variant) for e in entries}
     variants = {settings.variant} if settings.variant else {get_task(task).variant for task, _ in places}
@@ -205,16 +205,16 @@ def plausible(file: File) -> Said:
                 yield "flag", f"trial {entry.config.id} is too good: {told}."
 
 
-def _rows(file: File) -> dict[str, list[Entry]]:
+def _rows(file: File) -> dict[str, list[BundledTrial]]:
     """Return the retrainings of each row."""
-    rows: dict[str, list[Entry]] = {}
+    rows: dict[str, list[BundledTrial]] = {}
     for entry in file.content.trials:
         if entry.config.phase == "retrain":
             rows.setdefault(entry.config.row, []).append(entry)
     return rows
 
 
-def _facts(file: File, entry: Entry) -> dict[str, str]:
+def _facts(file: File, entry: BundledTrial) -> dict[str, str]:
     return file.content.environments.get(entry.place or "", {})
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,12 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
+from longwave.files import whole
 from longwave.platform.boards.rows import find
 from longwave.platform.errors import ConfigError
-from longwave.platform.records import Point, Run, TrialConfig, canonical, digest, sha256
+from longwave.platform.records.identity import canonical, digest, sha256
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store, Trial
 from longwave.platform.storage.verification import IMPORTED
 
@@ -34,7 +36,7 @@ class _Strict(BaseModel):
     )
 
 
-class Entry(_Strict):
+class BundledTrial(_Strict):
     """A trial that has ended.
 
     Attributes:
@@ -69,7 +71,7 @@ class Bundle(_Strict):
         environments: Facts, and patches, by their digest.
     """
 
-    trials: list[Entry]
+    trials: list[BundledTrial]
     sweeps: list[Asked]
     environments: dict[str, dict[str, str]]
 
@@ -120,10 +122,10 @@ def write(file: File, path: Path) -> None:
     Raises:
         ConfigError: The file cannot be written, or would be larger than ``LIMIT``.
     """
-    packed, part = pack(file), path.with_name(f"{path.name}.part")
+    packed = pack(file)
     try:
-        part.write_bytes(packed)
-        os.replace(part, path)
+        with whole(path) as partial:
+            partial.write_bytes(packed)
     except OSError as error:
         raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None
 
@@ -196,7 +198,7 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundl
     for part in pieces(list(curves)):
         for point in store.curves(part):
             curves[point.trial].append(point)
-    entries: list[Entry] = []
+    entries: list[BundledTrial] = []
     places: dict[str, dict[str, str]] = {}
     for trial in trials:
         assert trial.run and trial.ended
@@ -205,7 +207,9 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundl
         places |= {place: facts} if place else {}
         run = replace(trial.run, environment={})
         points = curves[trial.config.id]
-        entry = Entry(config=trial.config, about=trial.about, run=run, place=place, points=points, ended=trial.ended)
+        entry = BundledTrial(
+            config=trial.config, about=trial.about, run=run, place=place, points=points, ended=trial.ended
+        )
         entries.append(entry)
     diffs = {facts["diff"] for facts in places.values() if "diff" in facts}
     places |= store.facts(diffs)

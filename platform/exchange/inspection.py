@@ -16,9 +16,10 @@ from typing import Literal
 from longwave.platform.about import departures, title
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
-from longwave.platform.records import TrialConfig, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import Halving, check_budget
+from longwave.platform.sweeps.config import Halving, check_recipe
 
 CHOICES = {"optimiser": ("adam",), "precision": ("float32", "float64"), "selection": ("best", "last")}
 LARGEST = 2**31
@@ -30,7 +31,7 @@ CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """Something said against a bundle, in one line.
 
     Attributes:
@@ -205,7 +206,7 @@ def _check_config(config: TrialConfig) -> None:
     for name, number in config.params.items():
         known[name].check(number)
     sizes = {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "steps", "clip")}
-    check_budget({**sizes, "drops": list(config.drops)}, "its recipe")
+    check_recipe({**sizes, "drops": list(config.drops)}, "its recipe")
     if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:
         raise ValueError(f"its recipe has a number above {LARGEST - 1}.")
     if (config.steps is None) != (task.recipe(model.name).steps is None):

@@ -9,9 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.exchange.bundle import Entry, File, pieces
-from longwave.platform.exchange.inspection import Finding
-from longwave.platform.records import digest
+from longwave.platform.exchange.bundle import BundledTrial, File, pieces
+from longwave.platform.exchange.inspection import Objection
+from longwave.platform.records.identity import digest
 from longwave.platform.storage.database import insert_new
 from longwave.platform.storage.schema import AskRow, CurveRow, EnvironmentRow, SweepRow, TrialRow, utc_now
 from longwave.platform.storage.store import Store, Trial
@@ -20,16 +20,16 @@ SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
 
 
-def conflicts(store: Store, file: File) -> Iterator[Finding]:
+def conflicts(store: Store, file: File) -> Iterator[Objection]:
     """Yield trials of the bundle that the store has with another end, or without one: they reject it."""
     known = _known(store, file)
     for entry in file.content.trials:
         trial = known.get(entry.config.id)
         if trial and (said := _unlike(trial, entry)):
-            yield Finding("conflict", "reject", f"trial {entry.config.id} is in the store with {said}.")
+            yield Objection("conflict", "reject", f"trial {entry.config.id} is in the store with {said}.")
 
 
-def take(store: Store, file: File, findings: Sequence[Finding]) -> list[Entry]:
+def take(store: Store, file: File, findings: Sequence[Objection]) -> list[BundledTrial]:
     """Write what the store does not have yet, in one transaction, and return those trials.
 
     Every run is stored with the facts ``bundle`` and ``checked``. The bundle's sweeps are stored under names of their
@@ -65,7 +65,7 @@ def _known(store: Store, file: File) -> dict[str, Trial]:
     return {t.config.id: t for part in pieces(ids) for t in store.select(TrialRow.id.in_(part))}
 
 
-def _unlike(trial: Trial, entry: Entry) -> str:
+def _unlike(trial: Trial, entry: BundledTrial) -> str:
     """Return what the store says otherwise of how a trial ended; empty where it says the same."""
     if trial.run is None:
         return "no end yet: finish its sweep first, or import into another store"
@@ -77,7 +77,7 @@ def _unlike(trial: Trial, entry: Entry) -> str:
     return ""
 
 
-def _row(entry: Entry, place: str) -> dict[str, Any]:
+def _row(entry: BundledTrial, place: str) -> dict[str, Any]:
     config, run = entry.config, {k: v for k, v in asdict(entry.run).items() if k not in ("trial", "environment")}
     columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
     rest = {"config": config.to_dict(), "about": entry.about, "environment": place, "ended": entry.ended}

@@ -1,1 +1,5 @@
-"""What the command line prints and writes."""
+"""What is printed: tables for people, CSV, Markdown, LaTeX and JSON for programs.
+
+May import: everything but editions and cli; rich in terminal.py alone.
+To add a column: not here, in boards/columns.py.
+"""

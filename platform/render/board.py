@@ -8,7 +8,7 @@ from typing import Any
 from longwave.platform.boards.board import Row, shown
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
-from longwave.platform.boards.overview import Line, Overview, named, state
+from longwave.platform.boards.overview import ModelLine, Overview, named, state
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import measured, show
 from longwave.platform.statistics.stats import Estimate, arrow
@@ -178,7 +178,7 @@ def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> 
     return Table(title, columns, lines, caption, bold, found.to_dict())
 
 
-def _overall(line: Line, tasks: int) -> tuple[str, str]:
+def _overall(line: ModelLine, tasks: int) -> tuple[str, str]:
     """Return a line's score and mean rank, or on how many tasks it ran."""
     if line.rank is None:
         return f"{DASH} ({line.ran} of {tasks} tasks)", DASH

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import say, show, table
-from longwave.platform.storage.published import published_rows
 
 if TYPE_CHECKING:
-    from longwave.models.spec import Best, ModelSpec, Param
+    from longwave.models.base.param import Param
+    from longwave.models.base.spec import Best, ModelSpec
 
 
 def listing(specs: Sequence[ModelSpec], format: Format) -> None:

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.boards.board import shown
-from longwave.platform.boards.rows import SHORT, Line
-from longwave.platform.records import TrialConfig
+from longwave.platform.boards.rows import SHORT, DiffLine
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, Table, write
 from longwave.platform.render.terminal import measured, say, table
 
 if TYPE_CHECKING:
-    from longwave.platform.boards.reproduce import Plan, Rerun
+    from longwave.platform.boards.reproduce import Rerun, RerunPlan
 
 VERDICTS = {
     "inside": "The row is reproduced: inside its interval.",
@@ -22,7 +22,7 @@ VERDICTS = {
 }
 
 
-def expected(plan: Plan) -> None:
+def expected(plan: RerunPlan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
     metric = measured(about["metric"], about["unit"], about["goal"])
@@ -48,7 +48,7 @@ def found(done: Rerun, kept: bool) -> None:
     say(VERDICTS[done.outcome] + (" Kept as one more retraining of the row." if kept else ""))
 
 
-def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[Line], format: Format) -> None:
+def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Format) -> None:
     """Print what two rows say, line by line."""
     names = (f"{a.model} {a.row[:SHORT]}", f"{b.model} {b.row[:SHORT]}")
     columns = ("section", "what", *names)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.literature.published import published_rows
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import measured, say, show, table, waiting
-from longwave.platform.storage.published import published_rows
-from longwave.tasks.raw import DataError
+from longwave.tasks.base.raw import DataError
 
 if TYPE_CHECKING:
-    from longwave.tasks.data import Data
-    from longwave.tasks.spec import Recipe, TaskSpec
+    from longwave.tasks.base.data import Data
+    from longwave.tasks.base.spec import Recipe, TaskSpec
 
 
 def listing(specs: Sequence[TaskSpec], format: Format) -> None:

@@ -13,13 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from longwave.platform.records import ENDED
+from longwave.platform.records.run import ENDED
 from longwave.platform.render import export
 from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
-    from longwave.platform.records import TrialConfig
+    from longwave.platform.records.trial import TrialConfig
     from longwave.platform.storage.store import Trial
     from longwave.platform.sweeps.plan import Sweep
 

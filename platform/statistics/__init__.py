@@ -1,1 +1,5 @@
-"""Statistics of boards: plain numbers in and out."""
+"""Pure statistics: intervals, tests, ranks, verdicts. Arrays in, numbers out.
+
+May import: numpy, scipy, longwave.platform.statistics.
+To add a statistic: a function here and a line in boards/columns.py.
+"""

@@ -16,7 +16,7 @@ from filelock import FileLock
 from sqlalchemy.dialects import postgresql, sqlite
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.published import published_rows
+from longwave.platform.literature.published import published_rows
 from longwave.platform.storage.schema import Base, PublishedRow
 
 PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")

@@ -9,13 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.records import Run
+from longwave.platform.records.run import Run
 from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
 from longwave.platform.storage.verification import HERE, OWN, verification
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunSummary:
     """A trial as far as a board needs it, ended or not; metrics in the task's unit, the others as recorded."""
 
     id: str
@@ -54,7 +54,7 @@ class Group:
     row: str
     settings: Mapping[str, Any]
     about: Mapping[str, Any]
-    runs: Sequence[Outcome]
+    runs: Sequence[RunSummary]
     search: Tally = field(default_factory=Tally)
     sweeps: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
@@ -97,7 +97,7 @@ OF_ONE_TRIAL = ("phase", "seed", "halving")
 """Keys of a trial's content that are no part of its configuration."""
 
 
-def mean_joules(runs: Iterable[Outcome | Run]) -> float | None:
+def mean_joules(runs: Iterable[RunSummary | Run]) -> float | None:
     """Return the mean energy of those runs of which it is known; None where of none."""
     known = [run.joules for run in runs if run.joules is not None]
     return sum(known) / len(known) if known else None
@@ -128,19 +128,19 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     return groups
 
 
-def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, model: str) -> list[Outcome]:
+def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
     """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
     t = TrialRow
     asked = sa.select(AskRow.trial).where(AskRow.sweep.in_(sweeps))
     query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
         t.phase == "search", t.task == task, t.model == model, t.id.in_(asked)
     )
-    return [Outcome(*line) for line in connection.execute(query.order_by(t.id))]
+    return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
 
 
 def _runs(
     connection: sa.Connection, where: sa.ColumnElement[bool]
-) -> Iterator[tuple[str, str, list[Outcome], list[str]]]:
+) -> Iterator[tuple[str, str, list[RunSummary], list[str]]]:
     """Yield identity and model of each group, its retrainings, and the places of those, by task and identity."""
     t = TrialRow
     of_run: tuple[Any, ...] = (t.id, t.status, t.test, t.valid, t.seconds, t.parameters, t.joules)
@@ -150,7 +150,7 @@ def _runs(
     for (row, model), lines in groupby(found, key=lambda line: (line[0], line[1])):
         kept = list(lines)
         places = [line[2] for line in kept if line[2] is not None]
-        yield row, model, [Outcome(*line[3:]) for line in kept], places
+        yield row, model, [RunSummary(*line[3:]) for line in kept], places
 
 
 def _environments(

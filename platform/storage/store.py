@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.records import ENDED, Point, Run, TrialConfig, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.database import Database, insert_new
-from longwave.platform.storage.groups import Group, Outcome, read_groups, read_search
+from longwave.platform.storage.groups import Group, RunSummary, read_groups, read_search
 from longwave.platform.storage.schema import (
     AskRow,
     CurveRow,
@@ -164,7 +166,7 @@ class Store(Database):
         with self.transaction() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def searched(self, sweeps: Sequence[str], task: str, model: str) -> list[Outcome]:
+    def searched(self, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
         """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
         with self.transaction() as connection:
             return read_search(connection, sweeps, task, model)

@@ -38,7 +38,7 @@ class Halving(_Strict):
     first: PositiveInt = 1
 
 
-class Budget(_Strict):
+class RecipeChanges(_Strict):
     """What a sweep, or one model of it, may change of the published recipe."""
 
     hidden: PositiveInt | None = None
@@ -49,7 +49,7 @@ class Budget(_Strict):
     drops: list[PositiveInt] | None = None
 
 
-class SweepFile(Budget):
+class SweepFile(RecipeChanges):
     """A sweep as its file says it.
 
     Attributes:
@@ -108,13 +108,13 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     return _check(SweepFile, content, origin)
 
 
-def check_budget(content: Mapping[str, Any], origin: str) -> Budget:
+def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
     """Return the part of a recipe that ``content`` changes.
 
     Raises:
         ConfigError: As ``read_sweep``.
     """
-    return _check(Budget, content, origin)
+    return _check(RecipeChanges, content, origin)
 
 
 def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Checked:

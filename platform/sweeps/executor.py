@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.records import Point, Run, TrialConfig
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.train import train
 

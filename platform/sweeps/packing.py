@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from longwave.platform.records import TrialConfig, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
 
 TENSORS_A_STEP = 24

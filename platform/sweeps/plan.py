@@ -6,18 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longwave.models.spec import Choice, ModelSpec, Param
+from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import title
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.records import Run, TrialConfig, derive_seed, digest
+from longwave.platform.records.identity import derive_seed, digest
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import Budget, SweepFile, check_budget
+from longwave.platform.sweeps.config import RecipeChanges, SweepFile, check_recipe
 from longwave.platform.sweeps.space import Told, draw
-from longwave.tasks.spec import TaskSpec
+from longwave.tasks.base.spec import TaskSpec
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelPlan:
     """One model of a sweep.
 
     Attributes:
@@ -40,7 +43,7 @@ class Sweep:
 
     file: SweepFile
     goal: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ModelPlan, ...]
 
 
 def resolve(file: SweepFile) -> Sweep:
@@ -110,7 +113,7 @@ def retrainings(sweep: Sweep, search: Sequence[TrialConfig], ends: Mapping[str, 
     return [replace(again, seed=next(fresh)) for _ in range(sweep.file.retrain)]
 
 
-def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: str) -> Entry:
+def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: str) -> ModelPlan:
     own = file.model.get(model.name, {})
     options = {name: own.get(name, default) for name, default in model.defaults.items()}
     for name, choices in model.options.items():
@@ -118,7 +121,7 @@ def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data
             where = f"{file.name}: model.{model.name}.{name}"
             raise ConfigError(f"{where} must be one of {', '.join(map(str, choices))}, got {options[name]!r}.")
     known = {k: v for k, v in own.items() if k not in model.options}
-    budget = check_budget(known, f"{file.name}: model.{model.name}")
+    budget = check_recipe(known, f"{file.name}: model.{model.name}")
     fixed, space = _space(file, task, model, options)
     base = TrialConfig(
         task=task.name,
@@ -133,14 +136,14 @@ def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data
         selection=file.selection,
         **_recipe(file, budget, task, model),
     )
-    return Entry(base, space)
+    return ModelPlan(base, space)
 
 
-def _recipe(file: SweepFile, own: Budget, task: TaskSpec, model: ModelSpec) -> dict[str, Any]:
+def _recipe(file: SweepFile, own: RecipeChanges, task: TaskSpec, model: ModelSpec) -> dict[str, Any]:
     """Return the training recipe: the model's own table first, then the sweep's, then the published one."""
     recipe = task.recipe(model.name)
     chosen: dict[str, Any] = {}
-    for name in Budget.model_fields:
+    for name in RecipeChanges.model_fields:
         values = (getattr(own, name), getattr(file, name), getattr(recipe, name))
         chosen[name] = next((v for v in values if v is not None), None)
     if chosen["steps"] is not None and recipe.steps is None:
@@ -149,7 +152,7 @@ def _recipe(file: SweepFile, own: Budget, task: TaskSpec, model: ModelSpec) -> d
 
 
 def _space(
-    file: SweepFile, task: TaskSpec, model: ModelSpec, options: Mapping[str, Choice]
+    file: SweepFile, task: TaskSpec, model: ModelSpec, options: Mapping[str, OptionValue]
 ) -> tuple[dict[str, float], tuple[Param, ...]]:
     """Return the fixed parameters and those to draw."""
     wishes = file.space.get(model.name, {})
@@ -174,7 +177,7 @@ def _space(
     return fixed, tuple(params.values())
 
 
-def _rounds(sweep: Sweep, entry: Entry, ends: Mapping[str, Run]) -> Iterator[list[TrialConfig]]:
+def _rounds(sweep: Sweep, entry: ModelPlan, ends: Mapping[str, Run]) -> Iterator[list[TrialConfig]]:
     """Yield the search trials of each round; a later round may be asked for once the earlier ones have ended."""
     file, model, done = sweep.file, entry.base.model, 0
     told: list[Told] = []

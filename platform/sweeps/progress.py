@@ -13,7 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from longwave.platform.records import ENDED, Point, Run, TrialConfig
+from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.trial import TrialConfig
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}
 

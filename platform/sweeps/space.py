@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from longwave.models.spec import Param
+from longwave.models.base.param import Param
 
 Sampler = Literal["random", "qmc", "tpe"]
 Told = tuple[Mapping[str, float], float]

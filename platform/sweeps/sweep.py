@@ -15,7 +15,8 @@ from rich.console import Console
 
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
-from longwave.platform.records import Point, Run, TrialConfig
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.errors import LongwaveError, StoreError
-from longwave.platform.records import Point
+from longwave.platform.records.run import Point
 from longwave.platform.storage.store import Store, Trial
 
 SECONDS = 5.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+
+from longwave.files import whole
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,12 @@ class Checkpoint:
     path: Path
 
     def save(self, saved: Saved) -> None:
-        """Write the file anew: to a partial file first, then an atomic rename."""
+        """Write the file anew."""
         from safetensors.torch import save_file
 
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(f".{os.getpid()}.partial")
-        save_file({k: v.contiguous() for k, v in saved.tensors.items()}, partial, {"facts": json.dumps(saved.facts)})
-        os.replace(partial, self.path)
+        tensors = {name: tensor.contiguous() for name, tensor in saved.tensors.items()}
+        with whole(self.path) as partial:
+            save_file(tensors, partial, {"facts": json.dumps(saved.facts)})
 
     def load(self) -> Saved | None:
         """Return the checkpoint, or None if there is none or it cannot be read: the pack then starts anew."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from longwave.platform.records import digest
+from longwave.platform.records.identity import digest
 from longwave.platform.training import energy
 
 ROOT = Path(__file__).resolve().parents[2]

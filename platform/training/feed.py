@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from longwave.platform.records import TrialConfig, derive_seed
-from longwave.tasks.data import Data, Split
+from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.trial import TrialConfig
+from longwave.tasks.base.data import Data, Split
 
 Batch = tuple[Tensor, Tensor]
 """Inputs (M, T, B, p) or tokens (M, T, B), and targets (M, B), (M, B, q), (M, T, B) or (M, T, B, q)."""

@@ -14,15 +14,16 @@ from dataclasses import asdict, replace
 import torch
 from torch import Tensor
 
-from longwave.models.network import Network, Vocabulary
-from longwave.models.spec import Sizes
-from longwave.platform.records import Point, Run, TrialConfig
+from longwave.models.base.network import Network, Vocabulary
+from longwave.models.base.spec import Sizes
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training.checkpoint import Saved
 from longwave.platform.training.energy import Meter
 from longwave.platform.training.feed import chunks, epoch_batches
 from longwave.platform.training.optimiser import Adam, FlatParameters
-from longwave.tasks.data import Data, Split
+from longwave.tasks.base.data import Data, Split
 
 CHUNK, CHUNK_NUMBERS = 128, 2**23
 """Most sequences, and most outputs of a member, scored at a time."""

@@ -9,12 +9,14 @@ from functools import cache
 
 import torch
 
-from longwave.platform.records import Point, Run, TrialConfig, digest
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import PRECISIONS, Pack
-from longwave.tasks.data import Data
+from longwave.tasks.base.data import Data
 
 Emit = Callable[[Sequence[Point], Sequence[Run]], None]
 """Takes the points of an epoch and the trials that ended with it. Taking the same twice must change nothing."""

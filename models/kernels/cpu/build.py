@@ -17,6 +17,8 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
+from longwave.files import whole
+
 SOURCES = Path(__file__).parent
 FLAGS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mfma"),
@@ -57,7 +59,8 @@ def _compiled(struct: str) -> Path:
         with FileLock(made.with_suffix(".lock")), tempfile.TemporaryDirectory(dir=folder) as build:
             if not made.exists():
                 _build(f"longwave_{struct.lower()}", flags, build)
-                os.replace(next(Path(build).glob("*.so")), made)
+                with whole(made) as partial:
+                    shutil.copy(next(Path(build).glob("*.so")), partial)
     return made
 
 

@@ -28,7 +28,7 @@ BRANCH = re.compile(r"BRA(?:\.\w+)*\s+(?:\w+,\s*)?(?:`\(\S+\)|0x([0-9a-f]+))")
 
 
 @dataclass(frozen=True)
-class Budget:
+class Cost:
     """Cost of a kernel; counts are instructions of one warp in one step of the time loop.
 
     Attributes:
@@ -52,7 +52,7 @@ class Budget:
     ideal: int
 
 
-def budget(cell: str, direction: str, hidden: int) -> Budget:
+def budget(cell: str, direction: str, hidden: int) -> Cost:
     """Return the cost of a cell's kernel of the row schedule on Hopper, "forward" (kept for backward) or "backward".
 
     ``cell`` is a cell's name, or "tau_gru_near" for τ-GRU with short lags, or "unicornn_reversible".
@@ -70,7 +70,7 @@ def budget(cell: str, direction: str, hidden: int) -> Budget:
     registers, code = _disassembled(compiled.asm["cubin"])
     counts = _loop(code)
     turns = 1 if matrices else counts["STG"]  # ptxas unrolls UnICORNN's loop, which writes once a step
-    return Budget(
+    return Cost(
         registers=registers,
         shared=compiled.metadata.shared,
         spills=counts["LDL"] + counts["STL"],

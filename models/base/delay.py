@@ -1,0 +1,59 @@
+"""Layers that look back τ steps: the state carries the last max τ hidden states, zeros before the start."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor
+
+from longwave.models.base.param import Param
+from longwave.models.base.recurrence import Recurrence, State
+
+TAU = Param(
+    "tau",
+    "τ",
+    5,
+    200,
+    False,
+    "steps",
+    "Time lag of the delayed feedback.",
+    "τ-GRU, Appendix G",
+    zero=True,
+    whole=True,
+)
+
+
+class Delayed(Recurrence):
+    """h[n+1] from h[n] and h[n−τ], τ in whole steps. Subclasses give ``shapes``, ``drive`` and ``next``.
+
+    The state is h, (B, d), and ``past``, (B, m, d): h[n−m] … h[n−1] for the members' largest τ, m.
+    """
+
+    STATE = ("h", "past")
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of h and of the past."""
+        return {"h": (self.hidden_size,), "past": (max(self._lags()), self.hidden_size)}
+
+    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleNamespace) -> Tensor:
+        """Return h[n+1], (M, B, d), from one step ``u`` of the drive, h[n] and h[n−τ]."""
+        raise NotImplementedError
+
+    def loop(self, drive: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+        """Return h after each step, (M, T, B, d), and the last state."""
+        h, past = state
+        lags, m = self._lags(), past.shape[2]
+        seen = [*past.unbind(2), h]
+        for n, u in enumerate(zip(*(part.unbind(1) for part in drive), strict=True)):
+            back = [n + m - lag for lag in lags]
+            same = len(set(back)) == 1
+            delayed = seen[back[0]] if same else torch.stack([seen[b][k] for k, b in enumerate(back)])
+            seen.append(self.next(u, seen[-1], delayed, w))
+        steps = len(seen) - 1 - m
+        past = torch.stack(seen[steps : steps + m], 2) if m else past
+        return torch.stack(seen[m + 1 :], 1), (seen[-1], past)
+
+    def _lags(self) -> list[int]:
+        tau = getattr(self, "tau", None)
+        return [0] * (self.members or 1) if tau is None else [round(t) for t in tau.flatten().tolist()]

@@ -1,0 +1,83 @@
+"""A number that a sweep may vary, or a static choice: what a layer takes beside its sizes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+OptionValue = str | int | bool
+"""A static choice of a model: a word, a number of layers, or yes and no."""
+
+
+@dataclass(frozen=True)
+class Param:
+    """One number a sweep may vary, and the range a random search draws it from.
+
+    Attributes:
+        name: Key in a trial's ``params``, as the code spells it: ``dt``.
+        symbol: As the paper and the board write it: ``Δt``.
+        low, high: Bounds of the draw, both included, in ``unit``.
+        log: Draw uniformly in log(value); needs ``low > 0``.
+        unit: ``"steps"``, ``"1/step"``, ``"1"`` (a pure number).
+        meaning: One sentence.
+        published: Where the range comes from; empty when no paper prints one.
+        zero: Whether the value 0 is allowed. Negative values never are.
+        most: The largest value allowed.
+        whole: Whether the value must be a whole number.
+        searched: Whether a search draws it unasked. If not, a sweep's file has to name it.
+        default: What holds where no value is given: a number, or the name of the parameter whose value it shares.
+            With None a searched one must be given, and any other is absent: what it stands for does not happen.
+
+    Raises:
+        ValueError: ``low > high``, a bound outside the valid values, or ``log`` with ``low <= 0``.
+    """
+
+    name: str
+    symbol: str
+    low: float
+    high: float
+    log: bool
+    unit: str
+    meaning: str
+    published: str = ""
+    zero: bool = False
+    most: float = math.inf
+    whole: bool = False
+    searched: bool = True
+    default: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"{self.name}: low must not exceed high, got low={self.low}, high={self.high}.")
+        if self.log and self.low <= 0:
+            raise ValueError(f"{self.name}: a log range needs low > 0, got low={self.low}.")
+        for bound in (self.low, self.high):
+            self.check(bound)
+
+    def check(self, value: float) -> None:
+        """Do nothing for a valid value.
+
+        Raises:
+            ValueError: The value is not finite, negative, zero where zero is not allowed, above ``most``, or not
+                whole where it must be.
+        """
+        valid = math.isfinite(value) and 0 <= value <= self.most and (self.zero or value > 0)
+        if not valid or (self.whole and value != int(value)):
+            raise ValueError(f"{self.symbol} ({self.name}) must be {self.rule}, got {value}.")
+
+    @property
+    def rule(self) -> str:
+        """Which values are valid, in words: ``a finite number > 0``."""
+        kind = "whole" if self.whole else "finite"
+        return f"a {kind} number {'≥' if self.zero else '>'} 0" + (
+            f" and ≤ {self.most:g}" if self.most < math.inf else ""
+        )
+
+    def between(self, low: float, high: float, published: str = "", log: bool | None = None) -> Param:
+        """Return the same parameter with another range of the draw."""
+        return replace(self, low=low, high=high, published=published, log=self.log if log is None else log)
+
+
+def learning_rate(low: float, high: float, published: str = "") -> Param:
+    """Return η, the learning rate of Adam, drawn log-uniformly from [low, high]."""
+    return Param("lr", "η", low, high, True, "1/step", "Learning rate of Adam.", published)

@@ -1,0 +1,118 @@
+"""What a model file declares: its layer, its published ranges and settings, its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.recurrence import Recurrence
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes that a task and a trial fix.
+
+    Attributes:
+        inputs, hidden, outputs: Features p, d, q.
+        length: Steps T of a sequence; chrono initialisation needs it.
+    """
+
+    inputs: int
+    hidden: int
+    outputs: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Best:
+    """The setting a paper found best on one task.
+
+    Attributes:
+        task: Task, with its form where there are several: ``"adding N=5000"``.
+        hidden: Hidden size d.
+        values: Learning rate ``lr`` and the model's parameters, and options that differ from the default.
+        note: What the sources leave open.
+    """
+
+    task: str
+    hidden: int
+    values: Mapping[str, float]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One model of the benchmark. A model file binds exactly one of these to ``MODEL``.
+
+    Attributes:
+        name: Unique key, equal to the file name: ``models/lem.py`` declares ``"lem"``.
+        title: As the board prints it.
+        family: The idea it stands for: ``"oscillator"``, ``"gated"``, ``"delay"``, ...
+        source: Paper and equation numbers.
+        layer: The recurrent layer. Its docstring states equation, initialisation and what is read out.
+        lr: The learning rate's range.
+        count: ``count(p, d, q, **options)``: trainable numbers, the affine read-out's (d + 1) q included.
+        ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
+        best: Published best settings, from ``best_source``.
+        printed: Names that published tables give to forms of the model, and the options each stands for; none for
+            a name that says a size or a source. The plain name, ``""``, stands for the defaults.
+        looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
+    """
+
+    name: str
+    title: str
+    family: str
+    source: str
+    layer: type[Recurrence]
+    lr: Param
+    count: Callable[..., int]
+    ranges: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
+    best: Sequence[Best] = ()
+    best_source: str = ""
+    printed: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
+    looped: bool = False
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """What a sweep may vary beside the learning rate, in drawing order; append new ones at the end."""
+        return self.layer.PARAMS
+
+    @property
+    def options(self) -> Mapping[str, tuple[OptionValue, ...]]:
+        """Static choices by name; the first value is the default: ``{"damping": ("explicit", "implicit")}``."""
+        return self.layer.OPTIONS
+
+    @property
+    def defaults(self) -> dict[str, OptionValue]:
+        """The default of each static choice."""
+        return {name: choices[0] for name, choices in self.options.items()}
+
+    def called(self, options: Mapping[str, OptionValue]) -> list[str]:
+        """Return the names that published tables give to the model with these options."""
+        return [
+            n for n, o in {"": {}, **self.printed}.items() if {**self.defaults, **o} == {**self.defaults, **options}
+        ]
+
+    def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Recurrence:
+        """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""
+        return self.layer(sizes.inputs, sizes.hidden, members=members, t_max=sizes.length, **chosen)
+
+    def space(
+        self, task: str, options: Mapping[str, OptionValue] | None = None, asked: Collection[str] = ()
+    ) -> tuple[Param, ...]:
+        """Return the search space: the learning rate, then the parameters, with the ranges published for ``task``.
+
+        Args:
+            task: Registry key of the task.
+            options: Static choices; parameters that mean nothing under them are left out.
+            asked: Names of parameters to include although they are not ``searched`` by themselves.
+        """
+        ranges = self.ranges.get(task, {})
+        relevant = [
+            p for p in self.layer.relevant({**self.defaults, **(options or {})}) if p.searched or p.name in asked
+        ]
+        return tuple(
+            p.between(*ranges[p.name], published=self.source) if p.name in ranges else p for p in (self.lr, *relevant)
+        )

@@ -1,0 +1,83 @@
+"""What happened in one training: its epochs, and how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Status = Literal["ok", "diverged", "stopped", "failed"]
+ENDED: tuple[Status, ...] = ("ok", "diverged", "stopped", "failed")
+"""How a trial can end. Before that its row says ``planned`` or ``running``."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One epoch of one trial.
+
+    Attributes:
+        trial: Trial id.
+        epoch: From 1.
+        loss: Mean training loss of the epoch, as trained.
+        valid: Validation metric after the epoch, in the task's unit.
+        seconds: The trial's share of its pack's time so far.
+        at: Unix time of the report; for display and for MLflow.
+    """
+
+    trial: str
+    epoch: int
+    loss: float
+    valid: float
+    seconds: float
+    at: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one trial ended. Written once, never changed.
+
+    Attributes:
+        trial: Trial id.
+        status: ``ok``; ``diverged``: a loss or metric that is not finite; ``stopped``: by successive halving;
+            ``failed``: an error, with its reason.
+        reason: Why it is not ``ok``; empty otherwise.
+        epochs: Epochs trained.
+        best_epoch: Epoch of the best validation metric; ``None`` if there was none.
+        valid: Best validation metric, in the task's unit.
+        test: Test metric at the selected epoch; only for retrainings that ended ``ok``.
+        seconds: The trial's share of its pack's time.
+        members: Trials the pack started with.
+        parameters: Trainable numbers.
+        environment: Machine, versions, commit, kernel path.
+        joules: The trial's share of the energy its pack took; ``None`` where nothing measured it.
+    """
+
+    trial: str
+    status: Status
+    reason: str = ""
+    epochs: int = 0
+    best_epoch: int | None = None
+    valid: float | None = None
+    test: float | None = None
+    seconds: float = 0.0
+    members: int = 1
+    parameters: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    joules: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.status not in ENDED:
+            raise ValueError(f"Trial {self.trial}: a status is one of {', '.join(ENDED)}, got {self.status!r}.")
+        if (self.status == "ok") == bool(self.reason):
+            raise ValueError(
+                f"Trial {self.trial}: give a reason exactly when not ok, got {self.status=}, {self.reason=}."
+            )
+        if self.status == "ok" and self.valid is None:
+            raise ValueError(f"Trial {self.trial}: an ok trial has a validation metric.")
+        if self.status != "ok" and self.test is not None:
+            raise ValueError(f"Trial {self.trial}: a trial that is not ok has no test metric, got {self.test}.")
+        for name in ("valid", "test"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"Trial {self.trial}: {name} must be finite, got {value}; record it as diverged.")

@@ -1,0 +1,98 @@
+"""Losses and metrics of all tasks, one number a member, for outputs (M, ..., q).
+
+Steps where nothing is asked do not count. A metric is a ratio of two sums, so that a split can be scored in pieces:
+see ``Metric``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from longwave.tasks.base.data import NOT_ASKED
+from longwave.tasks.base.spec import Metric
+
+Sums = tuple[Tensor, Tensor]
+"""What a metric adds up, (M,), and what it divides by, (M,)."""
+
+
+def _squares(outputs: Tensor, targets: Tensor) -> Sums:
+    asked = targets.isfinite().expand_as(outputs)
+    errors = torch.where(asked, outputs - targets.nan_to_num(), 0.0).square()
+    return _sums(errors, asked)
+
+
+def _nats(outputs: Tensor, targets: Tensor) -> Sums:
+    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    classes = targets.clamp_min(0).expand(outputs.shape[:-1]).unsqueeze(-1)
+    nats = outputs.logsumexp(-1) - outputs.gather(-1, classes).squeeze(-1)
+    return _sums(torch.where(asked, nats, 0.0), asked)
+
+
+def _binary_nats(outputs: Tensor, targets: Tensor) -> Sums:
+    logits = outputs.squeeze(-1)
+    asked = (targets != NOT_ASKED).expand_as(logits)
+    return _sums(torch.where(asked, softplus(logits) - logits * targets, 0.0), asked)
+
+
+def _hits(outputs: Tensor, targets: Tensor) -> Sums:
+    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    found = outputs.squeeze(-1) > 0 if outputs.shape[-1] == 1 else outputs.argmax(-1)
+    hits = torch.where(outputs.sum(-1).isfinite(), 100.0 * (found == targets), torch.nan)
+    return _sums(torch.where(asked, hits, 0.0), asked)
+
+
+def _relative_squares(outputs: Tensor, targets: Tensor) -> Sums:
+    errors, _ = _squares(outputs, targets)
+    return errors, targets.nan_to_num().expand_as(outputs).double().square().flatten(1).sum(1)
+
+
+def _sums(values: Tensor, asked: Tensor) -> Sums:
+    """Return what a metric adds up and divides by, in float64."""
+    return values.double().flatten(1).sum(1), asked.flatten(1).sum(1)
+
+
+def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean over all that is asked of (output − target)², (M,)."""
+    total, count = _squares(outputs, targets)
+    return total / count
+
+
+def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean cross-entropy of logits (M, ..., q) against classes (M, ...), in nats, (M,)."""
+    total, count = _nats(outputs, targets)
+    return total / count
+
+
+def binary_cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean cross-entropy of one logit (M, ..., 1) against classes 0 and 1 (M, ...), in nats, (M,)."""
+    total, count = _binary_nats(outputs, targets)
+    return total / count
+
+
+MSE = Metric("mse", "1", "min", "mean squared error over all that is asked of all test sequences", _squares)
+L2_ERROR = Metric(
+    "l2_error",
+    "1",
+    "min",
+    "root of the mean squared error over all steps of all test sequences (the papers print RMSE as L2 error)",
+    _squares,
+    torch.sqrt,
+)
+NRMSE = Metric(
+    "nrmse",
+    "1",
+    "min",
+    "root mean squared error over all steps of all test sequences, divided by the root mean square of the targets",
+    _relative_squares,
+    torch.sqrt,
+)
+ACCURACY = Metric(
+    "accuracy", "%", "max", "100 × correct / number asked, argmax over the logits, or a single logit above 0", _hits
+)
+CROSS_ENTROPY = Metric("cross_entropy", "nats", "min", "mean cross-entropy over all that is asked", _nats)
+BITS = Metric("bpc", "bits", "min", "mean cross-entropy / ln 2", _nats, lambda nats: nats / math.log(2))
+PERPLEXITY = Metric("perplexity", "1", "min", "exp(mean cross-entropy)", _nats, torch.exp)

@@ -1,0 +1,164 @@
+"""What a task file declares: its data, its sizes, its loss and metric, its published recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.raw import Source
+
+PIECE = 1024
+"""Sequences, or steps, scored at a time."""
+
+
+def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
+    """Do nothing for a variant that ``task`` has.
+
+    Raises:
+        ValueError: It has no such variant; the message says which ones it has.
+    """
+    if variant not in known:
+        names = " or ".join(name or "''" for name in known)
+        rule = f"takes a variant {names}" if any(known) else "has one variant, the empty one"
+        raise ValueError(f"{task} {rule}, got {variant!r}.")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over pieces of a split.
+
+    Attributes:
+        name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
+        unit: ``"%"``, or ``"1"`` for the target's own unit.
+        goal: Whether larger (``"max"``) or smaller (``"min"``) is better.
+        definition: The exact formula in words.
+        sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
+        finish: From the ratio to the metric.
+    """
+
+    name: str
+    unit: str
+    goal: Literal["max", "min"]
+    definition: str
+    sums: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    finish: Callable[[Tensor], Tensor] = field(default=lambda ratio: ratio)
+
+    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
+        pieces = zip(
+            outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
+        )
+        sums = [torch.stack(self.sums(some, asked)) for some, asked in pieces]
+        total, count = torch.stack(sums).sum(0)
+        return self.finish(total / count)
+
+
+Baseline = Callable[[Data], Tensor]
+"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, T, q)."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A published training recipe; also the default of a sweep.
+
+    Attributes:
+        hidden: Hidden size d, features.
+        batch: Sequences a step.
+        epochs: Passes over the training split, or blocks of ``steps`` of a stream.
+        drops: Epochs after which the learning rate is divided by 10.
+        clip: Largest gradient norm of a member; ``None`` means no clipping.
+        steps: Steps an epoch of a stream; ``None`` for a training split.
+        source: Paper and table.
+    """
+
+    hidden: int
+    batch: int
+    epochs: int
+    source: str
+    drops: tuple[int, ...] = ()
+    clip: float | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """One task of the benchmark. A task file binds exactly one of these to ``TASK``.
+
+    Attributes:
+        name: Unique key, equal to the file name.
+        title: As the board prints it.
+        summary: One sentence: what it tests.
+        inputs, outputs: Features p and q. For tokens p is the size of their embedding; where it equals ``tokens``
+            they are fed one-hot and nothing is embedded.
+        every_step: Whether every step is read out, or the last alone.
+        loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable.
+        metric: The headline metric.
+        chance: The metric of a predictor that ignores its inputs; ``None`` where the task has no fixed value.
+        load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist, DataError for files that
+            are missing or break a rule.
+        recipes: Published recipe by model; ``""`` holds for all other models.
+        source: Where the task comes from: paper, equation, generator or data set.
+        licence: Of the data.
+        length: Steps of a sequence, in words where they vary.
+        lag: How far back the needed information lies, in words.
+        variant: The default variant; empty for a task that has one form.
+        variants: What a variant may be, in words; protocols that differ between papers are variants.
+        protocols: How the papers' protocols differ from this one, one sentence each.
+        published: Variants of the published tables by variant of ours, where they differ.
+        tokens: Size V of the vocabulary, 0 where inputs are numbers.
+        version: Grows when the same name begins to mean other data.
+        horizon: Steps ahead, for forecasting.
+        files: The data set to fetch; None for generated data.
+        baselines: Trivial predictors by name, measured beside the models.
+    """
+
+    name: str
+    title: str
+    summary: str
+    inputs: int
+    outputs: int
+    every_step: bool
+    loss: Callable[[Tensor, Tensor], Tensor]
+    metric: Metric
+    chance: float | None
+    load: Callable[[str], Data]
+    recipes: Mapping[str, Recipe]
+    source: str
+    licence: str
+    length: str
+    lag: str
+    variant: str = ""
+    variants: str = ""
+    protocols: tuple[str, ...] = ()
+    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tokens: int = 0
+    version: int = 1
+    horizon: int | None = None
+    files: Source | None = None
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Name, version and horizon: ``lorenz96@1+25``."""
+        return f"{self.name}@{self.version}" + (f"+{self.horizon}" if self.horizon else "")
+
+    def recipe(self, model: str) -> Recipe:
+        """Return the published recipe of ``model``, or the one that holds for all others."""
+        return self.recipes.get(model, self.recipes[""])
+
+    def called(self, variant: str) -> tuple[str, ...]:
+        """Return the names that published tables give to ``variant``."""
+        return self.published.get(variant, (variant,))
+
+    def trivial(self, data: Data) -> dict[str, float]:
+        """Return the metric on the test split of each trivial predictor."""
+        found = {}
+        for name, predict in self.baselines.items():
+            outputs = predict(data)
+            found[name] = self.metric.score(outputs.unsqueeze(0), data.test.targets).item()
+        return found

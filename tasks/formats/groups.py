@@ -1,0 +1,50 @@
+"""Groups of permutations, numbered, and words in them: sequences of elements and their products so far."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations, permutations
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
+
+SHORT, LONG = 32, 500
+"""Steps in training, and in validation and test."""
+HELD_OUT = 1000
+"""Sequences of the validation and of the test split."""
+
+
+def symmetric(points: int) -> list[tuple[int, ...]]:
+    """Return all permutations of the points 0, 1, ...; element 0 is the identity."""
+    return list(permutations(range(points)))
+
+
+def alternating(points: int) -> list[tuple[int, ...]]:
+    """Return the even permutations of the points 0, 1, ...; element 0 is the identity."""
+    return [p for p in symmetric(points) if sum(a > b for a, b in combinations(p, 2)) % 2 == 0]
+
+
+def product_table(elements: list[tuple[int, ...]]) -> Tensor:
+    """Return the number of a ∘ b, which does b first, at [a, b], (G, G) int64."""
+    number = {p: k for k, p in enumerate(elements)}
+    return torch.tensor([[number[tuple(a[i] for i in b)] for b in elements] for a in elements])
+
+
+def words(table: Tensor, length: int, seed: int, n: int) -> Split:
+    """Return n words of uniform elements x, (n, T); the class at step t is x_t ∘ ... ∘ x_1."""
+    letters = torch.randint(len(table), (n, length), generator=seeded(seed))
+    products = [letters[:, 0]]
+    for letter in letters.unbind(1)[1:]:
+        products.append(table[letter, products[-1]])
+    return Split(letters.to(torch.int8), torch.stack(products, 1))
+
+
+def word_problem(elements: list[tuple[int, ...]]) -> Data:
+    """Return a stream of short words, and long ones to validate and test on."""
+    make = partial(words, product_table(elements))
+    return Data(
+        valid=make(LONG, VALID_SEED, HELD_OUT), test=make(LONG, TEST_SEED, HELD_OUT), stream=partial(make, SHORT)
+    )

@@ -1,0 +1,59 @@
+"""What tasks over symbols share: seeds, draws, and sequences of many lengths with one answer at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import NOT_ASKED, Data, Split
+
+PAD = 0
+"""Symbol after the end of a sequence that is shorter than others."""
+VALID_SEED, TEST_SEED = 2**31 + 1, 2**31 + 2
+"""Above all seeds of training, which are below 2^31, and among the 2^32 that torch tells apart."""
+SHORT, LONG = (3, 40), (40, 256)
+"""Shortest and longest sequence in training, and in validation and test, where lengths generalise."""
+VALID, TEST = 1024, 8192
+"""Sequences of the validation and of the test split, where lengths generalise."""
+
+Language = Callable[[int, int, int, int], Split]
+"""From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
+
+
+def seeded(seed: int) -> torch.Generator:
+    """Return a generator of its own."""
+    return torch.Generator().manual_seed(seed)
+
+
+def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Split:
+    """Return sequences cut off at ``lengths`` that ask for the answer at their last symbol alone.
+
+    Args:
+        symbols: (n, T), from 1 to 127.
+        answers: Class after each step, (n, T) int64.
+        lengths: (n,), from 1 to T.
+    """
+    step, last = torch.arange(symbols.shape[1]), lengths.unsqueeze(1) - 1
+    inputs = torch.where(step <= last, symbols, PAD).to(torch.int8)
+    return Split(inputs, torch.where(step == last, answers, NOT_ASKED))
+
+
+def distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
+    """Return n rows of k distinct numbers below len(weights), (n, k), drawn one after the other by weight.
+
+    The k largest of log-weights with Gumbel noise are such a draw (Yellott 1977).
+    """
+    noise = -torch.rand(n, len(weights), dtype=torch.float64, generator=g).log()
+    return (weights.double().log() - noise.log()).topk(k).indices
+
+
+def length_generalisation(language: Language) -> Data:
+    """Return a stream of short sequences, and long ones to validate and test on."""
+    return Data(
+        valid=language(*LONG, VALID_SEED, VALID),
+        test=language(*LONG, TEST_SEED, TEST),
+        stream=partial(language, *SHORT),
+    )

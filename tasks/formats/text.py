@@ -1,0 +1,220 @@
+"""Texts: how they are read, cut into tokens and numbered, and the predictors that only count."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+
+RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
+"""Stars of the reviews in each folder of aclImdb, class 0 before class 1; 5 and 6 are neutral and absent."""
+GLOVE = "glove.6B.100d.txt"
+"""Optional file beside the reviews; a line is a word and its 100 numbers."""
+TOKEN = re.compile(r"\w+?(?=n't)|n't|'(?:s|m|re|ve|ll|d)\b|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Unpacked(Source):
+    """A data set whose files lie in a folder of its archive, or without that folder where a person put them.
+
+    Attributes:
+        inside: That folder.
+    """
+
+    inside: str = ""
+
+    def missing(self, place: Path | None = None) -> list[str]:
+        """Return the needed files that are in neither folder."""
+        place = place or self.place
+        return super().missing(place) and super().missing(place / self.inside)
+
+    def locate(self, task: str) -> Path:
+        """Return the folder that holds the files themselves; DataError as ``Source.locate``."""
+        place = super().locate(task)
+        return place / self.inside if super().missing(place) else place
+
+
+PTB = Unpacked(
+    name="ptb",
+    title="the Penn Treebank in Mikolov's form",
+    licence="Linguistic Data Consortium's, for members and licensees; Mikolov's copy is passed on for research",
+    needs=("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"),
+    remotes=(Remote("http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz", "ptb.tar.gz", unpack=True),),
+    by_hand="By hand: put ptb.train.txt, ptb.valid.txt and ptb.test.txt of Mikolov's simple-examples into one folder.",
+    inside="simple-examples/data",
+)
+IMDB = Unpacked(
+    name="imdb",
+    title="the Large Movie Review Dataset",
+    licence="no licence is stated; for research, citing Maas et al. 2011",
+    needs=("train/neg", "train/pos", "test/neg", "test/pos"),
+    remotes=(
+        Remote(
+            "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+            "aclImdb_v1.tar.gz",
+            "7c2ac02c03563afcf9b574c7e56c153a",
+            unpack=True,
+        ),
+    ),
+    by_hand=f"Optional: put {GLOVE} into the same folder, and the word embedding starts from it.",
+    inside="aclImdb",
+)
+
+
+def read(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        DataError: It is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: a text must be UTF-8, but its byte {error.start} is not.") from None
+
+
+def tokenised(text: str) -> list[str]:
+    """Return the tokens of an English text, much as GloVe's: "It isn't." gives it, is, n't and a full stop.
+
+    Everything is in lower case and HTML line breaks go. A token is a run of letters and digits, one of the endings
+    n't, 's, 'm, 're, 've, 'll and 'd, or any other character that is not a space.
+    """
+    return TOKEN.findall(text.lower().replace("<br />", " "))
+
+
+def numbered(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple[list[np.ndarray], list[str]]:
+    """Return each text as numbers, int32, and the vocabulary that they count through.
+
+    The vocabulary is what occurs in the texts ``learnt``, the most frequent first, equally frequent in alphabetical
+    order; anything else is −1.
+    """
+    first: dict[str, int] = {}
+    rows = [np.array([first.setdefault(token, len(first)) for token in text], np.int32) for text in texts]
+    counts = np.bincount(np.concatenate([rows[k] for k in learnt]), minlength=len(first))
+    names = list(first)
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (-counts[k], names[k]))
+    rank = np.full(len(names), -1, np.int32)
+    rank[order] = np.arange(len(order))
+    return [rank[row] for row in rows], [names[k] for k in order]
+
+
+def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: int, segment: int) -> Data:
+    """Return the corpus as three texts, each one sequence of tokens that asks for the next one at every step.
+
+    Args:
+        task: Who asks.
+        units: The tokens of a line, given its words. Lines follow one another; blank ones do not count.
+        most: Largest vocabulary allowed, that of the training text.
+        segment: Steps of truncated backpropagation.
+
+    Raises:
+        DataError: A file is missing, empty or not UTF-8; the vocabulary is larger; or a later text has a token that
+            the training text lacks, and there is no <unk> to stand for it.
+    """
+    place = PTB.locate(task)
+    paths = [place / name for name in PTB.needs]
+    key = "-".join(fingerprint([path]) for path in paths)
+    texts = cached(f"{task}-1-{key}", lambda: _corpus(task, paths, units, most))
+    rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]
+    splits = [Split(row[:, :-1].contiguous(), row[:, 1:].long()) for row in rows]
+    return Data(train=splits[0], valid=splits[1], test=splits[2], segment=segment)
+
+
+def _corpus(
+    task: str, paths: Sequence[Path], units: Callable[[list[str]], Iterable[str]], most: int
+) -> dict[str, np.ndarray]:
+    """Return the tokens of each text by the name of its file, int16."""
+    rows, vocabulary = numbered((_units(path, units) for path in paths), [0])
+    if len(vocabulary) > most:
+        raise DataError(f"{paths[0]}: {task} takes at most {most} different tokens, got {len(vocabulary)}.")
+    unknown = vocabulary.index("<unk>") if "<unk>" in vocabulary else -1
+    rows = [np.where(row < 0, unknown, row).astype(np.int16) for row in rows]
+    for path, row in zip(paths, rows, strict=True):
+        if row.min() < 0:
+            raise DataError(f"{path}: has a token that {paths[0].name} lacks, and no <unk> is there to stand for it.")
+    return {path.stem: row for path, row in zip(paths, rows, strict=True)}
+
+
+def _units(path: Path, units: Callable[[list[str]], Iterable[str]]) -> list[str]:
+    found = [token for line in read(path).split("\n") if line.strip() for token in units(line.split())]
+    if len(found) < 2:
+        raise DataError(f"{path}: a text must have at least 2 tokens, got {len(found)}.")
+    return found
+
+
+def reviews(folder: Path) -> list[Path]:
+    """Return the reviews NUMBER_RATING.txt of a folder ``neg`` or ``pos``, in the order of their numbers.
+
+    Raises:
+        DataError: There is none; a name has another form or a number twice; or a rating belongs elsewhere.
+    """
+    found: dict[int, Path] = {}
+    for path in sorted(folder.glob("*.txt")):
+        match = re.fullmatch(r"([0-9]+)_([0-9]+)\.txt", path.name)
+        if not match:
+            raise DataError(f"{path}: a review must be called NUMBER_RATING.txt.")
+        number, rating, allowed = int(match[1]), int(match[2]), RATINGS[folder.name]
+        if rating not in allowed:
+            span = f"{allowed[0]} to {allowed[-1]}"
+            raise DataError(f"{path}: a rating in {folder.name} must be {span}, got {rating}.")
+        if number in found:
+            raise DataError(f"{path}: review {number} must be there once, got {found[number].name} too.")
+        found[number] = path
+    if not found:
+        raise DataError(f"{folder}: must hold reviews NUMBER_RATING.txt, got none.")
+    return [found[number] for number in sorted(found)]
+
+
+def glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.ndarray:
+    """Return a start of the embedding, ``shape`` (V, p) float32: GloVe's vectors, and N(0, 1) in all other rows.
+
+    Args:
+        path: GloVe's file; a line is a word and its p numbers.
+        rows: Row of each word.
+        shape: V and p.
+
+    Raises:
+        DataError: A line has not p numbers, or a word's are not finite numbers; or no word is there.
+    """
+    wanted = {word.encode(): row for word, row in rows.items()}
+    vectors = np.random.RandomState(1234).standard_normal(shape).astype(np.float32)
+    found = False
+    with path.open("rb") as file:
+        for k, line in enumerate(file, 1):
+            word, *numbers = line.split(b" ")
+            try:
+                vector = [float(number) for number in numbers] if word in wanted else []
+            except ValueError:
+                vector = [math.nan]
+            if len(numbers) != shape[1] or not all(map(math.isfinite, vector)):
+                raise DataError(f"{path}: line {k} must be a word and {shape[1]} finite numbers, got {line[:40]!r}.")
+            if vector:
+                vectors[wanted[word]], found = vector, True
+    if not found:
+        raise DataError(f"{path}: must hold words of the reviews, got none.")
+    return vectors
+
+
+def unigram(data: Data, tokens: int) -> Tensor:
+    """Return log-frequencies in the training text, one added to each count, as logits at every step."""
+    targets = data.train.targets  # type: ignore[union-attr]
+    counts = torch.bincount(targets.flatten(), minlength=tokens) + 1
+    return counts.double().log().expand(*data.test.targets.shape, tokens)
+
+
+def bigram(data: Data, tokens: int) -> Tensor:
+    """Return log-frequencies of what follows the present token in the training text, one added to each count."""
+    train = data.train
+    pairs = train.inputs.long() * tokens + train.targets  # type: ignore[union-attr]
+    counts = torch.bincount(pairs.flatten(), minlength=tokens**2).view(tokens, tokens) + 1
+    return counts.double().log()[data.test.inputs.long()]

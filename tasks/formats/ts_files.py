@@ -1,0 +1,109 @@
+"""Reader of the .ts files of the UEA and TSER archives: header lines that begin with @, then one series a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from longwave.tasks.base.raw import DataError
+
+
+@dataclass(frozen=True)
+class Series:
+    """The content of a .ts file.
+
+    Attributes:
+        values: (N, T, p) float32.
+        labels: (N,) int64, indices into ``classes``; or (N, 1) float32 values for a regression.
+        classes: The sorted names of the classes; empty for a regression.
+    """
+
+    values: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+
+
+def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
+    """Return the series of a file ``v,v,v:v,v,v:label``, one dimension after the other.
+
+    Args:
+        path: The file.
+        steps: Values T of every dimension.
+        features: Dimensions p.
+        classes: Number of classes; 0 for a regression.
+
+    Raises:
+        DataError: A line breaks a rule: another size, a value that is missing or not finite, an unknown label; or
+            there are no data.
+    """
+    header: dict[str, list[str]] = {}
+    values, labels = [], []
+    with path.open(encoding="utf-8", errors="replace") as file:
+        lines = ((k, line.strip()) for k, line in enumerate(file, 1))
+        lines = ((k, line) for k, line in lines if line and not line.startswith("#"))
+        for _, line in lines:
+            name, *words = line.split()
+            header[name.lower()] = words
+            if name.lower() == "@data":
+                break
+        else:
+            raise DataError(f"{path}: there must be a line @data after the header, found none: is the file whole?")
+        names = _checked(header, path, steps, features, classes)
+        for k, line in lines:
+            *parts, label = line.split(":")
+            values.append(_values(parts, f"{path}, line {k}", steps, features))
+            labels.append(_label(label.strip(), f"{path}, line {k}", names))
+    if not values:
+        raise DataError(f"{path}: there must be series after the line @data, found none.")
+    targets = np.array(labels, dtype=np.int64) if names else np.array(labels, dtype=np.float32)[:, None]
+    return Series(np.stack(values), targets, names)
+
+
+def _checked(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
+    """Return the sorted names of the classes, or raise a DataError where the header declares another data set."""
+    numbers = {"@dimensions": features, "@serieslength": steps}
+    rules = {name: [str(number)] for name, number in numbers.items()}
+    rules |= {"@equallength": ["true"], "@timestamps": ["false"]}
+    for name, words in rules.items():
+        if (found := [word.lower() for word in header.get(name, words)]) != words:
+            raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(found) or 'nothing'}.")
+    tag = "@classlabel" if classes else "@targetlabel"
+    flag, *names = header.get(tag, ["nothing"])
+    if flag.lower() != "true" or (classes and len(set(names)) != classes):
+        wanted = f"true and {classes} classes" if classes else "true"
+        raise DataError(f"{path}: {tag} must be {wanted}, got {' '.join([flag, *names])}.")
+    return tuple(sorted(names)) if classes else ()
+
+
+def _values(parts: list[str], where: str, steps: int, features: int) -> np.ndarray:
+    """Return one series, (T, p) float32."""
+    if len(parts) != features:
+        raise DataError(f"{where}: a series must have {features} dimensions and a label, got {len(parts)} dimensions.")
+    columns = [part.split(",") for part in parts]
+    for column in columns:
+        if len(column) != steps:
+            raise DataError(f"{where}: every dimension must have {steps} values, got {len(column)}.")
+    try:
+        series = np.array(columns, dtype=np.float32).T
+    except ValueError as error:
+        raise DataError(f"{where}: every value must be a number: {error}.") from None
+    if not np.isfinite(series).all():
+        raise DataError(f"{where}: every value must be finite, got {series[~np.isfinite(series)][0]}.")
+    return series
+
+
+def _label(label: str, where: str, names: tuple[str, ...]) -> float:
+    """Return the index of a class, or the value asked."""
+    if names:
+        if label not in names:
+            raise DataError(f"{where}: the label must be one of {', '.join(names)}, got {label!r}.")
+        return names.index(label)
+    try:
+        value = float(label)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise DataError(f"{where}: the label must be a finite number, got {label!r}.")
+    return value

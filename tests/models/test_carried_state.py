@@ -1,0 +1,238 @@
+"""Texts in training: folded into strands, cut into segments, the state carried on; and what tokens become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from longwave.models.base.network import Network, Vocabulary
+from longwave.models.base.spec import Sizes
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_model
+from longwave.platform.training import pack as pack_module
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.feed import STRANDS, chunks, epoch_batches, segments
+from longwave.platform.training.pack import Pack
+from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
+from longwave.tasks.base.spec import Recipe, TaskSpec
+
+TOKENS, FEATURES, SEGMENT, BATCH = 7, 4, 5, 3
+STRONG = {"dt": 0.8, "alpha": 1.0, "tau": 4.0}
+"""Settings at which the state changes enough within a segment to be missed."""
+SOME = pytest.mark.parametrize("model", ["lem", "gru", "unicornn", "tau_gru"])
+
+
+def text(steps: int, seed: int = 0) -> Split:
+    """Return a text in which a token depends on the two before it."""
+    random, tokens = np.random.RandomState(seed), [0, 1]
+    while len(tokens) <= steps:
+        tokens.append((tokens[-1] + 2 * tokens[-2] + int(random.randint(2))) % TOKENS)
+    row = torch.tensor([tokens], dtype=torch.int16)
+    return Split(row[:, :-1], row[:, 1:].long())
+
+
+DATA = Data(train=text(BATCH * 40 + 2), valid=text(83, 1), test=text(90, 2), segment=SEGMENT)
+"""Eight segments of three strands to train on; two of ten to validate."""
+
+
+@pytest.fixture(autouse=True)
+def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let packs find the tiny text among the tasks."""
+    task = TaskSpec(
+        name="tiny_text", title="", summary="", inputs=FEATURES, outputs=TOKENS, tokens=TOKENS, every_step=True,
+        loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
+        recipes={"": Recipe(8, BATCH, 2, "")}, source="", licence="", length="", lag="",
+    )  # fmt: skip
+    monkeypatch.setattr(pack_module, "get_task", lambda name: task)
+
+
+def trial(model: str = "lem", seed: int = 1, lr: float = 0.01) -> TrialConfig:
+    spec = get_model(model)
+    params = {p.name: STRONG.get(p.name, p.low) for p in spec.space("")} | {"lr": lr}
+    return TrialConfig("tiny_text", "", "", model, spec.defaults, params, 8, BATCH, 3, "search", seed)
+
+
+def folded(split: Split, strands: int) -> tuple[Tensor, Tensor]:
+    """Return tokens and targets (T, strands) as one long piece, by hand."""
+    steps = split.inputs.shape[1] // strands
+    columns = [slice(k * steps, (k + 1) * steps) for k in range(strands)]
+    x = torch.stack([split.inputs[0, c].long() for c in columns], 1)
+    return x, torch.stack([split.targets[0, c] for c in columns], 1)
+
+
+def losses(pack: Pack, epochs: int = 1) -> list[list[float]]:
+    """Return each member's loss at each step of the next epochs."""
+    found: list[list[float]] = []
+    for _ in range(epochs):
+        before = torch.zeros(len(pack.configs))
+
+        def note(before: Tensor = before) -> None:
+            found.append((pack.loss - before).tolist())
+            before.copy_(pack.loss)
+
+        pack.train_epoch(note)
+        pack.close_epoch()
+    return found
+
+
+def train_until(pack: Pack, step: int) -> None:
+    """Train to a step in the middle of the epoch."""
+
+    def pause() -> None:
+        if pack.step == step:
+            raise InterruptedError("paused")
+
+    with pytest.raises(InterruptedError, match="^paused$"):
+        pack.train_epoch(pause)
+
+
+@given(steps=st.integers(1, 60), length=st.integers(1, 20), strands=st.integers(1, 60))
+@settings(deadline=None)
+def test_segments_in_order_are_the_folded_text(steps: int, length: int, strands: int) -> None:
+    split = text(steps)
+    if strands > steps:
+        with pytest.raises(ValueError, match=f"^A text of {steps} steps cannot be folded into {strands} strands"):
+            list(segments(split, length, strands))
+        return
+    pieces = list(segments(split, length, strands))
+    assert all(len(x) == length for x, _ in pieces[:-1]) and 1 <= len(pieces[-1][0]) <= length
+    for k, wanted in enumerate(folded(split, strands)):
+        assert torch.equal(torch.cat([piece[k] for piece in pieces]), wanted)
+
+
+def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> None:
+    configs, wanted = [trial(seed=1), trial(seed=2)], folded(text(BATCH * 40 + 2), BATCH)
+    batches = list(epoch_batches(configs, DATA, 1, True))
+    assert len(batches) == 8
+    for k in range(2):
+        for member in torch.cat([batch[k] for batch in batches], 1):
+            assert torch.equal(member, wanted[k])
+    rest = list(epoch_batches(configs, DATA, 2, True, skip=3))
+    assert all(torch.equal(a, b) for x, y in zip(batches[3:], rest, strict=True) for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize(("steps", "strands"), [(7, 7), (9, 9), (10, STRANDS), (83, STRANDS)])
+def test_a_text_is_scored_in_ten_strands_or_as_many_as_it_has_steps(steps: int, strands: int) -> None:
+    pieces = list(chunks(text(steps), True, SEGMENT))
+    for k, wanted in enumerate(folded(text(steps), strands)):
+        assert torch.equal(torch.cat([piece[k] for piece in pieces]), wanted)
+
+
+@SOME
+def test_segment_by_segment_a_text_scores_as_in_one_call(model: str) -> None:
+    pack = Pack([trial(model, seed=k) for k in range(2)], DATA)
+    losses(pack)
+    x, targets = folded(DATA.valid, STRANDS)
+    outputs = pack.network(x.expand(2, *x.shape))
+    expected = torch.stack([functional.cross_entropy(o.flatten(0, 1), targets.flatten()) for o in outputs])
+    torch.testing.assert_close(pack.score(DATA.valid), expected, rtol=0, atol=1e-5)
+    apart = [pack.network(x.expand(2, *x.shape)) for x, _ in chunks(DATA.valid, True, SEGMENT)]
+    assert (torch.cat(apart, 1) - outputs).abs().max() > 1e-4  # the state does matter
+
+
+@SOME
+def test_training_carries_the_state_through_an_epoch_and_starts_the_next_from_zero(model: str) -> None:
+    pack = Pack([trial(model, lr=1e-30)], DATA)  # a rate at which no weight moves
+    x, targets = folded(text(BATCH * 40 + 2), BATCH)
+    [outputs] = pack.network(x.unsqueeze(0))
+    steps = functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
+    expected = steps.view(8, SEGMENT * BATCH).mean(1).tolist()
+    assert [loss for [loss] in losses(pack, 2)] == pytest.approx([*expected, *expected], abs=1e-5)
+
+
+def test_gradients_end_at_the_start_of_a_segment() -> None:
+    first, second, (x, targets) = Pack([trial()], DATA), Pack([trial()], DATA), folded(text(BATCH * 40 + 2), BATCH)
+    train_until(first, 1)
+    train_until(second, 2)
+    piece = slice(SEGMENT, 2 * SEGMENT)
+    start = [torch.tensor(s.tolist()) for s in first.state or []]
+    outputs, last = first.network.run(x[piece].unsqueeze(0), start)
+    first.parameters.backward(cross_entropy(outputs, targets[piece].unsqueeze(0)))
+    torch.testing.assert_close(second.parameters.grad, first.parameters.grad, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(second.state, list(last), rtol=1e-5, atol=1e-7)
+
+
+@SOME
+@pytest.mark.parametrize("pause", [1, 5, 8])
+def test_a_text_taken_up_in_the_middle_of_an_epoch_ends_equal(model: str, pause: int, tmp_path: Path) -> None:
+    configs, file = [trial(model, seed=k) for k in range(3)], Checkpoint(tmp_path / "pack.safetensors")
+    whole, first = Pack(configs, DATA), Pack(configs, DATA)
+    train_until(first, pause)
+    file.save(first.saved())
+    losses(whole, 2)
+    for members in ([0, 1, 2], [2, 0]):
+        second, saved = Pack([configs[k] for k in members], DATA), file.load()
+        assert saved is not None and second.restore(saved) and second.step == pause
+        losses(second, 2)
+        tolerance = {"rtol": 0.0, "atol": 0.0} if len(members) == 3 else {"rtol": 1e-4, "atol": 1e-6}
+        torch.testing.assert_close(second.parameters.values, whole.parameters.values[members], **tolerance)
+
+
+@SOME
+def test_a_member_alone_and_in_a_pack_meets_the_same_losses(model: str) -> None:
+    configs = [trial(model, seed=k, lr=0.003 * (k + 1)) for k in range(4)]
+    together, alone = losses(Pack(configs, DATA), 3), losses(Pack(configs[2:3], DATA), 3)
+    np.testing.assert_allclose([step[2] for step in together], [step[0] for step in alone], rtol=1e-4)
+
+
+def test_the_longest_memory_expected_is_a_segment_not_the_whole_text() -> None:
+    assert Pack([trial("chrono_lstm")], DATA).network.layer.t_max == SEGMENT
+
+
+def network(inputs: int, vocabulary: Vocabulary, seeds: Sequence[int] = (1, 2)) -> Network:
+    return Network(get_model("gru"), Sizes(inputs, 8, TOKENS, 6), {}, seeds, every_step=True, vocabulary=vocabulary)
+
+
+def tokens(members: int) -> Tensor:
+    return torch.randint(TOKENS, (members, 6, 3), generator=torch.Generator().manual_seed(3))
+
+
+def test_tokens_are_looked_up_in_an_embedding_that_is_trained() -> None:
+    start, x = torch.randn(TOKENS, FEATURES), tokens(2)
+    embedded = network(FEATURES, Vocabulary(TOKENS, start))
+    assert embedded.embedding is not None and torch.equal(embedded.embedding, start.expand(2, -1, -1))
+    plain = network(FEATURES, Vocabulary())
+    torch.testing.assert_close(embedded(x), plain(start[x]), rtol=1e-6, atol=1e-7)
+    [gradient] = torch.autograd.grad(embedded(x).sum(), [embedded.embedding])
+    for k in range(2):
+        used = torch.zeros(TOKENS, dtype=torch.bool)
+        used[x[k].unique()] = True
+        assert torch.equal((gradient[k] != 0).any(1), used)
+
+
+def test_a_pack_starts_from_the_embedding_of_the_data() -> None:
+    start = torch.randn(TOKENS, FEATURES)
+    found = Pack([trial(), trial(seed=2)], replace(DATA, embedding=start)).network.embedding
+    assert found is not None and torch.equal(found, start.expand(2, -1, -1))
+
+
+def test_without_a_start_each_member_draws_a_normal_embedding_of_its_own() -> None:
+    wide = Sizes(100, 8, TOKENS, 6)
+    pair = Network(get_model("gru"), wide, {}, [1, 2], vocabulary=Vocabulary(300)).embedding
+    alone = Network(get_model("gru"), wide, {}, [2], vocabulary=Vocabulary(300)).embedding
+    assert pair is not None and alone is not None
+    assert torch.equal(pair[1], alone[0]) and not torch.equal(pair[0], pair[1])
+    assert abs(pair.mean().item()) < 0.02 and abs(pair.std().item() - 1) < 0.02
+
+
+def test_as_many_features_as_tokens_are_fed_one_hot() -> None:
+    x = tokens(2)
+    hot, plain = network(TOKENS, Vocabulary(TOKENS)), network(TOKENS, Vocabulary())
+    assert hot.embedding is None
+    torch.testing.assert_close(hot(x), plain(torch.eye(TOKENS)[x]), rtol=1e-6, atol=1e-7)
+
+
+def test_an_embedding_does_not_count_as_parameters() -> None:
+    vocabulary = Vocabulary(1000)
+    counted = network(FEATURES, vocabulary).parameter_count()
+    assert counted == network(FEATURES, Vocabulary()).parameter_count() == 3 * (64 + 8 * FEATURES + 16) + 9 * TOKENS

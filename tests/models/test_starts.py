@@ -1,0 +1,228 @@
+"""How weights start: the distributions that the papers state, or that the layer's docstring states where none does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from torch import Tensor
+
+from longwave.models.base.network import Network
+from longwave.models.base.param import OptionValue
+from longwave.models.base.spec import Sizes
+from longwave.platform.registry import all_models, get_model
+
+P, D, LENGTH = 3, 16, 100
+
+
+def many_starts(name: str, members: int = 400, length: int = LENGTH, **chosen: OptionValue | float) -> Network:
+    """Return a network of many members, with the largest published value of what must be given."""
+    spec = get_model(name)
+    options = {key: value for key, value in chosen.items() if key in spec.options}
+    params = spec.layer.relevant({**spec.defaults, **options})
+    hyper = {p.name: [p.high] * members for p in params if p.default is None}
+    hyper |= {p.name: [float(chosen[p.name])] * members for p in params if p.name in chosen}
+    return Network(spec, Sizes(P, D, 2, length), hyper, range(members), options)
+
+
+def assert_drawn_from(weight: Tensor, distribution: Any) -> None:
+    """Kolmogorov-Smirnov at the level 1e-4, or equality with a constant; the seeds are fixed, so the outcome is too."""
+    numbers = weight.detach().numpy().ravel().astype(np.float64)
+    assert len(numbers)
+    if isinstance(distribution, float):
+        np.testing.assert_allclose(numbers, distribution, rtol=1e-7)
+        return
+    assert scipy.stats.kstest(numbers, distribution.cdf).pvalue > 1e-4
+    low, high = distribution.support()
+    assert low - 1e-6 <= numbers.min() and numbers.max() <= high + 1e-6
+
+
+def between(low: float, high: float) -> Any:
+    return scipy.stats.uniform(low, high - low)
+
+
+def within(bound: float) -> Any:
+    return between(-bound, bound)
+
+
+def normal(std: float) -> Any:
+    return scipy.stats.norm(0, std)
+
+
+def by_layer(first: dict[str, Any], others: dict[str, Any], layers: int) -> dict[str, Any]:
+    """Name the weights of the first layer and of the others by their layer."""
+    return {f"{k}{n}": dist for n in range(1, layers + 1) for k, dist in (first if n == 1 else others).items()}
+
+
+STATE, INPUT = within(D**-0.5), within(P**-0.5)
+SMALL = 0.1 / D
+KAIMING, KAIMING_INPUT = within(math.sqrt(6 / (65 * D))), within(math.sqrt(6 / (65 * P)))
+UNICORNN = {"w": between(0, 1), "b": 0.0, "c": within(0.1)}
+MEMORY = 2 ** (1 / LENGTH)
+STARTS: dict[str, dict[str, Any]] = {
+    "cornn": {"*": within((P + 2 * D) ** -0.5)},
+    **{name: {"*": STATE} for name in ("lem", "lstm", "dt_lstm", "gru", "tanh_rnn", "tau_gru", "simple_delay_gru")},
+    "neural_oscillator": {"*": STATE},
+    "lipschitz_rnn": {"MA": normal(SMALL), "MW": normal(SMALL), "U": INPUT, "b": INPUT},
+    "neural_ode_rnn": {"W": normal(SMALL), "U": INPUT, "b": INPUT},
+    "antisymmetric_rnn": {"M": normal(2**0.5 * SMALL), "U": INPUT, "b": INPUT},
+    "gated_antisymmetric_rnn": {"M": normal(2**0.5 * SMALL), "U": INPUT, "b": INPUT, "Ug": INPUT, "bg": INPUT},
+    "fastrnn": {"V": normal(0.1), "W": normal(0.1), "b": 1.0, "a": -3.0, "c": 3.0},
+    "fastgrnn": {"V": normal(0.1), "W": normal(0.1), "bg": 1.0, "bh": 1.0, "zeta": 1.0, "nu": -4.0},
+    "incremental_rnn": {"V": STATE, "W": STATE, "b": STATE, "eta": 0.2},
+    "multilayer_oscillator": by_layer({"V": INPUT, "w": STATE, "b": STATE}, {"V": STATE, "w": STATE, "b": STATE}, 3),
+    "unicornn": by_layer({"V": KAIMING_INPUT, **UNICORNN}, {"V": KAIMING, **UNICORNN}, 3),
+    "residual_unicornn": {
+        **by_layer({"V": KAIMING_INPUT, **UNICORNN}, {"V": KAIMING, **UNICORNN}, 6),
+        **{"Lambda3": KAIMING_INPUT, "Lambda4": KAIMING, "Lambda5": KAIMING, "Lambda6": KAIMING},
+    },
+    "indrnn": {
+        **{"V1": INPUT, "w1": between(0, MEMORY), "b1": 0.0},
+        **{"V2": STATE, "w2": between(1 / MEMORY, MEMORY), "b2": 0.0},
+    },
+}
+"""The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own."""
+
+
+@pytest.mark.parametrize("name", sorted(set(all_models()) - {"exprnn", "chrono_lstm"}))
+def test_every_weight_starts_from_its_stated_distribution(name: str) -> None:
+    layer = many_starts(name).layer
+    expected = STARTS[name]
+    if "*" in expected:
+        expected = dict.fromkeys(layer.shapes(), expected["*"])
+    assert set(expected) == set(layer.shapes())
+    for weight, distribution in expected.items():
+        assert_drawn_from(getattr(layer, weight), distribution)
+
+
+@pytest.mark.parametrize(
+    "name, option, value, weight, distribution",
+    [
+        ("incremental_rnn", "euler_steps", 10, "eta", 0.1),
+        ("cornn", "trainable", True, "dt_shift", 0.0),
+        ("cornn", "trainable", True, "gamma_shift", 0.0),
+        ("cornn", "trainable", True, "epsilon_shift", 0.0),
+        ("cornn", "trainable", True, "Wz", within((P + 2 * D) ** -0.5)),
+        ("lem", "multiscale", False, "cz", STATE),
+        ("lem", "biases", 4, "b1", STATE),
+        ("lstm", "biases", 1, "bias_ih", STATE),
+        ("tau_gru", "form", "no gating", "W4", STATE),
+        ("unicornn", "multiscale", False, "c3", within(0.1)),
+        ("indrnn", "layers", 1, "w1", between(1 / MEMORY, MEMORY)),
+        ("residual_unicornn", "skip", 3, "Lambda4", KAIMING_INPUT),
+        ("residual_unicornn", "skip", 3, "Lambda5", KAIMING),
+    ],
+)
+def test_weights_start_alike_under_other_options(
+    name: str, option: str, value: OptionValue, weight: str, distribution: Any
+) -> None:
+    layer = many_starts(name, **{option: value}).layer
+    assert_drawn_from(getattr(layer, weight), distribution)
+
+
+@pytest.mark.parametrize("name", sorted(all_models()))
+def test_read_outs_start_as_torchs_but_lems_and_unicornns_weights_with_variance_2_over_d(name: str) -> None:
+    network = many_starts(name)
+    kaiming = name in ("lem", "unicornn", "residual_unicornn")
+    assert_drawn_from(network.weight, normal((2 / D) ** 0.5) if kaiming else STATE)
+    assert_drawn_from(network.bias, 0.0 if "unicornn" in name else STATE)
+
+
+def test_chrono_lstm_starts_with_memories_uniform_up_to_the_sequence_length() -> None:
+    layer = many_starts("chrono_lstm", length=100).layer
+    b_i, b_f, b_g, b_o = layer.bias_ih.detach().split(D, dim=1)
+    assert_drawn_from(b_f.exp() / 98, between(1 / 98, 99 / 98))
+    assert torch.equal(b_i, -b_f)
+    assert not any(bias.any() for bias in (b_g, b_o, layer.bias_hh))
+    for weight in (layer.weight_ih, layer.weight_hh):
+        assert_drawn_from(weight, STATE)
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_chrono_lstm_of_the_shortest_sequences_starts_with_biases_zero(length: int) -> None:
+    assert not many_starts("chrono_lstm", members=2, length=length).layer.bias_ih.any()
+
+
+def test_chrono_lstm_with_one_bias_a_gate_starts_as_with_two() -> None:
+    one, two = (many_starts("chrono_lstm", members=3, biases=biases).layer for biases in (1, 2))
+    assert torch.equal(one.bias_ih, two.bias_ih)
+
+
+@pytest.mark.parametrize("dt, longest", [(1.0, 99.0), (0.25, 24.0), (2.0, 199.0)])
+def test_chrono_lem_starts_with_the_z_gates_time_scales_uniform_up_to_the_sequence_length(
+    dt: float, longest: float
+) -> None:
+    layer = many_starts("lem", start="chrono", dt=dt).layer
+    assert_drawn_from((-layer.b1.detach().double()).exp() / longest, between(1 / longest, 1))
+    for name in layer.shapes().keys() - {"b1"}:
+        assert_drawn_from(getattr(layer, name), STATE if name[0] in "VW" else 0.0)
+
+
+@pytest.mark.parametrize("length, dt", [(1, 1.0), (2, 1.0), (1, 2.0), (20, 0.1)])
+def test_chrono_lem_of_the_shortest_sequences_starts_with_biases_zero(length: int, dt: float) -> None:
+    assert not many_starts("lem", members=2, length=length, start="chrono", dt=dt).layer.b1.any()
+
+
+@pytest.mark.parametrize("biases, multiscale", [(4, True), (8, False)])
+def test_chrono_lem_has_no_bias_but_the_z_gates_in_its_other_forms(biases: int, multiscale: bool) -> None:
+    layer = many_starts("lem", members=50, start="chrono", biases=biases, multiscale=multiscale).layer
+    vectors = {name for name in layer.shapes() if name[0] in "bc"}
+    assert {name for name in vectors if getattr(layer, name).any()} == ({"b1"} if multiscale else set())
+
+
+@pytest.mark.parametrize(
+    "name, weight, factor",
+    [
+        ("lipschitz_rnn", "MA", 1.0),
+        ("lipschitz_rnn", "MW", 1.0),
+        ("neural_ode_rnn", "W", 1.0),
+        ("antisymmetric_rnn", "M", 2**0.5),
+        ("gated_antisymmetric_rnn", "M", 2**0.5),
+    ],
+)
+def test_sigma_is_d_times_the_standard_deviation_of_each_members_start(name: str, weight: str, factor: float) -> None:
+    spec, sigmas = get_model(name), [0.1, 0.1, 6.0, 12.0]
+    hyper = {p.name: [p.high] * 4 for p in spec.params if p.default is None}
+    network = Network(spec, Sizes(P, 200, 2, 9), {**hyper, "sigma": sigmas}, range(4))
+    for numbers, sigma in zip(getattr(network.layer, weight), sigmas, strict=True):
+        assert_drawn_from(numbers, normal(factor * sigma / 200))
+
+
+def test_the_antisymmetric_rnn_starts_like_the_difference_of_a_normal_matrix_and_its_transpose() -> None:
+    layer = many_starts("antisymmetric_rnn", sigma=3.0).layer
+    full = np.random.default_rng(0).normal(0, 3.0 / D, (400, D, D))
+    difference = (full - full.transpose(0, 2, 1))[:, *np.triu_indices(D, 1)]
+    assert scipy.stats.ks_2samp(layer.M.detach().numpy().ravel(), difference.ravel()).pvalue > 1e-4
+
+
+def test_exprnn_starts_as_independent_rotations_of_pairs_by_uniform_angles() -> None:
+    layer = many_starts("exprnn").layer
+    full = np.zeros((400, D, D))
+    full[:, *np.triu_indices(D, 1)] = layer.M.detach().numpy()
+    firsts, seconds = np.arange(0, D, 2), np.arange(1, D, 2)
+    assert_drawn_from(torch.from_numpy(full[:, firsts, seconds]), within(math.pi))
+    full[:, firsts, seconds] = 0
+    assert not full.any()
+    assert_drawn_from(layer.V, normal((2 / P) ** 0.5))
+    assert_drawn_from(layer.b, within(0.01))
+
+
+def test_exprnn_of_odd_size_starts_with_one_unit_that_does_not_turn() -> None:
+    upper = Network(get_model("exprnn"), Sizes(P, 5, 2, 9), {}, [0]).layer.M.detach().numpy()
+    full = np.zeros((5, 5))
+    full[np.triu_indices(5, 1)] = upper
+    assert full[0, 1] != 0 != full[2, 3]
+    assert np.count_nonzero(full) == 2
+
+
+@pytest.mark.parametrize("name", sorted(all_models()))
+def test_weights_differ_between_members_and_follow_from_the_seed(name: str) -> None:
+    network, again = many_starts(name, members=2), many_starts(name, members=2)
+    for weight, same in zip(network.parameters(), again.parameters(), strict=True):
+        assert torch.equal(weight, same)
+        constant = weight.unique().numel() == 1
+        assert constant or not torch.equal(weight[0], weight[1])

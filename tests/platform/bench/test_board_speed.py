@@ -1,0 +1,176 @@
+"""A board over thousands of runs, from both databases, against plain loops; timed by ``longwave bench board`` alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from statistics import mean
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from longwave.platform.about import about
+from longwave.platform.bench import board as bench_board
+from longwave.platform.bench.board import board_benchmark, fill
+from longwave.platform.boards.board import board
+from longwave.platform.boards.overview import overview
+from longwave.platform.cli.main import main
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.store import Store, Trial
+
+OpenStore = Callable[[str], Store]
+TASKS, MODELS = 3, 4
+
+
+@pytest.fixture
+def large(any_store_url: str, open_store: OpenStore) -> Store:
+    """A generated store of 1,200 runs: 3 tasks, 4 models, 90 search trials and 10 retrainings of each."""
+    store = open_store(any_store_url)
+    assert fill(store, 1200, TASKS, MODELS) == 1200
+    return store
+
+
+def test_a_large_board_has_the_numbers_that_plain_loops_over_its_trials_find(large: Store) -> None:
+    rows = [row for row in board(large) if row.kind == "reproduced"]
+    assert len(rows) == TASKS * MODELS * bench_board.ROWS
+    by_row: dict[str, list[Trial]] = {}
+    searched: dict[tuple[str, str], list[Trial]] = {}
+    for task in large.tasks():
+        for trial in large.trials(task):
+            if trial.config.phase == "retrain":
+                by_row.setdefault(trial.config.row, []).append(trial)
+            else:
+                searched.setdefault((task, trial.config.model), []).append(trial)
+    for row in rows:
+        again, search = by_row[row.config], searched[row.task, row.model]
+        runs = [trial.run for trial in again if trial.run]
+        scores = [run.test for run in runs if run.test is not None]
+        assert sorted(row.trials) == sorted(trial.config.id for trial in again)
+        assert (row.n, row.diverged) == (len(scores), sum(trial.status == "diverged" for trial in again))
+        assert row.mean == pytest.approx(mean(scores)) and sorted(row.scores) == sorted(scores)
+        assert row.searched == len(search) and row.sweeps == (row.task,)
+        assert row.search_diverged == sum(trial.status == "diverged" for trial in search)
+        assert row.find_seconds == pytest.approx(sum(trial.run.seconds for trial in search if trial.run))
+        assert row.params == again[0].config.params
+        assert row.settings == {
+            k: v for k, v in again[0].config.to_dict().items() if k not in ("phase", "seed", "halving")
+        }
+        assert row.environments == [dict(runs[0].environment)]
+
+
+def test_the_board_of_one_task_is_its_part_of_the_board_of_all(large: Store) -> None:
+    everything = board(large)
+    assert [row for task in large.tasks() for row in board(large, task)] == everything
+    assert len(overview(everything).lines) == MODELS
+
+
+def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
+    counted: list[str] = []
+
+    def count(_: Any, __: Any, statement: str, *___: Any) -> None:
+        counted.append(statement)
+
+    sa.event.listen(large.engine, "before_cursor_execute", count)
+    board(large)
+    assert len(counted) == 6
+    assert not [s for s in counted if "curves" in s]
+
+
+@pytest.fixture
+def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
+    """Two sweeps that share the search trial of seed 1 and the retraining; each has a search trial of its own."""
+    store = open_store(any_store_url)
+    base = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "search", 0, steps=5)
+    again = replace(base, phase="retrain", seed=9)
+    for sweep, seeds in {"one": (0, 1), "two": (1, 2)}.items():
+        trials = [*(replace(base, seed=seed) for seed in seeds), again]
+        store.add_sweep(sweep, {})
+        store.ask(sweep, trials, [about(c) for c in trials])
+        store.write([], [Run(c.id, "ok", valid=1.0, test=2.0 if c == again else None, seconds=3.0) for c in trials])
+    other = replace(base, model="gru", seed=5)
+    store.ask("two", [other], [about(other)])
+    yield store
+
+
+def test_a_search_trial_of_two_sweeps_is_counted_once(shared: Store) -> None:
+    [row] = [row for row in board(shared) if row.kind == "reproduced"]
+    assert (row.searched, row.find_seconds, row.sweeps) == (3, 9.0, ("one", "two"))
+    assert row.missing == 0
+
+
+def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    base = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
+    configs = [replace(base, seed=seed) for seed in range(6)]
+    came: list[dict[str, str]] = [
+        {},
+        {"bundle": "b", "checked": "yes"},
+        {"rerun": "inside"},
+        {"rerun": "outside"},
+        {"device": "other"},
+    ]
+    runs = [
+        Run(c.id, "ok", valid=1.0, test=1.0, environment={"device": "H200", **own}, joules=joules)
+        for c, own, joules in zip(configs, came, (2.0, None, 4.0, 9.0, None), strict=False)
+    ]
+    store.ask(None, configs, [about(c) for c in configs])
+    store.write([], runs)
+    assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
+    [row] = [row for row in board(store) if row.kind == "reproduced"]
+    assert sorted(map(str, row.environments)) == ["{'device': 'H200'}", "{'device': 'other'}"]
+    assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval")
+
+
+def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStore, any_store_url: str) -> None:
+    store = open_store(any_store_url)
+    config = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
+    store.ask(None, [config], [about(config)])
+    [row] = [row for row in board(store) if row.kind == "reproduced"]
+    assert (row.searched, row.sweeps, row.missing, row.state) == (0, (), 1, "missing")
+
+
+def test_a_store_of_the_first_schema_is_upgraded_with_its_runs(
+    any_store_url: str, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from longwave.platform.storage import database
+
+    with monkeypatch.context() as patched:
+        upgrade = database.command.upgrade
+        patched.setattr(database.command, "upgrade", lambda config, _: upgrade(config, "0001"))
+        patched.setattr(database, "published_rows", lambda: [])
+        old = open_store(any_store_url)
+        old.close()
+    columns = {column["name"] for column in sa.inspect(old.engine).get_columns("published")}
+    assert "note" not in columns
+    with old.engine.begin() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO published (id, task, variant, model, model_variant, metric, value, statistic, units,"
+                " sources) VALUES ('x', 'u', '', 'm', '', 'mse', 1.0, 'mean', '', 'from an older longwave')"
+            )
+        )
+    old.close()
+    new = open_store(any_store_url)
+    numbers = new.published()
+    assert len(numbers) > 500 and "x" not in {number["id"] for number in numbers}
+    assert any(number["note"] for number in numbers)
+    indexes = {index["name"] for index in sa.inspect(new.engine).get_indexes("trials")}
+    assert "ix_trials_phase_task" in indexes and "ix_trials_task_phase" not in indexes
+
+
+def test_the_benchmark_prints_what_both_databases_take(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_board, "_urls", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
+    [boards, whole, one] = board_benchmark(7000, 1)
+    assert (boards.path, boards.name, one.name) == ("sqlite", "boards of all tasks", "board of one task")
+    assert boards.shape == "7260 runs, 1320 rows, 30 tasks" and boards.ratio == boards.ms / bench_board.GOAL
+    assert min(boards.ms, whole.ms, one.ms) > 0
+    monkeypatch.setattr(bench_board, "board_benchmark", lambda runs, repeats: [boards])
+    assert main(["bench", "board", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "boards of all tasks"
+    assert main(["bench", "board"]) == 0
+    assert "7260 runs" in capsys.readouterr().out

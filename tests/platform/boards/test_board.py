@@ -1,0 +1,284 @@
+"""Boards: statistics checked by hand and against scipy, ranks, verdicts, kinds of rows, and what is printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from boards import printed, retrained
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from longwave.platform.boards.board import Row, rows, shown
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.statistics.ranking import standings
+from longwave.platform.statistics.stats import Summary, mean_interval, mean_std, summary
+from longwave.platform.statistics.verdict import Printed, verdict
+from longwave.platform.storage.groups import EVERYBODY, Pool, Tally
+
+CONTRACT = (
+    "task model config metric unit goal mean std n low high diverged failed searched provisional "
+    "rank_low rank_high published"
+).split()
+numbers = st.floats(-1e6, 1e6)
+
+
+def test_mean_and_deviation_by_hand() -> None:
+    assert mean_std([1.0, 3.0]) == (2.0, math.sqrt(2))
+    assert mean_std([5.0]) == (5.0, None)
+
+
+@given(st.lists(numbers, min_size=2, max_size=20))
+def test_mean_and_deviation_are_numpys(scores: list[float]) -> None:
+    mean, std = mean_std(scores)
+    assert mean == pytest.approx(np.mean(scores), abs=1e-6)
+    assert std == pytest.approx(np.std(scores, ddof=1), rel=1e-9, abs=1e-6)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12, unique=True), st.floats(0.5, 0.99))
+def test_the_interval_is_scipys(scores: list[int], level: float) -> None:
+    theirs = scipy_stats.t.interval(level, len(scores) - 1, np.mean(scores), scipy_stats.sem(scores))
+    assert mean_interval(scores, level) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_the_interval_covers_the_mean_as_often_as_it_says_even_at_three_seeds() -> None:
+    samples = np.random.default_rng(0).normal(size=(4000, 3))
+    hits = sum(low <= 0 <= high for low, high in filter(None, (mean_interval(list(s)) for s in samples)))
+    assert abs(hits / 4000 - 0.95) < 3 * math.sqrt(0.95 * 0.05 / 4000)
+
+
+def test_statistics_refuse_what_has_no_answer() -> None:
+    with pytest.raises(ValueError, match=r"not finite at positions \[1\]"):
+        mean_std([1.0, math.nan])
+    with pytest.raises(ValueError, match="at least one score"):
+        mean_std([])
+    with pytest.raises(ValueError, match="between 0 and 1, got 1"):
+        mean_interval([1.0, 2.0], 1.0)
+
+
+def test_a_mean_is_exact_for_equal_scores_and_finite_for_huge_ones() -> None:
+    assert mean_std([0.1] * 7) == (0.1, 0.0)
+    mean, std = mean_std([1e308, 1.5e308, 1.2e308])
+    assert mean == pytest.approx(1.2333333e308) and std is not None and math.isfinite(std)
+
+
+def test_a_row_averages_what_ended_ok_and_counts_what_did_not() -> None:
+    [row] = rows([retrained("lem", [1.0, 3.0, "diverged", "failed", "running", "planned"])], [])
+    assert (row.mean, row.std, row.n, list(row.scores)) == (2.0, math.sqrt(2), 2, [1.0, 3.0])
+    assert (row.diverged, row.failed, row.missing, row.provisional, row.state) == (1, 1, 2, True, "ok")
+    half = scipy_stats.t.ppf(0.975, 1) * math.sqrt(2) / math.sqrt(2)
+    assert (row.low, row.high) == pytest.approx((2 - half, 2 + half))
+    assert (row.train_seconds, row.parameters, row.title, row.valid) == (12.0, 7, "LEM", 2.0)
+
+
+@pytest.mark.parametrize("ends", [["diverged", "failed", "planned"], ["failed", "planned"], ["running", "planned"]])
+def test_a_row_without_a_mean_says_why(ends: list[str]) -> None:
+    [row] = rows([retrained("lem", ends)], [])
+    assert row.mean is None and row.rank_low is None and row.ties == ""
+    assert row.state == (ends[0] if ends[0] != "running" else "missing")
+
+
+def test_rows_are_ranked_by_mean_in_the_metrics_direction_and_rows_without_a_mean_come_last() -> None:
+    def order(goal: str) -> list[str]:
+        made = [retrained(m, t, goal) for m, t in (("a", ["diverged"]), ("b", [1.0] * 5), ("c", [2.0, 2.1]))]
+        return [row.model for row in rows(made, [])]
+
+    assert (order("min"), order("max")) == (["b", "c", "a"], ["c", "b", "a"])
+
+
+def test_configurations_and_variants_are_rows_of_their_own_and_variants_are_ranked_apart() -> None:
+    near, far = [1.0, 1.1, 1.05], [9.0, 9.1, 9.05]
+    groups = [retrained("a", near), retrained("a", far, params={"lr": 0.2}), retrained("a", far, variant="N=9")]
+    made = rows(groups, [])
+    assert [(r.variant, r.rank_low, r.rank_high, r.ties) for r in made] == [
+        ("", 1, 1, "a"),
+        ("", 2, 2, "b"),
+        ("N=9", 1, 1, "a"),
+    ]
+
+
+@given(st.lists(st.lists(st.integers(0, 20).map(float), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_ranks_are_those_of_the_standings(scores: list[list[float]]) -> None:
+    made = rows([retrained("m", s, "max", hidden=k + 1) for k, s in enumerate(scores)], [])
+    places = standings([summary(s) for s in scores], "max")
+    assert {row.hidden: (row.rank_low, row.rank_high) for row in made} == {
+        k + 1: (place.low, place.high) for k, place in enumerate(places)
+    }
+    assert all(row.ties for row in made)
+
+
+def test_ranks_are_those_of_the_pool() -> None:
+    groups = [retrained("a", [1.0, 1.1, 1.2]), retrained("b", [5.0, 5.1, 5.2]), retrained("c", [5.05, 5.15])]
+    spans = [(r.model, r.rank_low, r.rank_high, r.ties) for r in rows(groups, [])]
+    assert spans == [("a", 1, 1, "a"), ("b", 2, 3, "b"), ("c", 2, 3, "b")]
+    spans = [(r.model, r.rank_low, r.rank_high, r.ties) for r in rows(groups, [], Pool(("b", "c")))]
+    assert spans == [("b", 1, 2, "a"), ("c", 1, 2, "a")]
+    assert [r.model for r in rows(groups, [], Pool(min_seeds=3))] == ["a", "b"]
+    assert str(Pool(("b", "c"), 3)) == "Ranked among models b, c and rows with at least 3 retrainings alone."
+    assert str(EVERYBODY) == ""
+
+
+def test_a_row_says_what_its_search_cost() -> None:
+    [row] = rows([replace(retrained("lem", [1.0]), search=Tally(12, 1, 40.0), sweeps=("s",))], [])
+    assert (row.searched, row.search_diverged, row.find_seconds, row.sweeps) == (12, 1, 40.0, ("s",))
+
+
+def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_without_a_rank() -> None:
+    published = [
+        printed("lem", 0.5),
+        printed("lem", 0.6, model_variant="without gates"),
+        printed("gru", 7.0, std=0.5, n=10, params=99, units="16"),
+        printed("lem", 0.8, variant="N=9"),
+        printed("lem", 0.9, metric="accuracy"),
+        printed("lem", 0.4, task="u"),
+    ]
+    lem = [1.0, 1.1, 1.2, 1.3, 1.4]
+    gates, ours, gru = rows([retrained("lem", lem)], published)
+    assert (ours.kind, [p["value"] for p in ours.published]) == ("reproduced", [0.5])
+    assert (gates.kind, gates.title, gates.mean, gates.rank_low) == ("published", "LEM (without gates)", 0.6, None)
+    assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("GRU", 7.0, 0.5, 10, 99, 16)
+    assert (ours.rank_low, ours.rank_high) == (1, 1), "published rows are no part of the pool"
+    assert [row.kind for row in rows([retrained("lem", lem)], published, Pool(("gru",)))] == ["published"]
+    both = rows([retrained("lem", lem, called=["", "without gates"])], published)
+    assert [p["value"] for p in both[0].published] == [0.5, 0.6]
+
+
+def test_the_verdict_on_a_number_is_that_of_its_row_with_what_differs_named() -> None:
+    scores = [1.0, 1.2, 1.1, 1.3, 1.15]
+    number = printed("lem", 2.0, n=10, std=0.1, units="16", note="≈ params", params=5, sources="a, T1 (x)\nb, T2 (y)")
+    [row] = rows([retrained("lem", scores)], [number])
+    [found] = row.published
+    told = verdict(scores, Printed(2.0, "mean", 0.1, 10), "min")
+    assert (found["verdict"], found["gap"], found["basis"]) == ("better", told.gap, "mean")
+    assert (found["n_ours"], found["n"], found["alike"], found["too_good"]) == (5, 10, True, told.too_good)
+    assert found["departures"] == ["hidden 8 (printed 16)"]
+    assert (found["source"], found["table"], found["sources"]) == ("a", "T1 (x)", ["a, T1 (x)", "b, T2 (y)"])
+    assert (found["note"], found["parameters"], found["units"]) == ("≈ params", 5, "16")
+
+
+def test_a_row_without_scores_leaves_a_published_number_undecided() -> None:
+    [row] = [r for r in rows([retrained("lem", ["diverged"])], [printed("lem", 0.5)]) if r.kind == "reproduced"]
+    assert (row.published[0]["verdict"], row.published[0]["n_ours"]) == ("undecided", 0)
+
+
+def test_numbers_of_a_store_from_before_lists_of_variants_are_found() -> None:
+    [row] = rows([retrained("lem", [1.0], published="tau=1")], [printed("lem", 1.0, variant="tau=1")])
+    assert len(row.published) == 1
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", ["copy", "a", "slow", "b"]), ("max", ["b", "slow", "a", "copy"])])
+def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank(goal: str, order: list[str]) -> None:
+    ends: list[tuple[str, list[float | str]]] = [("a", [1.0, 1.1, 1.2]), ("b", [3.0, 3.2, 3.1]), ("c", ["diverged"])]
+    found = rows([retrained(m, t, goal, trivial={"copy": 0.5, "slow": 2.0}) for m, t in ends], [])
+    assert [row.model for row in found] == [*order, "c"]
+    trivial = {row.model: row for row in found if row.trivial}
+    assert {k: (r.mean, r.n, r.rank_low, list(r.trials)) for k, r in trivial.items()} == {
+        "copy": (0.5, 0, None, []),
+        "slow": (2.0, 0, None, []),
+    }
+    assert render_board.cells(trivial["copy"])[:4] == ("—", "—", "copy", "0.5 (trivial)")
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "expected"),
+    [
+        (0.018234, 0.0056, "0.0182 ± 0.0056"),
+        (97.123, 0.234, "97.12 ± 0.23"),
+        (123.4, 12.3, "123 ± 12"),
+        (0.5, 0.0999999, "0.50 ± 0.10"),
+        (0.5, None, "0.5"),
+        (0.5, 0.0, "0.5"),
+        (None, None, "—"),
+        (2.4e-5, 3.1e-6, "0.0000240 ± 0.0000031"),
+    ],
+)
+def test_means_are_shown_with_the_digits_their_deviation_supports(mean: float, std: float, expected: str) -> None:
+    assert shown(mean, std) == expected
+
+
+@pytest.fixture
+def two_rows() -> list[Row]:
+    return rows([retrained("lem", [1.0, 3.0]), retrained("gru", [7.0, "diverged"])], [printed("lem", 0.5)])
+
+
+def test_json_keeps_the_contract(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    render_board.boards(two_rows, EVERYBODY, Format.json)
+    lem, gru = json.loads(capsys.readouterr().out)
+    assert set(CONTRACT) <= set(lem)
+    assert (lem["model"], lem["mean"], lem["n"], gru["std"], gru["diverged"]) == ("lem", 2.0, 2, None, 1)
+    assert {"value", "std", "statistic", "n", "source", "table", "verdict"} <= set(lem["published"][0])
+    assert (lem["kind"], lem["state"], lem["trivial"], lem["ties"]) == ("reproduced", "ok", False, "a")
+
+
+def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
+    published = [printed("lem", 0.5), printed("lem", 0.6, units=""), printed("lem", 9.0, n=3, statistic="best")]
+    [row] = rows([retrained("lem", [1.0, 1.1] * 3)], published)
+    cells = dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))
+    assert [c.split(" ")[0] for c in cells["published"].split("; ")] == ["0.5", "0.6", "9"]
+    assert [c.split(" ")[0] for c in cells["verdict"].split("; ")] == ["worse", "worse", "better"]
+    gap = (0.5 - 1.05) / row.std if row.std else 0
+    assert cells["verdict"].split("; ")[0] == f"worse −{-gap:.1f} sd, n 6 and ?"
+    assert cells["verdict"].endswith(", too good: look for a leak, n 6 and 3")
+    assert cells["seeds"] == "6 ok"
+
+
+def test_a_cell_says_how_retrainings_ended() -> None:
+    made = rows([retrained("a", [1.0, "diverged", "failed", "planned"]), retrained("b", ["running"])], [])
+    assert [render_board.seeds(row) for row in made] == ["1 ok, 1 diverged, 1 failed, 1 missing", "1 missing"]
+    assert render_board.cells(made[1])[3] == "missing"
+
+
+def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = [retrained("a", [1.0, 2.0]), replace(retrained("b", [3.0]), verification="claimed")]
+    made = rows(groups, [printed("c", 1.0)])
+    cells = {row.model: dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))["seeds"] for row in made}
+    assert cells == {"a": "2 ok", "b": "1 ok; claimed", "c": "—"}
+    render_board.boards(made, EVERYBODY, Format.markdown)
+    assert "claimed: a check raised a flag" in capsys.readouterr().out
+    render_board.boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
+    assert "claimed" not in capsys.readouterr().out
+    render_board.boards(made, EVERYBODY, Format.csv)
+    levels = {line["model"]: line["verification"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
+    assert levels == {"a": "trained here", "b": "claimed", "c": ""}
+
+
+def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    render_board.boards(two_rows, EVERYBODY, Format.csv)
+    lem, gru = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (lem["model"], lem["mean"], gru["std"], json.loads(lem["params"])) == ("lem", "2.0", "", {"lr": 0.1})
+
+
+def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    render_board.boards(two_rows, Pool(("lem", "gru")), Format.markdown)
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[0] == "### t: mse [1] ↓" and lines[3].replace("|", "").replace("-", "").strip() == ""
+    assert "**2.0 ± 1.4 (2, provisional)**" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
+    assert all(line.count("|") == 11 for line in lines[2:6])
+    assert lines[-1].endswith(
+        "Ranked among models lem, gru alone. A row is trained once more with: longwave reproduce ROW"
+    )
+
+
+def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    render_board.boards(two_rows, EVERYBODY, Format.table)
+    out = capsys.readouterr().out
+    assert "2.0 ± 1.4 (2, provisional)" in out and "adjusted by Holm at 5 %" in " ".join(out.split())
+
+
+def test_boards_need_neither_torch_nor_pandas() -> None:
+    code = "import sys; sys.modules.update(torch=None, pandas=None); import longwave.platform.render.board"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_summary_of_scores_is_what_a_row_is_ranked_by() -> None:
+    [row] = rows([retrained("a", [1.0, 2.0, 4.0])], [])
+    assert Summary(row.mean or 0.0, row.std, row.n) == summary([1.0, 2.0, 4.0])

@@ -1,0 +1,171 @@
+"""Two models against each other: the numbers are those of the contrast, and one sentence says what they come to."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from boards import retrained
+
+from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.compare import compare, resolve
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.statistics.contrast import contrast
+from longwave.platform.storage.store import Store
+
+HIGH, LOW = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]
+NEAR = [7.0, 7.2, 7.4]
+
+
+def six_tasks() -> list[Row]:
+    """LEM beats coRNN on u, v; loses on w; x and y are open; on z LEM has no score. GRU ran on a task of its own."""
+    tasks = {"u": (HIGH, LOW), "v": (HIGH, LOW), "w": (LOW, HIGH), "x": (NEAR, LOW), "y": ([7.1, 7.3, 7.2], LOW)}
+    groups = [
+        retrained(m, s, "max", task=t) for t, both in tasks.items() for m, s in zip(("lem", "cornn"), both, strict=True)
+    ]
+    groups += [retrained("lem", ["diverged"], "max", task="z"), retrained("cornn", LOW, "max", task="z")]
+    return rows([*groups, retrained("gru", LOW, "max", task="q")], [])
+
+
+def test_each_contest_is_the_contrast_of_the_rows_scores() -> None:
+    found = compare(six_tasks(), "lem", "cornn")
+    by_task = {contest.a.task: contest for contest in found.contests}
+    assert sorted(by_task) == ["u", "v", "w", "x", "y", "z"]
+    assert by_task["x"].contrast == contrast(NEAR, LOW, "max")
+    assert [by_task[t].word for t in "uwxz"] == ["better", "worse", "undecided", "no score"]
+    assert by_task["z"].contrast is None
+
+
+def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() -> None:
+    more = contrast(NEAR, LOW, "max").more, contrast([7.1, 7.3, 7.2], LOW, "max").more
+    assert None not in more and 0 not in more
+    found = compare(six_tasks(), "lem", "cornn")
+    near = ", ".join(f"{k} more seeds would decide {task}" for k, task in sorted(zip(more, "xy", strict=True)))
+    assert found.verdict == (
+        f"LEM beats CORNN on 2 of 6 tasks; loses on 1; 2 undecided; 1 without a score of both; about {near}."
+    )
+    back = compare(six_tasks(), "cornn", "lem").verdict
+    assert back.startswith("CORNN beats LEM on 1 of 6 tasks; loses on 2; 2 undecided;")
+
+
+def test_a_gain_within_the_region_of_practical_equivalence_is_no_difference() -> None:
+    pair = rows([retrained("a", [1.00, 1.01, 1.02]), retrained("b", [1.01, 1.02, 1.03])], [])
+    assert compare(pair, "a", "b", rope=0.5).verdict == "A beats B on 0 of 1 task; 1 equivalent."
+    assert "Gains within ±0.5 make no difference." in compare(pair, "a", "b", rope=0.5).how
+
+
+def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:
+    groups = [
+        retrained("a", [1.0, 1.1], valid=9.0, hidden=1),
+        retrained("a", [2.0, 2.1], valid=1.0, hidden=2),
+        retrained("b", [3.0, 3.1], params={"dt": 0.5}),
+    ]
+    [contest] = compare(rows(groups, []), "a", "b").contests
+    assert contest.a.hidden == 2
+    assert contest.differs == {"hidden": (2, 8), "lr": (0.1, None), "dt": (None, 0.5)}
+
+
+def test_two_rows_of_one_model_can_be_compared_by_their_names() -> None:
+    pair = rows([retrained("a", HIGH, hidden=1), retrained("a", LOW, hidden=2)], [])
+    low, high = pair
+    found = compare(pair, low.config, high.config)
+    assert found.verdict == f"A #{low.config[:8]} beats A #{high.config[:8]} on 1 of 1 task."
+    assert found.contests[0].differs == {"hidden": (2, 1)}
+
+
+def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
+    made = six_tasks()
+    with pytest.raises(ConfigError, match="^gru and lem have no task in common: gru ran on q; lem on u, v, w, x, y, z"):
+        compare(made, "gru", "lem")
+    with pytest.raises(ConfigError, match="^lem and lem are the same row. Compare two rows, or two models"):
+        compare(made, "lem", "lem")
+
+
+def test_a_comparison_is_printed_with_gains_probabilities_and_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    render_board.comparison(compare(six_tasks(), "lem", "cornn"), Format.markdown)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "### LEM against CORNN"
+    assert lines[4].startswith("| u: mse ↑ | **9.10 ± 0.10 (3)** | 7.10 ± 0.10 (3) | +2 [+1.77, +2.23] | 1.00 [")
+    assert lines[6].startswith("| w: mse ↑ | 7.10 ± 0.10 (3) | **9.10 ± 0.10 (3)** | −2 [−2.23, −1.77] |")
+    assert "| diverged |" in lines[9] and "no score" in lines[9]
+    assert lines[-1].startswith("LEM beats CORNN on 2 of 6 tasks;")
+
+
+def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture[str]) -> None:
+    found = compare(six_tasks(), "lem", "cornn", rope=0.01)
+    render_board.comparison(found, Format.json)
+    content = json.loads(capsys.readouterr().out)
+    assert (content["a"], content["b"], content["rope"], content["verdict"]) == ("LEM", "CORNN", 0.01, found.verdict)
+    first = content["tasks"][0]
+    wanted = contrast(HIGH, LOW, "max", 0.01)
+    assert (first["gain"], first["gain_low"], first["improvement"]) == (
+        wanted.gain.value,
+        wanted.gain.low,
+        wanted.improvement.value,
+    )
+    assert (first["a_model"], first["a_n"], first["decision"], first["more"]) == ("lem", 3, "better", 0)
+    render_board.comparison(found, Format.csv)
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [line["decision"] for line in lines] == [task["decision"] for task in content["tasks"]]
+
+
+@pytest.fixture
+def stored(tmp_path: Path, open_store: Callable[[str], Store]) -> str:
+    """A store with three retrainings of LEM and of LSTM on FitzHugh-Nagumo."""
+    url = f"sqlite:///{tmp_path}/pair.db"
+    store = open_store(url)
+    about = {"metric": "l2_error", "unit": "1", "goal": "min", "published": ["tau=0.02"], "departures": []}
+    store.add_sweep("s", {})
+    for model, tests in {"lem": [0.002, 0.003, 0.004], "lstm": [0.012, 0.013, 0.014]}.items():
+        trials = [TrialConfig("fitzhugh_nagumo", "", "d", model, {}, {}, 16, 32, 3, "retrain", k) for k in range(3)]
+        store.ask("s", trials, [{**about, "model": model.upper()}] * 3)
+        store.write([], [Run(c.id, "ok", valid=t, test=t) for c, t in zip(trials, tests, strict=True)])
+    return url
+
+
+def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*arguments: str) -> str:
+        assert main([*arguments, "--store", stored]) == 0
+        return capsys.readouterr().out
+
+    assert "LEM beats LSTM on 1 of 1 task." in " ".join(printed("compare", "lem", "lstm").split())
+    ours = [r for r in json.loads(printed("board", "--format", "json")) if r["kind"] == "reproduced"]
+    names = [row["config"][:8] for row in ours]
+    content = json.loads(printed("compare", *names, "--task", "fitzhugh_nagumo", "--format", "json"))
+    assert [task["decision"] for task in content["tasks"]] == ["better"]
+    assert "| LEM | 1.00" not in printed("board", "--format", "markdown"), "no trivial predictor, no score"
+    alone = printed("board", "fitzhugh_nagumo", "--models", "lstm", "--format", "markdown")
+    assert "Ranked among models lstm alone." in alone and "| LEM |" not in alone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "lem", "lst"), "No retrained model 'lst'. Did you mean lstm"),
+        (("compare", "lem", "0123456789"), "No row has a name that begins with 0123456789"),
+        (("compare", "lem", "lstm", "--task", "adding"), "No retrainings of adding are stored yet"),
+        (("compare", "lem", "lstm", "--rope", "-1"), "half-width of at least 0, got --rope -1."),
+        (("board", "fitzhugh_nagumo", "--models", "lemm"), "No results of model 'lemm'. Did you mean lem"),
+        (("board", "fitzhugh"), "No task 'fitzhugh'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    stored: str, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--store", stored]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1 and message in captured.err
+
+
+def test_a_name_is_a_model_before_it_is_a_row(stored: str, open_store: Callable[[str], Store]) -> None:
+    made = six_tasks()
+    assert resolve(open_store(stored), made, "lem") == "lem"

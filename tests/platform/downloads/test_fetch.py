@@ -1,0 +1,400 @@
+"""``longwave data fetch`` against a real server, real archives, real processes and a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from file_server import EVIL, Server, tar, tree, zipped
+
+from longwave.platform import registry
+from longwave.platform.cli.main import main
+from longwave.platform.downloads import fetch as module
+from longwave.tasks.base import raw
+from longwave.tasks.base.raw import DataError, Remote, Source
+from longwave.tasks.base.spec import TaskSpec
+from longwave.tasks.digits import TASK as DIGITS
+
+CONTENT = b"good" + bytes(range(256)) * 4000  # a megabyte: several blocks
+SUM = hashlib.md5(CONTENT).hexdigest()
+NOISE = random.Random(0)
+BY_HAND = "put the files into a folder by hand and run: longwave data fetch toy --path FOLDER. Its author sends it."
+TOY = """
+from dataclasses import replace
+from longwave.tasks.digits import TASK as DIGITS
+from longwave.tasks.base.raw import DataError, Remote, Source
+
+def load(variant):
+    place = TASK.files.locate("toy")
+    for name in TASK.files.needs:
+        if (place / name).is_file() and (place / name).read_bytes()[:4] != b"good":
+            raise DataError(f"{place / name}: it must begin with good.")
+    return DIGITS.load("")
+
+TASK = replace(DIGITS, name="toy", load=load, files=%r)
+"""
+"""A task file whose data set is filled in."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
+        thread.start()
+        yield running
+        running.released.set()
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LONGWAVE_CACHE", str(folder))
+    raw._check_sums.cache_clear()
+    return folder
+
+
+def source(server: Server, *names: str, md5: str = "", unpack: bool = False, needs: tuple[str, ...] = ()) -> Source:
+    remotes = tuple(Remote(server.url(name), name, md5, unpack) for name in names)
+    return Source("toys", "the toy set", "CC0.", needs or names, remotes, "Its author sends it.")
+
+
+def task_of(files: Source) -> TaskSpec:
+    space: dict[str, Any] = {}
+    exec(TOY % files, space)
+    task: TaskSpec = space["TASK"]
+    return task
+
+
+def fetch(files: Source) -> None:
+    module.fetch(task_of(files), files, lambda *_: None)
+
+
+def refused(files: Source) -> str:
+    """Fetch what must not succeed; return the one line."""
+    with pytest.raises(DataError, match="toys") as caught:
+        fetch(files)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_set_of_all_kinds_is_downloaded_checked_and_unpacked(server: Server, cache: Path) -> None:
+    server.files = {
+        "plain.bin": CONTENT,
+        "one.txt.gz": gzip.compress(b"good one"),
+        "many.tar.gz": tar(("box/deep/x.txt", b"good x"), ("box/y.txt", b"good y")),
+        "more.zip": zipped(("box/z.txt", b"good z"), ("other/w.txt", b"good w")),
+    }
+    needs = ("plain.bin", "one.txt", "box/deep/x.txt", "box/y.txt", "box/z.txt", "other")
+    remotes = tuple(
+        Remote(server.url(n), n, hashlib.md5(c).hexdigest(), n != "plain.bin") for n, c in server.files.items()
+    )
+    files = Source("toys", "the toy set", "CC0.", needs, remotes)
+    fetch(files)
+    place = cache / "raw/toys"
+    found = {str(p.relative_to(place)): p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    sums = found.pop("MD5SUMS").decode()
+    texts = {"one.txt": b"good one", "box/deep/x.txt": b"good x", "box/y.txt": b"good y"}
+    assert found == {"plain.bin": CONTENT, **texts, "box/z.txt": b"good z", "other/w.txt": b"good w"}
+    assert [line.split("  ")[1] for line in sums.splitlines()] == list(needs[:-1])
+    subprocess.run(["md5sum", "--check", "--strict", "--quiet", "MD5SUMS"], cwd=place, check=True)
+    assert {p.name for p in (cache / "raw").iterdir()} - {".toys.lock"} == {"toys"}
+    sent = len(server.sent)
+    fetch(files)
+    assert len(server.sent) == sent == 4, "what is there must not be sent again"
+
+
+@pytest.mark.parametrize(
+    "stamp", [{"ETag": '"1"'}, {"ETag": 'W/"1"', "Last-Modified": "Fri, 20 Nov 2026 10:00:00 GMT"}]
+)
+def test_a_download_that_broke_off_goes_on_where_it_was(server: Server, cache: Path, stamp: dict[str, str]) -> None:
+    server.files, server.stamp, server.breaks_after = {"a.bin": CONTENT}, stamp, 300_000
+    files, place = source(server, "a.bin", md5=SUM), cache / "raw/toys"
+    line = refused(files)
+    tried = f"cannot be had from {server.url('a.bin')} ("
+    assert line.startswith(f"toy needs the toy set: a.bin is not in {place} and {tried}")
+    assert line.endswith("Try again, or " + BY_HAND)
+    assert not (place / "a.bin").exists() and not (place / "MD5SUMS").exists()
+    assert (place / "a.bin.partial").read_bytes() == CONTENT[:300_000]
+    refused(files)
+    assert (place / "a.bin.partial").read_bytes() == CONTENT[:600_000]
+    server.breaks_after = None
+    fetch(files)
+    assert server.sent[1:] == [("a.bin", "bytes=300000-", 300_000), ("a.bin", "bytes=600000-", len(CONTENT) - 600_000)]
+    assert (place / "a.bin").read_bytes() == CONTENT and {p.name for p in place.iterdir()} == {"a.bin", "MD5SUMS"}
+
+
+@pytest.mark.parametrize(
+    "vice",
+    [
+        {"ranges": False},
+        {"skew": 1},
+        {"stamp": {"ETag": '"2"'}},
+        {"stamp": {"ETag": '"2"'}, "honest": False},
+        {"stamp": {"ETag": '"2"'}, "honest": False, "files": {"a.bin": b"good and short"}},
+    ],
+    ids=["no ranges", "another part", "changed", "changed, If-Range ignored", "shorter than what is here"],
+)
+def test_a_rest_that_does_not_fit_is_not_appended(server: Server, cache: Path, vice: dict[str, Any]) -> None:
+    server.files, server.breaks_after = {"a.bin": b"old " + CONTENT}, 300_000
+    refused(source(server, "a.bin"))
+    vars(server).update({"files": {"a.bin": CONTENT}, "breaks_after": None, **vice})
+    fetch(source(server, "a.bin"))
+    assert (cache / "raw/toys/a.bin").read_bytes() == server.files["a.bin"]
+
+
+def test_without_a_version_a_download_starts_anew(server: Server) -> None:
+    server.files, server.stamp = {"a.bin": CONTENT}, {}
+    for cut in (300_000, None):
+        server.breaks_after = cut
+        (refused if cut else fetch)(source(server, "a.bin", md5=SUM))
+    assert [asked for _, asked, _ in server.sent] == [None, None]
+
+
+def test_the_parts_of_a_set_that_came_whole_are_not_sent_again(server: Server) -> None:
+    server.files = {"a.bin": CONTENT, "b.bin": b"good b"}
+    files = source(server, "a.bin", "b.bin", "c.bin")
+    assert "c.bin is not in" in refused(files)
+    server.files["c.bin"] = b"good"
+    fetch(files)
+    assert [name for name, _, _ in server.sent] == ["a.bin", "b.bin", "c.bin"]
+
+
+def test_a_wrong_checksum_leaves_nothing(server: Server, cache: Path) -> None:
+    server.files = {"a.bin": CONTENT}
+    line = refused(source(server, "a.bin", md5="0" * 32))
+    assert f"its MD5 must be {'0' * 32}, got {SUM}" in line and server.url("a.bin") in line
+    assert list((cache / "raw/toys").iterdir()) == []
+
+
+def test_each_way_a_server_fails_is_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TIMEOUT", (1.0, 0.3))
+    assert "(HTTP 404 Not Found)" in refused(source(server, "absent"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        remote = Remote(f"http://127.0.0.1:{taken.getsockname()[1]}/a", "a")
+        assert "(Connection refused)" in refused(Source("toys", "toys", "CC0.", ("a",), (remote,)))
+    assert "No connection adapters" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
+    server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 1000
+    before = time.monotonic()
+    assert "(timed out)" in refused(source(server, "a.bin"))
+    assert time.monotonic() - before < 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line(server: Server, cache: Path) -> None:
+    server.files = {"a.bin": CONTENT}
+    (cache / "raw/toys").mkdir(parents=True)
+    (cache / "raw/toys/a.bin.partial").symlink_to("/dev/full")
+    assert "(No space left on device)" in refused(source(server, "a.bin"))
+    assert not (cache / "raw/toys/a.bin").exists()
+    blocked = replace(source(server, "a.bin"), name="toys2")
+    (cache / "raw/toys2").write_text("a file where the folder should be")
+    assert "raw/toys2 cannot be filled or read (" in refused(blocked)
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_a_member_outside_its_archive_is_refused(server: Server, cache: Path, name: str) -> None:
+    server.files = {name: EVIL[name]}
+    line = refused(source(server, name, unpack=True, needs=("evil",)))
+    assert f"{cache}/raw/toys/{name}: every member must be a plain file inside" in line and "evil'" in line
+    assert {p.name for p in cache.parent.rglob("*")} == {"cache", "raw", ".toys.lock", "toys", name}
+    assert not Path("/tmp/longwave-evil").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    {
+        "a.tar.gz": tar(("a", b"good" + NOISE.randbytes(50_000)), ("b", NOISE.randbytes(50_000))),
+        "a.zip": zipped(("a", b"good" + NOISE.randbytes(50_000))),
+        "a.gz": gzip.compress(b"good" + NOISE.randbytes(50_000)),
+    }.items(),
+)
+@pytest.mark.parametrize("damage", ["cut", "flipped", "text"])
+def test_a_broken_archive_is_named_and_fetched_anew(server: Server, name: str, whole: bytes, damage: str) -> None:
+    part = len(whole) // 4
+    flipped = whole[:part] + bytes(255 - b for b in whole[part : part + 99]) + whole[part + 99 :]
+    server.files = {name: {"cut": whole[:-part], "flipped": flipped, "text": b"<html>Sorry</html>"}[damage]}
+    files = source(server, name, unpack=True, needs=("a",))
+    assert f"{name} must be a whole archive, got: " in refused(files)
+    server.files = {name: whole}
+    fetch(files)
+    assert files.missing() == []
+
+
+def test_a_file_that_changed_since_is_noticed_and_fetched_again(server: Server, cache: Path) -> None:
+    server.files = {"a.bin": CONTENT, "b.bin": b"good b"}
+    files, victim = source(server, "a.bin", "b.bin", md5=""), cache / "raw/toys/a.bin"
+    fetch(files)
+    victim.write_bytes(CONTENT[:-1] + b"!")
+    assert files.locate("toy") == cache / "raw/toys", "once a process is enough"
+    raw._check_sums.cache_clear()
+    with pytest.raises(DataError, match=rf"{victim}: its MD5 must be {SUM}, got .*Fetch it again"):
+        files.locate("toy")
+    server.files["a.bin"] = CONTENT + b"and what its publisher added"
+    fetch(files)
+    assert victim.read_bytes() == server.files["a.bin"]
+
+
+def test_files_of_ones_own_are_linked_to_and_never_touched(tmp_path: Path, cache: Path) -> None:
+    folder = tmp_path / "share"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.bin", "deep/b.bin"):
+        (folder / name).write_bytes(CONTENT)
+        (folder / name).chmod(0o444)
+    for part in (folder / "deep", folder):
+        part.chmod(0o555)
+    before = tree(folder)
+    files = Source("toys", "the toy set", "CC0.", ("a.bin", "deep/b.bin"))
+    with contextlib.chdir(tmp_path):
+        module.link(task_of(files), files, Path("share"), lambda *_: None)
+    fetch(files)
+    module.link(task_of(files), files, folder, lambda *_: None)
+    assert (cache / "raw/toys").readlink() == folder and files.locate("toy") / "a.bin" == cache / "raw/toys/a.bin"
+    assert tree(folder) == before
+
+
+def test_after_a_download_that_failed_a_folder_can_be_linked_to(server: Server, tmp_path: Path, cache: Path) -> None:
+    server.files, server.breaks_after = {"a.bin": CONTENT}, 300_000
+    files = source(server, "a.bin")
+    refused(files)
+    (tmp_path / "a.bin").write_bytes(CONTENT)
+    module.link(task_of(files), files, tmp_path, lambda *_: None)
+    assert (cache / "raw/toys").readlink() == tmp_path and files.locate("toy") == cache / "raw/toys"
+
+
+def test_a_folder_that_does_not_serve_changes_nothing(server: Server, tmp_path: Path, cache: Path) -> None:
+    server.files = {"a.bin": CONTENT}
+    files, good, bad = source(server, "a.bin"), tmp_path / "good", tmp_path / "bad"
+    for folder, content in ((good, CONTENT), (bad, b"not what it must be")):
+        folder.mkdir()
+        (folder / "a.bin").write_bytes(content)
+
+    def unlinkable(folder: Path, message: str) -> None:
+        with pytest.raises(DataError, match=message):
+            module.link(task_of(files), files, folder, lambda *_: None)
+
+    unlinkable(tmp_path / "none", f"a.bin is not in {tmp_path}/none. Try again, or {BY_HAND}")
+    unlinkable(bad, "it must begin with good")
+    assert not (cache / "raw/toys").is_symlink()
+    module.link(task_of(files), files, good, lambda *_: None)
+    unlinkable(bad, "it must begin with good")
+    assert (cache / "raw/toys").readlink() == good
+    (good / "a.bin").unlink()
+    assert "is a link; remove it to download the files" in refused(files) and list(good.iterdir()) == []
+    (cache / "raw/toys").unlink()
+    fetch(files)
+    unlinkable(bad, r"toys holds (a.bin|MD5SUMS) already; remove that folder")
+    assert (cache / "raw/toys/a.bin").read_bytes() == CONTENT
+
+
+def command(files: Source, folder: Path, *arguments: str) -> list[str]:
+    """Return the command line of ``longwave`` in a process that knows the toy task."""
+    folder.mkdir(exist_ok=True)
+    (folder / "toy.py").write_text(TOY % files)
+    known = f"import sys, longwave.tasks; longwave.tasks.__path__.append({str(folder)!r})"
+    return [
+        sys.executable,
+        "-c",
+        f"{known}\nfrom longwave.platform.cli.main import main\nsys.exit(main({list(arguments)}))",
+    ]
+
+
+def run(files: Source, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(files, folder, *arguments), capture_output=True, text=True, timeout=120)
+
+
+def test_two_processes_fetch_each_file_once_and_both_succeed(server: Server, tmp_path: Path, cache: Path) -> None:
+    server.files = {"a.bin": CONTENT, "b.tar.gz": tar(("b", b"good b"))}
+    remotes = tuple(Remote(server.url(name), name, unpack=name != "a.bin") for name in server.files)
+    files = Source("toys", "the toy set", "CC0.", ("a.bin", "b"), remotes)
+    line = command(files, tmp_path / "tasks", "data", "fetch", "toy")
+    both = [subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+    for process in both:
+        out, _ = process.communicate(timeout=120)
+        assert (process.returncode, out) == (0, f"toy: the toy set is in {cache}/raw/toys. Licence: CC0.\n")
+    assert sorted(name for name, _, _ in server.sent) == ["a.bin", "b.tar.gz"]
+
+
+def test_the_command_says_one_line_when_it_fails_and_when_it_is_interrupted(
+    server: Server, tmp_path: Path, cache: Path
+) -> None:
+    files = source(server, "a.bin")
+    failed = run(files, tmp_path / "tasks", "data", "fetch", "toy")
+    assert (failed.returncode, failed.stdout) == (2, "") and failed.stderr.count("\n") == 1
+    assert failed.stderr.startswith(f"longwave: toy needs the toy set: a.bin is not in {cache}/raw/toys and cannot be")
+    server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 600_000
+    line = command(files, tmp_path / "tasks", "data", "fetch", "toy")
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        partial = cache / "raw/toys/a.bin.partial"
+        while process.poll() is None and not (partial.exists() and partial.stat().st_size > 0):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "Interrupted. What is done is kept; the same command goes on from there.\n"
+    assert 0 < partial.stat().st_size <= 600_000 and not (cache / "raw/toys/a.bin").exists()
+
+
+def test_a_sweep_without_its_data_says_how_to_get_them(server: Server, tmp_path: Path, cache: Path) -> None:
+    sweep = tmp_path / "toy.toml"
+    sweep.write_text('name = "t"\ntask = "toy"\nmodels = ["gru"]\ntrials = 1\nretrain = 1\n')
+    done = run(source(server, "a.bin"), tmp_path / "tasks", "sweep", "plan", str(sweep))
+    missing = f"longwave: toy needs the toy set: a.bin is not in {cache}/raw/toys."
+    assert done.stderr == f"{missing} Get it with: longwave data fetch toy. Its author sends it.\n"
+    assert done.returncode == 2
+
+
+def test_a_generated_task_needs_no_fetch(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "fetch", "digits"]) == 0
+    assert capsys.readouterr().out == "digits: nothing to fetch; its data are ready. Licence: CC BY 4.0\n"
+    assert main(["data", "fetch", "digits", "--path", "x"]) == 2
+    assert capsys.readouterr().err == "longwave: digits needs no files, so --path x would not be used.\n"
+
+
+def test_the_command_links_to_a_folder(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.bin").write_bytes(CONTENT)
+    toy = task_of(Source("toys", "the toy set", "CC0.", ("a.bin",)))
+    monkeypatch.setattr(registry, "all_tasks", lambda: {"toy": toy})
+    assert main(["data", "fetch", "toy", "--path", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"toy: the toy set is in {cache}/raw/toys -> {tmp_path}. Licence: CC0.\n"
+    assert main(["data", "fetch", "toy", "--path", str(cache)]) == 2
+    assert capsys.readouterr().err.startswith(f"longwave: toy needs the toy set: a.bin is not in {cache}. ")
+
+
+def test_the_list_says_where_data_lie_and_what_is_missing(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, server.files = source(server, "a.bin"), {"a.bin": CONTENT}
+    monkeypatch.setattr(registry, "all_tasks", lambda: {"digits": DIGITS, "toy": task_of(files)})
+    for state in ("missing a.bin", "present"):
+        assert main(["data", "list", "--format", "json"]) == 0
+        digits, toy = json.loads(capsys.readouterr().out)
+        assert digits["state"] == "ready"
+        assert toy == {
+            "task": "toy",
+            "data": "the toy set",
+            "state": state,
+            "licence": "CC0.",
+            "place": f"{cache}/raw/toys",
+        }
+        fetch(files)
+    assert main(["data", "list"]) == 0 and f"{cache}/raw/toys" in capsys.readouterr().out

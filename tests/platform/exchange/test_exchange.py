@@ -1,0 +1,233 @@
+"""``longwave submit`` and ``longwave import`` between real stores, and how far a row counts as verified after that."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from bundles import Content, forge, of
+from rich.console import Console
+
+from longwave.platform.boards import reproduce
+from longwave.platform.boards.board import board
+from longwave.platform.cli.main import main
+from longwave.platform.errors import StoreError
+from longwave.platform.exchange import intake
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.records.run import Run
+from longwave.platform.storage.schema import Base, PublishedRow
+from longwave.platform.storage.store import Store
+from longwave.platform.storage.verification import verification
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
+
+SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 4, "retrain": 2, "variant": "N=20"}
+
+
+def run_sweep(url: str, folder: Path, **changes: Any) -> None:
+    asked = {"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}
+    content = {key: value for key, value in asked.items() if value is not None}
+    with Store(url) as store:
+        sweep.start(
+            check_sweep(content, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
+        )
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("swept")
+    run_sweep(f"sqlite:///{folder}/store.db", folder)
+    return f"sqlite:///{folder}/store.db"
+
+
+@pytest.fixture(scope="module")
+def genuine(swept: str) -> File:
+    with Store(swept) as store:
+        return seal(collect(store))
+
+
+def counts(store: Store) -> dict[str, int]:
+    """Return how many rows each table has, but for the published numbers, which every store has."""
+    with store.transaction() as connection:
+        tables = [t for t in Base.metadata.sorted_tables if t.name != PublishedRow.__tablename__]
+        return {t.name: connection.scalar(sa.select(sa.func.count()).select_from(t)) or 0 for t in tables}
+
+
+def level(store: Store, model: str) -> str:
+    [row] = [row for row in board(store, "adding") if row.model == model and row.kind == "reproduced"]
+    return row.verification
+
+
+def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
+    swept: str, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = [swept, f"sqlite:///{tmp_path}/b.db", f"sqlite:///{tmp_path}/c.db"]
+    for k in range(2):
+        assert main(["submit", str(tmp_path / f"{k}.json.gz"), "--store", urls[k]]) == 0
+        assert main(["import", str(tmp_path / f"{k}.json.gz"), "--store", urls[k + 1]]) == 0
+    assert (tmp_path / "0.json.gz").read_bytes() == (tmp_path / "1.json.gz").read_bytes()
+    captured = capsys.readouterr()
+    name = read(tmp_path / "0.json.gz").name
+    assert captured.err == "" and f"Bundle {name[:12]}: 2 rows, 12 trials, in " in captured.out
+    assert f"Bundle {name[:12]}: 12 trials imported, 0 known before: schema-checked." in captured.out
+    boards = [[(r.model, r.mean, r.std, r.n, r.searched) for r in board(open_store(u), "adding")] for u in urls]
+    assert boards[0] == boards[1] == boards[2]
+
+
+def test_a_bundle_imports_into_every_kind_of_store_once(
+    genuine: File, any_store_url: str, open_store: Callable[[str], Store]
+) -> None:
+    store = open_store(any_store_url)
+    assert list(intake.conflicts(store, genuine)) == []
+    assert len(intake.take(store, genuine, [])) == 12
+    before = counts(store)
+    assert (before["trials"], before["curves"], before["asks"], before["sweeps"]) == (12, 48, 12, 1)
+    assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
+    assert counts(store) == before and seal(collect(store)) == genuine
+    assert level(store, "gru") == level(store, "lem") == "schema-checked"
+
+
+def test_a_rejected_bundle_changes_nothing_and_says_why(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def edited(changed: Content) -> None:
+        of(changed)[0]["run"]["valid"] *= 0.5
+
+    write(forge(genuine, edited), tmp_path / "forged")
+    assert main(["import", str(tmp_path / "forged"), "--store", store.url]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith("reject: scores: trial ")
+    assert captured.err.endswith("is rejected; nothing was imported.\n")
+    assert not any(counts(store).values())
+
+
+def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def silent(changed: Content) -> None:
+        for facts in changed["environments"].values():
+            facts.pop("commit", None)
+
+    write(forge(genuine, silent), tmp_path / "flagged")
+    assert main(["import", str(tmp_path / "flagged"), "--dry-run", "--store", store.url]) == 0
+    assert not any(counts(store).values())
+    assert main(["import", str(tmp_path / "flagged"), "--store", store.url]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "" and captured.out.count("flag: provenance: trial ") == 2 * 5
+    assert (
+        "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 known before: claimed." in captured.out
+    )
+    assert level(store, "gru") == "claimed"
+
+
+def test_another_end_of_a_known_trial_rejects_the_bundle(
+    genuine: File, swept: str, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def better(changed: Content) -> None:
+        of(changed)[0]["run"]["test"] *= 0.9
+
+    write(forge(genuine, better), tmp_path / "other")
+    intake.take(store, genuine, [])
+    before = counts(store)
+    assert main(["import", str(tmp_path / "other"), "--store", store.url]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 2 and "reject: conflict: trial " in err and "is in the store with test 0." in err
+    assert counts(store) == before
+
+
+def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:
+    entry = genuine.content.trials[0]
+    store.ask(None, [entry.config], [entry.about])
+    [found] = intake.conflicts(store, genuine)
+    assert found.severity == "reject" and "is in the store with no end yet" in found.message
+
+
+def test_an_import_that_fails_half_way_leaves_nothing(genuine: File, store: Store) -> None:
+    content = json.loads(genuine.content.model_dump_json())
+    content["sweeps"][0]["trials"].append("0" * 16)
+    with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
+        intake.take(store, seal(Bundle.model_validate_json(json.dumps(content))), [])
+    assert not any(counts(store).values())
+
+
+def test_what_import_would_reject_is_not_written(
+    swept: str, tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(swept) as other:
+        [first, *_] = other.retrainings("adding")
+    store.ask(None, [first.config], [first.about])
+    store.write([], [Run(first.config.id, "ok", epochs=4, best_epoch=1, valid=1.0, test=0.1)])
+    assert main(["submit", str(tmp_path / "out"), "--store", store.url]) == 2
+    assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"halving": {"eta": 2, "first": 1}, "pack": 4},
+        {"sampler": "tpe", "rounds": 2, "selection": "last"},
+        {"space": {"gru": {"lr": {"low": 1e-3, "high": 1e38}}}, "models": ["gru"], "trials": 8},
+        {"task": "fitzhugh_nagumo", "variant": "", "models": ["lstm"], "trials": 2, "epochs": 1, "steps": None},
+    ],
+    ids=["halving", "tpe", "diverging", "fitzhugh_nagumo"],
+)
+def test_honest_sweeps_of_all_kinds_pass_every_check(changes: dict[str, Any], tmp_path: Path, store: Store) -> None:
+    run_sweep(store.url, tmp_path, **changes)
+    file = seal(collect(store))
+    assert audit(file) == []
+    statuses = {entry.run.status for entry in file.content.trials}
+    assert statuses == {"ok", *(["stopped"] if "halving" in changes else ["diverged"] if "space" in changes else [])}
+
+
+def test_a_diverged_retraining_that_is_not_told_is_missed(genuine: File) -> None:
+    def hidden(changed: Content) -> None:
+        gone = of(changed)[1]["run"]["trial"]
+        changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] != gone]
+        changed["sweeps"][0]["trials"].remove(gone)
+
+    def told(changed: Content) -> None:
+        entry = of(changed)[1]
+        entry["points"] = entry["points"][:2]
+        best = min(entry["points"], key=lambda p: p["valid"])
+        entry["run"] |= {"status": "diverged", "reason": "loss nan, validation nan at epoch 3", "epochs": 3}
+        entry["run"] |= {"test": None, "valid": best["valid"], "best_epoch": best["epoch"]}
+
+    assert audit(forge(genuine, told)) == []
+    assert "1 of 2 retrainings are not told" in str(audit(forge(genuine, hidden)))
+
+
+def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
+    genuine: File, store: Store, tmp_path: Path, open_store: Callable[[str], Store]
+) -> None:
+    intake.take(store, genuine, [])
+    [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
+    assert level(store, "gru") == level(store, "lem") == "schema-checked"
+    levels = []
+    for _ in range(2):
+        done = reproduce.rerun(reproduce.plan(store, row))
+        assert done.outcome == "inside"
+        reproduce.keep(store, done)
+        levels.append(level(store, "gru"))
+    assert levels == ["re-run once", "re-run 2 times"] and level(store, "lem") == "schema-checked"
+    again = seal(collect(store))
+    assert audit(again) == []
+    third = open_store(f"sqlite:///{tmp_path}/third.db")
+    intake.take(third, again, [])
+    assert level(third, "gru") == "schema-checked"
+
+
+def test_levels_are_words() -> None:
+    flagged, fine = ({"bundle": "a", "checked": checked} for checked in ("flags", "yes"))
+    inside, outside = {"rerun": "inside"}, {"rerun": "outside"}
+    assert verification([]) == verification([{}, {}]) == verification([{"rerun": "undecided"}]) == "trained here"
+    assert verification([{}, fine, {**fine, **inside}]) == "schema-checked"
+    assert verification([fine, flagged, {}]) == verification([flagged, fine]) == "claimed"
+    assert verification([fine, inside, outside]) == "re-run 2 times, 1 outside its interval"
+    assert verification([flagged, inside]) == "re-run once, claimed with flags"

@@ -1,0 +1,176 @@
+"""The store keeps what it is given, once, on SQLite and on PostgreSQL alike."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from longwave.platform.about import about
+from longwave.platform.errors import ConfigError, StoreError
+from longwave.platform.literature.published import FILE, published_rows
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.schema import Base
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.plan import asked, resolve
+
+Tiny = Callable[..., SweepFile]
+OpenStore = Callable[[str], Store]
+HERE = {"torch": "2.15.0", "device": "a"}
+
+
+@pytest.fixture
+def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store, list[TrialConfig]]:
+    """A store with the plan of one sweep."""
+    store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
+    store.add_sweep("tiny", {"trials": 4})
+    store.ask("tiny", trials, [about(c) for c in trials])
+    return store, trials
+
+
+def points(config: TrialConfig, epochs: int) -> list[Point]:
+    return [Point(config.id, e, 1.0 / e, 2.0 / e, 0.5 * e, 1.7e9 + e) for e in range(1, epochs + 1)]
+
+
+def test_a_plan_comes_back_in_order_as_it_was_asked(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    stored = store.trials("tiny")
+    assert [t.config for t in stored] == trials
+    assert {(t.status, t.pack, t.run) for t in stored} == {("planned", None, None)}
+    assert stored[0].about == about(trials[0])
+    assert store.sweep("tiny") == {"trials": 4}
+
+
+def test_a_record_and_its_curve_come_back_equal(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    run = Run(trials[3].id, "ok", "", 6, 4, 1e-300, None, 12.5, 8, 1233, HERE)
+    store.write(points(trials[3], 6), [run])
+    assert store.trials("tiny")[3].run == run
+    assert store.curves([trials[3].id]) == points(trials[3], 6)
+    ended = store.trials("tiny")[3].ended
+    assert ended and ended.tzinfo and abs((datetime.now(UTC) - ended).total_seconds()) < 60
+
+
+def test_a_second_record_of_a_trial_changes_nothing(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    first = Run(trials[0].id, "ok", valid=0.5, environment=HERE)
+    store.write(points(trials[0], 2), [first])
+    store.write([replace(p, loss=9.0) for p in points(trials[0], 3)], [Run(trials[0].id, "failed", "twin")])
+    assert store.trials("tiny")[0].run == first
+    assert store.curves([trials[0].id])[:2] == points(trials[0], 2)
+    store.mark([trials[0].id], "running")
+    assert store.trials("tiny")[0].status == "ok"
+
+
+def test_two_sweeps_that_ask_for_the_same_trial_share_its_record(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    store.write([], [Run(trials[1].id, "ok", valid=0.5)])
+    store.add_sweep("other", {})
+    store.ask("other", trials[1:3], [about(c) for c in trials[1:3]])
+    assert [t.status for t in store.trials("other")] == ["ok", "planned"]
+
+
+def test_asking_again_keeps_rows_and_packs(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    store.assign({"p1": trials[:3], "p2": trials[3:]})
+    store.ask("tiny", trials, [about(c) for c in trials])
+    assert [t.pack for t in store.trials("tiny")] == ["p1"] * 3 + ["p2"] * 5
+
+
+def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, _ = filled
+    store.add_sweep("tiny", {"trials": 4})
+    with pytest.raises(ConfigError, match="A sweep named 'tiny' with another seed, trials is in the store"):
+        store.add_sweep("tiny", {"trials": 5, "seed": 1})
+    with pytest.raises(ConfigError, match="No sweep 'tinny'. Did you mean tiny"):
+        store.sweep("tinny")
+
+
+@given(reason=st.text(min_size=1).filter(lambda s: "\x00" not in s and s.isprintable()))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_text_is_stored_as_text(store: Store, tiny: Tiny, reason: str) -> None:
+    [config] = asked(resolve(tiny(models=["lem"], trials=1, name="s", seed=abs(hash(reason)) % 10**9)), {})
+    store.add_sweep("s", {})
+    store.ask("s", [config], [about(config)])
+    store.write([], [Run(config.id, "failed", reason)])
+    assert next(t.run.reason for t in store.trials("s") if t.config == config and t.run) == reason
+
+
+def test_points_that_arrive_twice_and_at_once_are_stored_once(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    curves = [points(c, 20) for c in trials]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda curve: store.write(curve, []), curves * 4))
+    assert len(store.curves([c.id for c in trials])) == 20 * len(trials)
+
+
+def test_the_migrations_give_the_tables_that_the_code_declares(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_store_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "newer.db"
+    Store(f"sqlite:///{file}").close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match="has schema 9999, newer than this Longwave knows. Upgrade longwave"):
+        Store(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense", "Could not parse SQLAlchemy URL"),
+        ("mysql://localhost/x", "cannot be used|is sqlite:///file.db or postgresql"),
+        ("sqlite:////no/such/folder/x.db", "unable to open database file"),
+        ("postgresql://nobody:secret@127.0.0.1:1/none", "connection"),
+    ],
+)
+def test_a_store_that_cannot_be_opened_is_one_line_without_its_password(url: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as caught:
+        Store(url)
+    assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("these are my notes, not a database\n" * 50)
+    with pytest.raises(StoreError, match="file is not a database"):
+        Store(f"sqlite:///{file}")
+    assert file.read_text().startswith("these are my notes")
+
+
+def test_reading_commands_do_not_make_a_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):
+        Store(f"sqlite:///{tmp_path}/none.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_published_number_is_in_the_store_with_all_its_sources(any_store_url: str, open_store: OpenStore) -> None:
+    printed = FILE.read_text(encoding="utf-8").splitlines()[1:]
+    rows = published_rows()
+    assert len(printed) == 689
+    assert sum(len(row["sources"].split("\n")) for row in rows) == len(printed)
+    store = open_store(any_store_url)
+    with store.engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM published")) == len(rows)
+    lem = [r for r in store.published("fitzhugh_nagumo") if r["model"] == "lem"]
+    assert {(r["value"], r["statistic"]) for r in lem} == {(0.002, "best"), (0.011, "reported")}

@@ -1,0 +1,304 @@
+"""From a sweep file to a list of trials, and from trials to packs: pure, repeatable, and strict about bad input."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tree import ROOT
+
+from longwave.models.base.param import Param
+from longwave.platform.about import about
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.packing import divide, member_bytes, pack_key
+from longwave.platform.sweeps.plan import asked, resolve, winner
+from longwave.platform.sweeps.space import draw
+
+DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "")
+GAMMA = Param("gamma", "γ", 1.0, 3.0, False, "1", "")
+Tiny = Callable[..., SweepFile]
+DECISIVE = [f.name for f in fields(TrialConfig) if f.name != "optimiser"]
+
+
+def ok(config: TrialConfig, valid: float, test: float | None = None) -> Run:
+    return Run(config.id, "ok", valid=valid, test=test)
+
+
+def ends_of(trials: list[TrialConfig], score: Callable[[TrialConfig], float]) -> dict[str, Run]:
+    return {c.id: ok(c, score(c)) for c in trials}
+
+
+@pytest.mark.parametrize("sampler", ["random", "qmc"])
+@given(n=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 2**31 - 1))
+@settings(deadline=None, max_examples=10)
+def test_a_longer_search_begins_with_the_shorter_one(sampler: str, n: int, more: int, seed: int) -> None:
+    short, long = (draw((DT, GAMMA), k, seed, sampler) for k in (n, n + more))  # type: ignore[arg-type]
+    assert long[:n] == short
+    assert all(0.01 <= p["dt"] <= 0.1 and 1 <= p["gamma"] <= 3 for p in long)
+
+
+def test_draws_are_uniform_in_the_logarithm_or_in_the_value_as_declared() -> None:
+    points = draw((DT, GAMMA), 400, 0)
+    log_dt = (np.log([p["dt"] for p in points]) - math.log(0.01)) / math.log(10)
+    gamma = (np.array([p["gamma"] for p in points]) - 1) / 2
+    for sample in (log_dt, gamma):
+        assert stats.kstest(sample, "uniform").pvalue > 0.01
+    assert abs(stats.pearsonr(log_dt, gamma).statistic) < 0.15
+
+
+def test_quasi_random_draws_fill_the_space_more_evenly_than_random_ones() -> None:
+    def spread(sampler: str) -> float:
+        points = draw((GAMMA, replace(GAMMA, name="epsilon")), 64, 3, sampler)  # type: ignore[arg-type]
+        unit = [[(p["gamma"] - 1) / 2, (p["epsilon"] - 1) / 2] for p in points]
+        return float(stats.qmc.discrepancy(unit))
+
+    assert spread("qmc") < 0.2 * spread("random")
+
+
+def test_a_plan_is_the_same_each_time_and_another_seed_gives_another(tiny: Tiny) -> None:
+    first, again, other = (asked(resolve(tiny(seed=s)), {}) for s in (0, 0, 1))
+    assert first == again
+    assert not {c.id for c in first} & {c.id for c in other}
+    assert len({c.id for c in first}) == 8 and {c.phase for c in first} == {"search"}
+    assert len({c.seed for c in first}) == 8
+
+
+def test_the_name_of_a_sweep_is_no_part_of_a_trials_identity(tiny: Tiny) -> None:
+    assert asked(resolve(tiny(name="one")), {}) == asked(resolve(tiny(name="two")), {})
+
+
+@pytest.mark.parametrize("name", DECISIVE)
+def test_everything_that_decides_a_result_decides_the_identity(name: str) -> None:
+    base = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 1, 2, 3, "search", 4)
+    other = {"task": "u", "variant": "v", "data": "e", "model": "n", "hidden": 9, "batch": 9, "epochs": 9, "seed": 9,
+             "phase": "retrain", "clip": 1.0, "params": {"lr": 0.2}, "precision": "float64", "selection": "last",
+             "drops": (1,), "steps": 5, "options": {"a": "b"}, "halving": {"eta": 3}}  # fmt: skip
+    changed = replace(base, **{name: other[name]})
+    assert changed.id != base.id
+    assert (changed.shape == base.shape) == (name in ("params", "seed"))
+    assert (changed.row == base.row) == (name in ("phase", "seed", "halving"))
+    assert TrialConfig.from_dict(changed.to_dict()) == changed
+
+
+def test_the_order_of_the_parameters_is_no_part_of_the_identity() -> None:
+    one, two = ({"lr": 0.1, "dt": 1.0}, {"dt": 1.0, "lr": 0.1})
+    assert TrialConfig("t", "", "d", "m", {}, one, 1, 2, 3, "search", 4).id == (
+        TrialConfig("t", "", "d", "m", {}, two, 1, 2, 3, "search", 4).id
+    )
+
+
+def test_retrainings_are_asked_for_once_all_search_trials_of_the_model_have_ended(tiny: Tiny) -> None:
+    sweep = resolve(tiny())
+    search = asked(sweep, {})
+    ends = ends_of(search, lambda c: c.params["lr"])
+    del ends[search[0].id]
+    partly = asked(sweep, ends)
+    assert [c.model for c in partly[8:]] == ["gru", "gru"]
+    ends[search[0].id] = ok(search[0], 0.0)
+    again = asked(sweep, ends)[8:]
+    assert [(c.model, c.phase) for c in again] == [("lem", "retrain")] * 2 + [("gru", "retrain")] * 2
+    assert again[0].params == search[0].params
+    assert len({c.seed for c in again} | {c.seed for c in search}) == 12
+
+
+def test_the_winner_has_the_best_validation_metric_whatever_the_test_metrics_say(tiny: Tiny) -> None:
+    a, b, c, d = asked(resolve(tiny(models=["lem"])), {})
+    ends = {
+        a.id: ok(a, 0.3, 0.0),
+        b.id: ok(b, 0.2, 9.0),
+        c.id: Run(c.id, "diverged", "loss nan", valid=0.01),
+        d.id: Run(d.id, "stopped", "halving", valid=0.1),
+    }
+    assert winner([a, b, c, d], ends, "min") == b
+    assert winner([a, b, c, d], ends, "max") == a
+    assert winner([c], ends, "min") is None
+
+
+def test_a_model_whose_trials_all_diverged_is_not_retrained(tiny: Tiny) -> None:
+    sweep = resolve(tiny(models=["lem"]))
+    search = asked(sweep, {})
+    assert asked(sweep, {c.id: Run(c.id, "diverged", "loss inf") for c in search}) == search
+
+
+def test_tpe_asks_round_by_round_and_learns_from_the_rounds_before(tiny: Tiny) -> None:
+    sweep = resolve(tiny(models=["lem"], trials=30, rounds=3, sampler="tpe"))
+    first = asked(sweep, {})
+    assert len(first) == 10
+    low = asked(sweep, ends_of(first, lambda c: c.params["dt"]))
+    high = asked(sweep, ends_of(first, lambda c: -c.params["dt"]))
+    assert low[:10] == high[:10] == first and len(low) == len(high) == 20
+    assert np.mean([c.params["dt"] for c in low[10:]]) < np.mean([c.params["dt"] for c in high[10:]])
+
+
+def test_published_recipes_and_ranges_are_the_defaults(tiny: Tiny) -> None:
+    file = check_sweep({"name": "d", "task": "fitzhugh_nagumo", "models": ["lem", "cornn"], "trials": 1}, "f")
+    lem, cornn = asked(resolve(file), {})
+    assert (lem.hidden, cornn.hidden, lem.batch, lem.epochs, lem.clip) == (16, 24, 32, 400, None)
+    assert about(lem)["departures"] == []
+    assert about(replace(lem, epochs=15))["departures"] == ["epochs 15 (published 400)"]
+    stiff = {p.name: (p.low, p.high) for p in get_model("cornn").space("adding")}
+    assert stiff == {"lr": (1e-4, 0.1), "dt": (0.01, 0.1), "gamma": (1, 100), "epsilon": (1, 100)}
+    digits = get_task("digits").recipe("cornn")
+    assert (digits.epochs, digits.drops, digits.batch) == (120, (100,), 120)
+
+
+def test_a_models_own_table_wins_over_the_sweeps_and_a_number_fixes_a_parameter(tiny: Tiny) -> None:
+    file = tiny(
+        models=["cornn", "lem"],
+        model={"cornn": {"hidden": 5, "damping": "implicit"}},
+        space={"cornn": {"gamma": 2, "dt": {"low": 0.2, "high": 0.3, "log": False}}},
+    )
+    trials = asked(resolve(file), {})
+    assert {c.hidden for c in trials if c.model == "cornn"} == {5}
+    assert {c.hidden for c in trials if c.model == "lem"} == {8}
+    assert {c.options["damping"] for c in trials if c.model == "cornn"} == {"implicit"}
+    assert {c.params["gamma"] for c in trials if c.model == "cornn"} == {2.0}
+    assert all(0.2 <= c.params["dt"] <= 0.3 for c in trials if c.model == "cornn")
+
+
+def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_only_if_named(tiny: Tiny) -> None:
+    plain = asked(resolve(tiny(models=["tau_gru", "unicornn"])), {})
+    assert {tuple(c.params) for c in plain} == {("lr", "tau"), ("lr", "dt", "alpha")}
+    assert all(5 <= c.params["tau"] <= 200 and c.params["tau"] % 1 == 0 for c in plain if c.model == "tau_gru")
+    file = tiny(
+        models=["tau_gru", "unicornn"],
+        model={"tau_gru": {"form": "alpha=0"}, "unicornn": {"layers": 2, "multiscale": False}},
+        space={"unicornn": {"dropout": {"low": 0.1, "high": 0.2}, "dt_2": 0.5}},
+    )
+    trials = asked(resolve(file), {})
+    assert {tuple(sorted(c.params)) for c in trials if c.model == "tau_gru"} == {("lr",)}
+    assert all(c.params["dt_2"] == 0.5 and 0.1 <= c.params["dropout"] <= 0.2 for c in trials if c.model == "unicornn")
+    assert about(trials[-1])["model"] == "UnICORNN (layers 2, no multiscale)"
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "line"),
+    [
+        ({"form": "alpha=0"}, {"tau": 5}, "tau means nothing with τ-GRU (form alpha=0). Remove it."),
+        ({}, {"tau": 5.5}, "τ (tau) must be a whole number ≥ 0, got 5.5."),
+        ({}, {"tau": {"low": 1.5, "high": 3}}, "τ (tau) must be a whole number ≥ 0, got 1.5."),
+        ({}, {"alpha": 1.5}, "α (alpha) must be a finite number ≥ 0 and ≤ 1, got 1.5."),
+        ({}, {"sigma": 1}, "No parameter 'sigma'."),
+        ({"form": 1}, {}, "tau_gru.form must be one of full, alpha=0, beta=0, no gating"),
+    ],
+)
+def test_a_parameter_or_option_that_a_model_does_not_take_is_named(
+    tiny: Tiny, model: dict[str, object], space: dict[str, object], line: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(line)):
+        resolve(tiny(models=["tau_gru"], model={"tau_gru": model}, space={"tau_gru": space}))
+
+
+@given(n=st.integers(1, 40), workers=st.integers(1, 8), size=st.one_of(st.just("auto"), st.integers(1, 10)))
+@settings(max_examples=50)
+def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, size: int | str) -> None:
+    base = TrialConfig("t", "", "d", "lem", {}, {"lr": 0.1}, 8, 2, 3, "search", 0)
+    trials = [replace(base, seed=k, hidden=8 if k % 3 else 16) for k in range(n)]
+    packs = divide(trials, workers, size, 20, 2**34)  # type: ignore[arg-type]
+    assert sorted(c.seed for pack in packs.values() for c in pack) == list(range(n))
+    assert all(len({c.shape for c in pack}) == 1 and pack_key(pack) == key for key, pack in packs.items())
+    most = math.ceil(n / workers) if size == "auto" else size
+    assert all(len(pack) <= most for pack in packs.values())
+
+
+def test_automatic_packs_stay_within_the_memory_of_a_worker() -> None:
+    trials = [TrialConfig("t", "", "d", "lem", {}, {"lr": 0.1}, 16, 32, 3, "search", k) for k in range(12)]
+    each = member_bytes(trials[0], 1000)
+    assert [len(p) for p in divide(trials, 1, "auto", 1000, 4 * each).values()] == [4, 4, 4]
+    assert len(divide(trials, 1, "auto", 1000, each // 2)) == 12
+
+
+def test_halving_keeps_each_cohort_in_one_pack_whatever_the_workers(tiny: Tiny) -> None:
+    trials = asked(resolve(tiny(models=["lem"], trials=6, pack=3, halving={"eta": 2, "first": 1})), {})
+    assert len({c.halving["cohort"] for c in trials if c.halving}) == 2
+    for workers in (1, 4):
+        assert sorted(len(p) for p in divide(trials, workers, 3, 20, 2**34).values()) == [3, 3]
+
+
+BAD = {
+    "a near miss of a task": (
+        {"task": "fitzhugh_nagumi"},
+        r"No task 'fitzhugh_nagumi'. Did you mean fitzhugh_nagumo\?",
+    ),
+    "a near miss of a model": ({"models": ["lemm"]}, r"No model 'lemm'. Did you mean lem"),
+    "a near miss of a key": ({"trails": 3}, r"No key 'trails'. Did you mean trials"),
+    "a wrong type": ({"epochs": "many"}, r"epochs: Input should be a valid integer, got 'many'"),
+    "zero trials": ({"trials": 0}, r"trials: Input should be greater than 0, got 0"),
+    "no models": ({"models": []}, r"models: List should have at least 1 item"),
+    "a model twice": ({"models": ["lem", "lem"]}, r"models: each model once, got lem, lem"),
+    "a range upside down": (
+        {"space": {"lem": {"dt": {"low": 2.0, "high": 1.0}}}},
+        r"space.lem: dt: low must not exceed",
+    ),
+    "a negative step": (
+        {"space": {"lem": {"dt": -0.1}}},
+        r"space.lem: Δt \(dt\) must be a finite number > 0, got -0.1",
+    ),
+    "a logarithm of zero": ({"space": {"lem": {"lr": {"low": 0.0, "high": 1.0}}}}, r"a log range needs low > 0"),
+    "an unknown parameter": (
+        {"space": {"lem": {"gama": 1.0}}},
+        r"space.lem: No parameter 'gama'. Known: dt, floor, lr",
+    ),
+    "a range of a stranger": ({"space": {"cornn": {"dt": 0.1}}}, r"No model 'cornn'. .*\[space.cornn\]"),
+    "an unknown option": ({"models": ["cornn"], "model": {"cornn": {"damping": "none"}}}, r"one of explicit, implicit"),
+    "a wrong key of a model": ({"model": {"lem": {"hiden": 3}}}, r"model.lem: No key 'hiden'. Did you mean hidden"),
+    "an unknown variant": ({"variant": "N=x"}, r"variant: adding takes a variant N=<steps>"),
+    "a name with a slash": ({"name": "../x"}, r"name: String should match pattern"),
+    "rounds without tpe": ({"rounds": 2}, r"rounds: only the tpe sampler takes rounds"),
+    "an unknown sampler": ({"sampler": "grid"}, r"sampler: Input should be 'random', 'qmc' or 'tpe'"),
+    "infinite clipping": ({"clip": math.inf}, r"clip: Input should be a finite number"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_that_names_key_value_and_rule(tiny: Tiny, changes: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        resolve(tiny(**changes))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_sweep_file_that_is_missing_or_not_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"Cannot read the sweep file .*no.toml: No such file"):
+        read_sweep(tmp_path / "no.toml")
+    (tmp_path / "bad.toml").write_text("name = [")
+    with pytest.raises(ConfigError, match=r"bad.toml is not TOML: "):
+        read_sweep(tmp_path / "bad.toml")
+
+
+def test_the_demo_asks_for_what_its_readers_are_promised() -> None:
+    sweep = resolve(read_sweep(ROOT / "infra/sweeps/demo.toml"))
+    assert {"lem", "cornn", "chrono_lstm", "lstm", "gru"} == set(sweep.file.models)
+    assert sweep.file.trials >= 8 and sweep.file.retrain >= 3 and sweep.file.task == "fitzhugh_nagumo"
+
+
+def test_a_run_cannot_contradict_itself() -> None:
+    bad = [
+        ({"status": "ok", "reason": "late"}, "give a reason exactly when not ok"),
+        ({"status": "diverged"}, "give a reason exactly when not ok"),
+        ({"status": "ok"}, "has a validation metric"),
+        ({"status": "failed", "reason": "x", "test": 1.0}, "has no test metric"),
+        ({"status": "ok", "valid": math.nan}, "valid must be finite"),
+        ({"status": "done", "valid": 1.0}, "a status is one of"),
+    ]
+    for facts, message in bad:
+        with pytest.raises(ValueError, match=message):
+            Run("t", **facts)  # type: ignore[arg-type]
+
+
+def test_a_recipe_that_no_paper_printed_is_called_ours(tiny: Tiny) -> None:
+    for task, whose in (("copy_memory", "ours"), ("adding", "published")):
+        variant = "N=20" if task == "adding" else ""
+        [trial, *_] = asked(resolve(tiny(task=task, variant=variant, models=["gru"], steps=7)), {})
+        assert f"steps 7 ({whose} 100)" in about(trial)["departures"]

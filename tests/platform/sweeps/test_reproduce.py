@@ -1,0 +1,306 @@
+"""``longwave reproduce`` and ``longwave diff``, on rows that a real sweep made and on rows made up to be wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import stats as scipy_stats
+
+from longwave.platform.boards import reproduce, rows
+from longwave.platform.cli.main import main
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Run
+from longwave.platform.statistics.stats import Summary, summary
+from longwave.platform.storage.store import Store, Trial
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import Workers
+from longwave.platform.training import train as train_module
+
+ABOUT = {"model": "GRU", "metric": "mse", "unit": "1", "goal": "min", "published": "", "departures": []}
+Printed = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one row each of LEM and GRU, of four retrainings."""
+    folder = tmp_path_factory.mktemp("swept")
+    small = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 4, "variant": "N=20"}
+    file = check_sweep({"name": "tiny", "task": "adding", "models": ["lem", "gru"], **small}, "tiny.toml")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        sweep.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+    return folder / "store.db"
+
+
+@pytest.fixture
+def known(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_store: Callable[[str], Store]) -> Store:
+    """A copy of that store, which commands use too."""
+    url = f"sqlite:///{shutil.copy(swept, tmp_path / 'copy.db')}"
+    monkeypatch.setenv("LONGWAVE_STORE", url)
+    return open_store(url)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Printed:
+    """Run a command that must exit as told; return what it printed."""
+
+    def run(code: int, *arguments: object) -> str:
+        assert main(list(map(str, arguments))) == code
+        captured = capsys.readouterr()
+        if code == 2:
+            assert captured.out == "" and captured.err.count("\n") == 1
+            return captured.err
+        return captured.out
+
+    return run
+
+
+def of(store: Store, model: str) -> list[Trial]:
+    return [t for t in store.retrainings("adding") if t.config.model == model]
+
+
+def claimed(store: Store, tests: Sequence[float], **changes: Any) -> str:
+    """Write a row with these scores, which nobody has trained, and return its name."""
+    [gru, *_] = of(store, "gru")
+    configs = [replace(gru.config, **{"epochs": 2, **changes}, seed=seed) for seed in range(len(tests))]
+    store.ask(None, configs, [ABOUT] * len(configs))
+    store.write([], [Run(c.id, "ok", valid=1.0, test=t) for c, t in zip(configs, tests, strict=True)])
+    return configs[0].row
+
+
+def test_the_interval_is_students_for_one_more_score() -> None:
+    scores = [1.0, 2.5, 2.0, 4.0]
+    spread = np.std(scores, ddof=1) * math.sqrt(1 + 1 / 4)
+    assert reproduce.prediction(summary(scores)) == pytest.approx(scipy_stats.t.interval(0.95, 3, 2.375, spread))
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
+    draws = np.random.default_rng(0).normal(size=(4000, n + 1)).tolist()
+    intervals = [reproduce.prediction(summary(draw[:-1])) for draw in draws]
+    hits = sum(low <= draw[-1] <= high for draw, (low, high) in zip(draws, filter(None, intervals), strict=True))
+    assert abs(hits / 4000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 4000)
+
+
+def test_one_score_or_equal_scores_state_no_interval() -> None:
+    assert reproduce.prediction(Summary(1.0, None, 1)) is None
+    assert reproduce.prediction(Summary(1.0, 0.0, 5)) is None
+
+
+@pytest.mark.parametrize("model", ["lem", "gru"])
+def test_the_same_seed_gives_the_same_number_alone_as_in_its_pack(known: Store, model: str) -> None:
+    for trial in of(known, model):
+        plan = reproduce.plan(known, trial.config.row, trial.config.seed)
+        done = reproduce.rerun(plan)
+        assert trial.run and plan.before == trial.run.test == pytest.approx(done.run.test, rel=1e-4)
+        assert plan.config.id == trial.config.id and done.differences == []
+
+
+def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: Store, said: Printed) -> None:
+    row = of(known, "lem")[0].config.row
+    before = of(known, "lem")
+    arguments = rows.command(row).split()[1:]
+    assert arguments == ["reproduce", row[:12]]
+    printed = said(0, *arguments)
+    mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
+    assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
+    assert "one more is expected in [" in printed and "The row is reproduced: inside its interval." in printed
+    found = json.loads(said(0, *arguments, "--format", "json"))
+    assert found["seed"] not in {t.config.seed for t in before} and f"seed {found['seed']} gave" in printed
+    assert found["interval"][0] <= found["value"] <= found["interval"][1] and found["same_seed_before"] is None
+    assert of(known, "lem") == before, "the row was changed"
+
+
+def test_the_same_seed_is_set_beside_its_number_in_the_row(known: Store, said: Printed) -> None:
+    trial = of(known, "gru")[0]
+    assert trial.run and trial.run.test
+    printed = said(0, "reproduce", trial.config.row, "--seed", trial.config.seed)
+    assert f"the same seed gave {trial.run.test:.6g} before; the difference is " in printed
+
+
+def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_next_has_another_seed(
+    known: Store, said: Printed
+) -> None:
+    row, before = of(known, "gru")[0].config.row, {t.config.id for t in of(known, "gru")}
+    first = json.loads(said(0, "reproduce", row, "--keep", "--format", "json"))
+    assert "Kept as one more retraining" in said(0, "reproduce", row, "--keep")
+    fresh = [t for t in of(known, "gru") if t.config.id not in before]
+    assert len(fresh) == 2 and first["kept"] and first["seed"] in {t.config.seed for t in fresh}
+    for trial in fresh:
+        assert trial.run and (trial.status, trial.run.environment["rerun"]) == ("ok", "inside")
+        assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
+    assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
+    line = said(2, "reproduce", row, "--keep", "--seed", first["seed"])
+    assert f"Seed {first['seed']} is in the row already" in line
+
+
+def test_a_row_whose_numbers_are_false_is_outside(known: Store, said: Printed) -> None:
+    row = claimed(known, [1e-6, 1.1e-6, 1.2e-6])
+    assert "NOT reproduced: outside" in said(1, "reproduce", row)
+    assert json.loads(said(1, "reproduce", row, "--keep", "--format", "json"))["outcome"] == "outside"
+    assert [t.run.environment["rerun"] for t in rows.find(known, row) if t.run and "rerun" in t.run.environment] == [
+        "outside"
+    ]
+
+
+def test_a_re_run_that_diverges_is_outside(known: Store, said: Printed) -> None:
+    row = claimed(known, [0.1, 0.2, 0.3], params={"lr": 1e30})
+    printed = said(1, "reproduce", row)
+    assert "diverged: loss" in printed and "NOT reproduced" in printed
+
+
+def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) -> None:
+    single, equal = claimed(known, [0.1]), claimed(known, [0.1, 0.1], epochs=3)
+    assert "no interval can be stated for one more: one score" in said(3, "reproduce", single)
+    assert "no interval can be stated for one more: 2 equal scores" in said(3, "reproduce", equal)
+    broken = claimed(known, [0.1, 0.2], params={"lr": 0.1, "nonsense": 1.0}, options={"nonsense": True})
+    printed = said(3, "reproduce", broken, "--keep")
+    assert "gave failed: " in printed and "Undecided." in printed and len(rows.find(known, broken)) == 2
+
+
+def test_equal_scores_are_reproduced_by_an_equal_one(known: Store) -> None:
+    plan = reproduce.plan(known, claimed(known, [0.5, 0.5]))
+    assert reproduce.Rerun(plan, Run(plan.config.id, "ok", valid=1.0, test=0.5), ()).outcome == "inside"
+    assert reproduce.Rerun(plan, Run(plan.config.id, "ok", valid=1.0, test=0.6), ()).outcome == "undecided"
+
+
+def test_other_data_are_an_error_before_anything_runs(
+    known: Store, said: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduce, "train", lambda *_: pytest.fail("something ran"))
+    row = claimed(known, [0.1, 0.2], data="0123456789ab")
+    assert f"Row {row[:12]} was made with version 0123456789ab of the data of adding, here is" in said(
+        2, "reproduce", row
+    )
+
+
+def test_a_row_without_a_score_has_nothing_to_reproduce(known: Store, said: Printed) -> None:
+    config = replace(of(known, "gru")[0].config, epochs=1)
+    known.ask(None, [config], [ABOUT])
+    assert "has no score to compare with" in said(2, "reproduce", config.row)
+
+
+def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Printed) -> None:
+    config, first = of(known, "gru")[0].config, {}
+    for hidden in range(1, 10_000):
+        other = replace(config, hidden=hidden)
+        twin = first.setdefault(other.row[:4], other)
+        if twin is not other:
+            break
+    known.ask(None, [twin, other], [ABOUT] * 2)
+    line = said(2, "reproduce", other.row[:4])
+    assert f"{other.row[:4]} begins the names of 2 rows: " in line and f"{twin.row[:12]} (gru on adding)" in line
+    assert rows.find(known, other.row[:12].upper())[0].config == other
+    missing = next(f"{k:04x}" for k in range(2**16) if f"{k:04x}" not in {*first, *[t.config.row[:4] for t in
+                   known.retrainings("adding")]})  # fmt: skip
+    assert f"No row has a name that begins with {missing}. See the names with:" in said(2, "reproduce", missing)
+    assert "No row of psmnist has a name" in said(2, "reproduce", other.row, "--task", "psmnist")
+    for name in ("abc", "0" * 17, "wxyz"):
+        assert f"4 to 16 hex digits, got {name!r}" in said(2, "diff", name, other.row)
+
+
+def test_what_is_different_here_is_named(known: Store) -> None:
+    plan = reproduce.plan(known, of(known, "gru")[0].config.row)
+    run = Run(plan.config.id, "ok", valid=1.0, test=0.1, environment={"commit": "0" * 40, "kernel": "triton"})
+    found = {name: (there, here) for name, there, here in reproduce.Rerun(plan, run, ()).differences}
+    assert found["commit"][1] == "0" * 40 and found["kernel"][1] == "triton" and found["lock"][1] == "—"
+    assert "cuda" not in found and "python" not in found
+
+
+def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
+    plan = reproduce.plan(known, of(known, "lem")[0].config.row)
+    whole, seen = reproduce.rerun(plan), []
+
+    def interrupt(point: Any) -> None:
+        seen.append(point.epoch)
+        if point.epoch == 3:
+            raise KeyboardInterrupt("at epoch 3")
+
+    with pytest.raises(KeyboardInterrupt, match="at epoch 3"):
+        reproduce.rerun(plan, interrupt)
+    steps: list[int] = []
+    real = train_module.Pack.train_epoch
+    monkeypatch.setattr(
+        train_module.Pack, "train_epoch", lambda self, after: (steps.append(self.epoch), real(self, after))[1]
+    )
+    again = reproduce.rerun(plan)
+    assert steps[0] == 3 and again.run.test == whole.run.test and len(again.points) == 4
+
+
+def test_a_rows_uncommitted_changes_are_printed_as_git_takes_them(known: Store, said: Printed) -> None:
+    config = replace(of(known, "gru")[0].config, epochs=2)
+    known.ask(None, [config], [ABOUT])
+    patch = "diff --git a/models/lem.py b/models/lem.py\n"
+    facts = {"diff": digest({"patch": patch}), "patch": patch}
+    known.write([], [Run(config.id, "ok", valid=1.0, test=1.0, environment=facts)])
+    assert said(0, "reproduce", config.row, "--patch") == patch
+    assert said(0, "reproduce", claimed(known, [1.0], epochs=3), "--patch") == ""
+
+
+def lines(printed: str) -> dict[str, tuple[Any, Any]]:
+    return {line["what"]: (line["a"], line["b"]) for line in json.loads(printed)["lines"]}
+
+
+def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store, said: Printed) -> None:
+    a, b = of(known, "lem")[0].config.row, of(known, "gru")[0].config.row
+    found = lines(said(0, "diff", a[:8], b, "--format", "json"))
+    assert found["model"] == ("lem", "gru") and found["dt"][1] is None and "task" not in found and "commit" not in found
+    whole = lines(said(0, "diff", a, b, "--all", "--format", "json"))
+    assert whole["task"] == ("adding", "adding") and whole["sweeps"] == (["tiny"], ["tiny"]) and set(found) < set(whole)
+    assert {"commit", "lock", "version", "batch", "mean", "n", "kernel", "differs from the recipe"} <= set(whole)
+    assert whole["verified"] == ("trained here", "trained here")
+    table = said(0, "diff", a, b)
+    assert f"lem {a[:12]}" in table and "configuration" in table
+    assert "differ in nothing" in said(0, "diff", a, a)
+    [head, *cells] = csv.reader(io.StringIO(said(0, "diff", a, b, "--format", "csv")))
+    assert head == ["section", "what", "a", "b"] and {c[1] for c in cells} == set(found)
+    markdown = said(0, "diff", a, b, "--format", "markdown")
+    assert f"| lem {a[:12]} | gru {b[:12]} |" in markdown and markdown.count("\n|") == len(found) + 2
+    assert r"\toprule" in said(0, "diff", a, b, "--format", "latex")
+
+
+def test_scores_of_unlike_seeds_differ_by_welch(known: Store, said: Printed) -> None:
+    a, b = (of(known, model) for model in ("lem", "gru"))
+    ours, theirs = ([t.run.test for t in group if t.run] for group in (a, b))
+    gap = lines(said(0, "diff", a[0].config.row, b[0].config.row, "--format", "json"))["a − b"][0]
+    test = scipy_stats.ttest_ind(ours, theirs, equal_var=False)
+    assert gap["value"] == pytest.approx(np.mean(ours) - np.mean(theirs))
+    assert (gap["low"], gap["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
+
+
+def test_scores_of_equal_seeds_are_paired(known: Store, said: Printed) -> None:
+    ours, theirs = [1.0, 2.0, 4.0], [1.5, 2.2, 4.9, 100.0]
+    a, b = claimed(known, ours), claimed(known, theirs, epochs=3)
+    found = lines(said(0, "diff", a, b, "--format", "json"))
+    gap, low, high = found["a − b, 3 equal seeds"][0].values()
+    assert gap == pytest.approx(np.mean(ours) - np.mean(theirs[:3])) and found["epochs"] == (2, 3)
+    assert (low, high) == pytest.approx(tuple(scipy_stats.ttest_rel(ours, theirs[:3]).confidence_interval(0.95)))
+
+
+def test_unlike_tasks_have_no_difference_of_scores(known: Store) -> None:
+    a, b = rows.find(known, claimed(known, [1.0, 2.0])), rows.find(known, claimed(known, [1.0, 2.0], variant="N=50"))
+    assert not [line for line in rows.compared(known, a, b) if line.what.startswith("a − b")]
+
+
+def test_a_row_is_found_by_the_index_alone(known: Store) -> None:
+    import sqlalchemy as sa
+
+    from longwave.platform.storage.schema import TrialRow
+
+    query = sa.select(TrialRow.id).where(TrialRow.row.between("abcd", "abcdg"))
+    with known.transaction() as connection:
+        text = query.compile(connection, compile_kwargs={"literal_binds": True})
+        plan = connection.execute(sa.text(f"EXPLAIN QUERY PLAN {text}")).all()
+    assert "USING INDEX ix_trials_row" in str(plan) or "USING COVERING INDEX ix_trials_row" in str(plan)

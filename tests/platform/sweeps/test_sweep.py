@@ -1,0 +1,198 @@
+"""One sweep, from its file to the board: planned, trained, stored, retrained, resumed; in this process, without Ray."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from longwave.platform.boards.board import board
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.run import ENDED, Run
+from longwave.platform.statistics.stats import mean_std
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import executor, sweep
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.executor import Workers
+
+Tiny = Callable[..., SweepFile]
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+@pytest.fixture
+def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The trial ids of each pack that is really trained."""
+    trained: list[list[str]] = []
+    real = executor.train
+
+    def counting(configs: list, emit: object, checkpoint: object) -> None:
+        trained.append([c.id for c in configs])
+        real(configs, emit, checkpoint)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(executor, "train", counting)
+    return trained
+
+
+def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
+    tiny: Tiny, store: Store, here: Workers, console: Console
+) -> None:
+    view = sweep.start(tiny(), store, here, None, console)
+    trials = store.trials("tiny")
+    assert len(trials) == 8 + 4 == len(view.ends) and {t.status for t in trials} == {"ok"}
+    for trial in trials:
+        assert trial.run and [p.epoch for p in store.curves([trial.config.id])] == list(range(1, 7))
+        assert trial.run.valid == min(p.valid for p in store.curves([trial.config.id]))
+        assert (trial.run.test is None) == (trial.config.phase == "search")
+        assert {"torch", "kernel", "device", "commit"} <= set(trial.run.environment)
+    rows = [row for row in board(store, "adding") if row.kind == "reproduced"]
+    assert sorted(row.model for row in rows) == ["gru", "lem"]
+    for row in rows:
+        tests = [t.run.test for t in trials if t.run and t.run.test is not None and t.config.model == row.model]
+        assert (row.mean, row.std) == mean_std(tests) and row.n == 2
+        assert (row.searched, row.departures[0]) == (4, "hidden 8 (published 128)")
+    best = {
+        m: min(t.run.valid for t in trials[:8] if t.run and t.run.valid and t.config.model == m) for m in ("lem", "gru")
+    }
+    assert view.best["lem"] <= best["lem"] and view.counts() == "12 of 12 trials done (12 ok)"
+    assert not list((here.storage / "checkpoints").glob("*")) if (here.storage / "checkpoints").exists() else True
+
+
+def test_a_finished_sweep_run_again_trains_nothing(
+    tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
+) -> None:
+    sweep.start(tiny(), store, here, None, console)
+    count = len(packs_trained)
+    sweep.start(sweep.stored_sweep(store, "tiny"), store, here, None, console)
+    assert len(packs_trained) == count > 0
+
+
+def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
+    tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
+) -> None:
+    sweep.start(tiny(name="one", models=["lem"]), store, here, None, console)
+    before = sum(map(len, packs_trained))
+    sweep.start(tiny(name="two", models=["lem"], trials=6), store, here, None, console)
+    assert sum(map(len, packs_trained)) - before <= 2 + 2
+    assert len(store.trials("one")) == 6 and len(store.trials("two")) == 8
+    assert {t.config.id for t in store.trials("one") if t.config.phase == "search"} < {
+        t.config.id for t in store.trials("two")
+    }
+
+
+def test_more_retrainings_train_only_what_is_new(
+    tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
+) -> None:
+    sweep.start(tiny(name="two"), store, here, None, console)
+    packs_trained.clear()
+    sweep.start(tiny(name="three", retrain=3), store, here, None, console)
+    assert sum(map(len, packs_trained)) == 2
+    assert {row.n for row in board(store, "adding") if row.kind == "reproduced"} == {3}
+
+
+def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
+    tiny: Tiny, store: Store, open_store: Callable[[str], Store], tmp_path: Path, console: Console,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    whole = open_store(f"sqlite:///{tmp_path}/whole.db")
+    file = tiny(pack=2)
+    sweep.start(file, whole, Workers(1, tmp_path / "a", here=True), None, console)
+    real, left = Store.write, 0
+
+    def write_until_interrupted(self: Store, points: list, runs: list) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        real(self, points, runs)
+
+    monkeypatch.setattr(Store, "write", write_until_interrupted)
+    for attempt in range(100):
+        left = 11 + attempt
+        try:
+            sweep.start(file, store, Workers(1, tmp_path / "b", here=True), None, console)
+            break
+        except KeyboardInterrupt:
+            continue
+    assert attempt > 2
+    kept = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")}
+    assert kept == {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in whole.trials("tiny")}
+    for trial in kept:
+        ours, theirs = store.curves([trial]), whole.curves([trial])
+        assert [(p.epoch, p.loss, p.valid) for p in ours] == [(p.epoch, p.loss, p.valid) for p in theirs]
+
+
+def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_is_alone(
+    tiny: Tiny, store: Store, here: Workers, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    culprit: list[str] = []
+
+    def run_packs(packs: dict, sink: executor.Sink, workers: Workers) -> None:
+        for key, configs in packs.items():
+            ids = [c.id for c in configs]
+            culprit.extend(ids[:1] if not culprit else [])
+            sink.started(key)
+            if culprit[0] in ids:
+                sink.ended(key, "its worker died")
+            else:
+                sink.report(key, [], [Run(i, "ok", valid=1.0, test=None) for i in ids])
+                sink.ended(key)
+
+    monkeypatch.setattr(sweep, "run_packs", run_packs)
+    sweep.start(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
+    ends = {t.config.id: t.run for t in store.trials("tiny")}
+    assert [i for i, run in ends.items() if run and run.status == "failed"] == culprit
+    assert ends[culprit[0]].reason == "its worker died"  # type: ignore[union-attr]
+    assert all(run and run.status in ENDED for run in ends.values()) and len(ends) == 7
+
+
+def test_a_diverged_search_is_shown_and_its_model_has_no_row(
+    tiny: Tiny, store: Store, here: Workers, console: Console
+) -> None:
+    view = sweep.start(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
+    assert view.counts() == "4 of 4 trials done (4 diverged)"
+    assert board(store, "adding") == []
+
+
+def test_one_sweep_has_one_driver_at_a_time(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
+    from filelock import FileLock
+
+    here.storage.mkdir(parents=True)
+    with (
+        FileLock(here.storage / ".lock"),
+        pytest.raises(ConfigError, match="'tiny' is being run by another process"),
+    ):
+        sweep.start(tiny(), store, here, None, console)
+
+
+def test_halving_and_tpe_sweeps_end_whole(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
+    halved = tiny(name="halved", models=["lem"], trials=6, halving={"eta": 3, "first": 2}, retrain=1)
+    assert sweep.start(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
+    adaptive = tiny(name="adaptive", models=["lem"], trials=6, sampler="tpe", rounds=3, retrain=1)
+    assert sweep.start(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
+
+
+def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
+    tiny: Tiny, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
+    paper, seen = Console(file=io.StringIO(), width=160, record=True), []
+    real = sweep._Desk.report
+
+    def look(self: sweep._Desk, *arguments: object) -> None:
+        real(self, *arguments)  # type: ignore[arg-type]
+        paper.print(self.view._view())
+        seen.append(paper.export_text())
+
+    monkeypatch.setattr(sweep._Desk, "report", look)
+    sweep.start(tiny(), store, replace(here), None, screen)
+    middle = seen[1]
+    for word in ("tiny", "of 8 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):
+        assert word in middle, middle

@@ -1,0 +1,168 @@
+"""Rules of the tree: what may import what, what lies where, how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+FOLDERS = ("platform", "models", "tasks", "dashboard")
+TOP = {*FOLDERS, "tests", "infra", "pyproject.toml", "README.md", "Makefile", "requirements.lock"}
+ALLOWED = {
+    "models": ("longwave.models", "longwave.files"),
+    "tasks": ("longwave.tasks", "longwave.files"),
+    "platform": ("longwave.platform", "longwave.models", "longwave.tasks", "longwave.files"),
+    "dashboard": ("longwave.dashboard", "longwave.platform"),
+}
+ORDER = (
+    "errors paths records statistics literature registry about storage training sweeps boards exchange downloads "
+    "doctor bench render editions cli"
+).split()
+"""platform/ from the bottom up; a file, or a folder of them, imports only what stands before it."""
+ONLY_ONE_KNOWS = {
+    "ray": "executor",
+    "optuna": "space",
+    "mlflow": "tracking",
+    "alembic": "database",
+    "scikit_posthocs": "diagram",
+    "matplotlib": "diagram",
+}
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imports(path: Path, for_types: bool = True) -> set[str]:
+    """Return every module that a file imports, at any depth; also those that only annotations name, if asked."""
+    found, tree = set(), ast.parse(path.read_text())
+    if not for_types:
+        tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: write absolute imports."
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_the_name_platform_stays_with_the_standard_library() -> None:
+    assert not (ROOT / "platform/__init__.py").exists(), "platform/__init__.py would hide the standard library's."
+    assert (platform.__file__ or "").startswith(sysconfig.get_path("stdlib"))
+
+
+def test_the_top_level_holds_what_was_decided_and_nothing_else() -> None:
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()} if listed.returncode == 0 else TOP
+    assert {name for name in top if not name.startswith(".")} <= TOP
+
+
+@pytest.mark.parametrize("folder", sorted(ALLOWED))
+def test_a_folder_imports_only_what_its_layer_allows(folder: str) -> None:
+    for path in python_files(folder):
+        ours = {name for name in imports(path) if name.startswith("longwave")}
+        wrong = {name for name in ours if not any(f"{name}.".startswith(f"{a}.") for a in ALLOWED[folder])}
+        assert not wrong, f"{path.relative_to(ROOT)} may not import {sorted(wrong)}."
+
+
+def test_platform_files_import_only_files_below_them() -> None:
+    files = [path for path in python_files("platform") if "migrations" not in path.parts]
+    own = {path: path.relative_to(ROOT / "platform").with_suffix("").parts[0] for path in files}
+    assert set(own.values()) == set(ORDER), f"Give {sorted(set(own.values()) ^ set(ORDER))} a place in ORDER, or none."
+    for path, name in own.items():
+        used = {used.split(".")[2] for used in imports(path) if used.startswith("longwave.platform.")}
+        above = {u for u in used if ORDER.index(u) >= ORDER.index(name)} - {name}
+        assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = {".".join(("longwave", *p.relative_to(ROOT).with_suffix("").parts)): p for p in python_files(*FOLDERS)}
+    used = {}
+    for name, path in files.items():
+        named = imports(path, for_types=False)
+        used[name] = {*named, *(inner.rpartition(".")[0] for inner in named)} & set(files) - {name}
+    used["longwave.platform.cli.main"] = set()  # its main() imports the others, which register their commands
+    TopologicalSorter(used).prepare()
+
+
+@pytest.mark.parametrize(("package", "owner"), ONLY_ONE_KNOWS.items())
+def test_a_large_library_is_known_to_one_file_alone(package: str, owner: str) -> None:
+    for path in (path for path in python_files("platform") if "migrations" not in path.parts):
+        uses = any(name.split(".")[0] == package for name in imports(path))
+        assert not uses or path.stem == owner, f"{path.relative_to(ROOT)} imports {package}; only {owner}.py may."
+
+
+def test_the_store_and_the_board_need_no_torch() -> None:
+    parts = "longwave.platform.storage.store, longwave.platform.boards.board"
+    code = f"import sys; sys.modules['torch'] = None; import {parts}"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_training_needs_torch_and_numpy_alone() -> None:
+    absent = "ray optuna mlflow sqlalchemy alembic pydantic streamlit typer rich pandas safetensors platformdirs psutil"
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent.split()!r}))\n"
+        "import longwave.platform.training.train, longwave.platform.bench.sweep, longwave.platform.bench.kernels\n"
+        "from longwave.platform.registry import all_models, all_tasks\n"
+        "assert all_models() and all_tasks()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_help_loads_no_heavy_package() -> None:
+    code = (
+        "import sys; from longwave.platform.cli.main import main; main(['--help'])\n"
+        "heavy = {*'torch ray mlflow optuna sqlalchemy streamlit pandas numpy matplotlib'.split()} & set(sys.modules)\n"
+        "sys.exit(f'--help imports {heavy}' if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def test_files_and_functions_stay_short() -> None:
+    for path in python_files(*FOLDERS, "tests"):
+        if "versions" in path.parts:
+            continue
+        text, limit = path.read_text(), 400 if "tests" in path.parts else 250
+        assert len(text.splitlines()) <= limit, f"{path.relative_to(ROOT)} has more than {limit} lines."
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                docs = ast.get_docstring(node, clean=False)
+                length = (node.end_lineno or 0) - node.lineno + 1 - (len(docs.splitlines()) if docs else 0)
+                assert length <= 40, f"{path.relative_to(ROOT)}: {node.name} has {length} lines without its docstring."
+
+
+def test_every_folder_of_python_files_is_in_the_package_list() -> None:
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    places = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
+    found = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
+    assert found == places
+    assert set(tool["packages"]) == set(tool["package-dir"])
+
+
+def test_static_tools_see_the_installed_tree() -> None:
+    for name in FOLDERS:
+        assert (ROOT / "infra/typing/longwave" / name).resolve() == ROOT / name
+
+
+def test_the_lock_file_has_hashes_and_no_addresses() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "--hash=sha256:" in lock
+    assert "://" not in lock
+
+
+def test_the_code_is_formatted_and_lint_free() -> None:
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (["check", "."], ["format", "--check", "."]):
+        done = subprocess.run([*ruff, *command], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

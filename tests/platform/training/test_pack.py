@@ -1,0 +1,322 @@
+"""A pack trains many trials at once and changes none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from longwave.models.base.network import Network
+from longwave.models.base.spec import Sizes
+from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import all_models, get_model, get_task
+from longwave.platform.training import train as train_module
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.feed import epoch_batches
+from longwave.platform.training.optimiser import Adam, FlatParameters
+from longwave.platform.training.pack import Pack, rungs
+from longwave.platform.training.train import train
+from longwave.tasks.base.data import Data
+
+PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0, "alpha": 1.0}
+
+
+def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: object) -> TrialConfig:
+    """Return a small trial."""
+    spec = get_model(model)
+    facts = {
+        "task": task,
+        "variant": "N=20" if task == "adding" else "",
+        "data": "",
+        "model": model,
+        "options": spec.defaults,
+        "params": {p.name: PARAMS.get(p.name, p.low) for p in spec.space(task)},
+        "hidden": 8,
+        "batch": 10,
+        "epochs": 4,
+        "steps": 5 if task == "adding" else None,
+        "phase": "search",
+        "seed": seed,
+    }
+    return TrialConfig(**{**facts, **changes})  # type: ignore[arg-type]
+
+
+class Heard:
+    """Keeps what a pack emits."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.runs: list[Run] = []
+
+    def __call__(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
+        self.points += points
+        self.runs += runs
+
+    def curve(self, config: TrialConfig) -> list[tuple[float, float]]:
+        return [(p.loss, p.valid) for p in self.points if p.trial == config.id]
+
+    def run(self, config: TrialConfig) -> Run:
+        [found] = [r for r in self.runs if r.trial == config.id]
+        return found
+
+
+def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> Heard:
+    heard = Heard()
+    train(configs, heard, checkpoint)
+    return heard
+
+
+def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int) -> list[float]:
+    """Return the loss of ``member`` at each of the first ``steps`` steps of a pack of ``configs``."""
+    task = get_task(member.task)
+    pack, losses = Pack(configs, task.load(member.variant)), []
+    before = torch.zeros(len(configs))
+
+    def note() -> None:
+        losses.append((pack.loss - before)[configs.index(member)].item())
+        before.copy_(pack.loss)
+
+    while len(losses) < steps:
+        pack.train_epoch(note)
+        pack.epoch, pack.step, pack.loss = pack.epoch + 1, 0, torch.zeros(len(configs))
+        before.zero_()
+    return losses[:steps]
+
+
+@pytest.mark.parametrize("model", sorted(all_models()))
+def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
+    params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10
+    pack = [trial(model, "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(8)]
+    together, alone = step_losses(pack, pack[3], steps), step_losses([pack[3]], pack[3], steps)
+    np.testing.assert_allclose(together, alone, rtol=1e-4)
+
+
+def test_dropout_is_each_members_own_alone_in_a_pack_and_after_a_pause() -> None:
+    params = {**trial("unicornn").params, "dropout": 0.3}
+    pack = [trial("unicornn", "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(3)]
+    together, alone = step_losses(pack, pack[1], 20), step_losses([pack[1]], pack[1], 20)
+    np.testing.assert_allclose(together, alone, rtol=1e-4)
+    undropped = replace(pack[1], params={**pack[1].params, "dropout": 0.0})
+    assert not np.allclose(step_losses([undropped], undropped, 20), alone, rtol=1e-3)
+    first, again = Pack(pack[1:2], get_task("digits").load("")), Pack(pack[1:2], get_task("digits").load(""))
+    first.train_epoch()
+    first.close_epoch()
+    assert again.restore(first.saved())
+    for one in (first, again):
+        one.train_epoch()
+    assert torch.equal(first.loss, again.loss)
+
+
+def test_trials_with_and_without_a_parameter_do_not_share_a_pack() -> None:
+    plain = trial("unicornn")
+    assert plain.shape == trial("unicornn", seed=2, params={**plain.params, "lr": 0.1}).shape
+    assert plain.shape != trial("unicornn", params={**plain.params, "dropout": 0.1}).shape
+
+
+def test_the_order_of_the_members_does_not_matter() -> None:
+    pack = [trial(seed=k) for k in range(3)]
+    np.testing.assert_allclose(trained(pack).curve(pack[0]), trained(pack[::-1]).curve(pack[0]), rtol=1e-4)
+
+
+@given(seeds=st.lists(st.integers(0, 2**31 - 1), min_size=2, max_size=5, unique=True), epoch=st.integers(1, 50))
+@settings(deadline=None, max_examples=20)
+def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: list[int], epoch: int) -> None:
+    data, configs = get_task("digits").load(""), [trial(task="digits", seed=s, batch=100) for s in seeds]
+    targets = torch.cat([target for _, target in epoch_batches(configs, data, epoch, False)], 1)
+    assert data.train is not None
+    assert torch.equal(targets.sort(1).values, data.train.targets.sort().values.expand_as(targets))
+    assert len({tuple(row.tolist()) for row in targets}) == len(seeds)
+    alone = torch.cat([target for _, target in epoch_batches(configs[1:2], data, epoch, False)], 1)
+    assert torch.equal(alone[0], targets[1])
+
+
+@given(epoch=st.integers(1, 9), skip=st.integers(0, 5))
+@settings(deadline=None, max_examples=20)
+def test_an_epoch_taken_up_in_the_middle_gives_the_batches_that_were_left(epoch: int, skip: int) -> None:
+    configs, data = [trial(seed=3), trial(seed=4)], get_task("adding").load("N=20")
+    whole, rest = (list(epoch_batches(configs, data, epoch, False, s)) for s in (0, skip))
+    assert len(rest) == 5 - skip
+    assert all(
+        torch.equal(a, b) for old, new in zip(whole[skip:], rest, strict=True) for a, b in zip(old, new, strict=True)
+    )
+
+
+def test_each_member_takes_the_steps_of_torchs_adam_with_its_own_rate_and_clipping() -> None:
+    rates, norm, torch_losses = [0.1, 0.003], 0.05, []
+    network = Network(get_model("lem"), Sizes(2, 4, 1, 6), {"dt": [0.5, 1.0]}, [1, 2]).double()
+    x, y = torch.randn(2, 6, 5, 2, dtype=torch.float64), torch.randn(2, 5, 1, dtype=torch.float64)
+    for k, rate in enumerate(rates):
+        alone = Network(get_model("lem"), Sizes(2, 4, 1, 6), {"dt": [(0.5, 1.0)[k]]}, [k + 1]).double()
+        optimiser = torch.optim.Adam(alone.parameters(), lr=rate)
+        for _ in range(20):
+            optimiser.zero_grad()
+            loss = (alone(x[k : k + 1]) - y[k : k + 1]).square().mean()
+            loss.backward()
+            nn.utils.clip_grad_norm_(alone.parameters(), norm)
+            optimiser.step()
+        torch_losses.append(loss.item())
+    parameters = FlatParameters(network)
+    adam = Adam(parameters, torch.tensor(rates, dtype=torch.float64))
+    for _ in range(20):
+        losses = (network(x) - y).square().flatten(1).mean(1)
+        parameters.backward(losses)
+        parameters.clip(norm)
+        adam.step()
+    assert losses.tolist() == pytest.approx(torch_losses, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", sorted(all_models()))
+def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
+    spec = get_model(model)
+    network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
+    network(torch.randn(1, 6, 5, 2)).sum().backward()
+    places = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
+    assert len(set(places)) == len(places) == len(list(network.parameters()))
+
+
+def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_not_there() -> None:
+    good, bad = trial(seed=1), trial(seed=2, params={"lr": 1e30, "dt": 1.0})
+    together, alone = trained([bad, good]), trained([good])
+    end = together.run(bad)
+    assert (end.status, end.valid, end.test) == ("diverged", None, None)
+    assert end.epochs <= 2 and f"epoch {end.epochs}" in end.reason
+    assert len(together.curve(bad)) == end.epochs - 1
+    assert together.run(good).status == "ok"
+    np.testing.assert_allclose(together.curve(good), alone.curve(good), rtol=1e-4)
+
+
+def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:
+    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, seed=3)
+    heard = trained([config])
+    run, valids = heard.run(config), [valid for _, valid in heard.curve(config)]
+    assert run.valid == min(valids) and run.best_epoch == 1 + valids.index(min(valids)) != 12
+    stopped_there = replace(config, epochs=run.best_epoch)
+    assert run.test == trained([stopped_there]).run(stopped_there).test
+    assert trained([replace(config, phase="search")]).runs[0].test is None
+
+
+def test_selection_last_tests_the_last_epoch() -> None:
+    config = trial(phase="retrain", epochs=12, params={"lr": 0.1, "dt": 1.0}, selection="last", seed=3)
+    heard = trained([config])
+    assert (heard.runs[0].best_epoch, heard.runs[0].valid) == (12, heard.curve(config)[-1][1])
+    assert heard.runs[0].test != trained([replace(config, selection="best")]).runs[0].test
+
+
+def test_the_search_never_touches_the_test_split() -> None:
+    class Poisoned:
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError(f"the search looked at test.{name}")
+
+    real = get_task("adding").load("N=20")
+    data = Data(valid=real.valid, test=Poisoned(), stream=real.stream)  # type: ignore[arg-type]
+    pack = Pack([trial(epochs=2)], data)
+    for _ in range(2):
+        pack.train_epoch()
+        pack.close_epoch()
+    assert pack.close()[0].status == "ok"
+    with pytest.raises(AssertionError, match="looked at test.pieces"):
+        Pack([trial(phase="retrain")], data).close()
+
+
+@pytest.mark.parametrize("interrupt", [1, 7, 13])
+def test_a_pack_taken_up_from_its_checkpoint_ends_bit_equal_to_one_never_interrupted(
+    interrupt: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configs = [trial(seed=k, phase="retrain") for k in range(3)]
+    whole, file, steps = trained(configs), Checkpoint(tmp_path / "pack.safetensors"), 0
+    monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
+    real_save = Checkpoint.save
+
+    def save_then_die(self: Checkpoint, saved: object) -> None:
+        nonlocal steps
+        real_save(self, saved)  # type: ignore[arg-type]
+        steps += 1
+        if steps == interrupt:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", save_then_die)
+    first = Heard()
+    with pytest.raises(KeyboardInterrupt):
+        train(configs, first, file)
+    monkeypatch.setattr(Checkpoint, "save", real_save)
+    second = trained(configs, file)
+    for config in configs:
+        assert second.curve(config) == whole.curve(config)
+        ours, theirs = second.run(config), whole.run(config)
+        assert (ours.test, ours.valid, ours.best_epoch) == (theirs.test, theirs.valid, theirs.best_epoch)
+
+
+def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: Path) -> None:
+    configs, data = [trial(seed=k) for k in range(3)], get_task("adding").load("N=20")
+    pack, file = Pack(configs, data), Checkpoint(tmp_path / "pack.safetensors")
+    for _ in range(2):
+        pack.train_epoch()
+        pack.close_epoch()
+    file.save(pack.saved())
+    some = Pack([configs[2], configs[0]], data)
+    saved = file.load()
+    assert saved and some.restore(saved) and some.epoch == 3
+    assert [p.trial for p in some.points if p.epoch == 2] == [configs[0].id, configs[2].id]
+    assert torch.equal(some.parameters.values, pack.parameters.values[[2, 0]])
+    assert not Pack([trial(seed=9)], data).restore(saved)
+
+
+def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path: Path) -> None:
+    file = Checkpoint(tmp_path / "pack.safetensors")
+    assert file.load() is None
+    pack = Pack([trial()], get_task("adding").load("N=20"))
+    file.save(pack.saved())
+    content = file.path.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", content[:8] + b"x" + content[9:]):
+        file.path.write_bytes(damaged)
+        assert file.load() is None
+    assert trained([trial()], file).runs[0].status == "ok"
+
+
+def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> None:
+    halving = {"eta": 3, "first": 1, "cohort": "c"}
+    configs = [trial(seed=k, epochs=5, halving=halving, params={"lr": 0.001 * 2**k, "dt": 1.0}) for k in range(9)]
+    heard, free = trained(configs), trained([replace(c, halving=None) for c in configs])
+    firsts = {c.id: heard.curve(c)[0][1] for c in configs}
+    kept = sorted(firsts, key=firsts.__getitem__)[:3]
+    assert {r.trial for r in heard.runs if r.epochs > 1} == set(kept)
+    assert sorted(r.epochs for r in heard.runs) == [1] * 6 + [3, 3, 5]
+    assert [r.status for r in heard.runs if r.epochs == 5] == ["ok"]
+    assert all("kept the best" in r.reason for r in heard.runs if r.status == "stopped")
+    for config in configs:
+        theirs = free.curve(replace(config, halving=None))
+        np.testing.assert_allclose(heard.curve(config), theirs[: len(heard.curve(config))], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "eta", "epochs", "expected"), [(1, 3, 30, [1, 3, 9, 27]), (5, 2, 20, [5, 10]), (9, 3, 9, [])]
+)
+def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
+    first: int, eta: int, epochs: int, expected: list[int]
+) -> None:
+    assert rungs(first, eta, epochs) == expected
+
+
+def test_an_error_in_training_ends_the_open_trials_as_failed_with_its_reason() -> None:
+    heard = trained([trial(seed=1, variant="N=0"), trial(seed=2, variant="N=0")])
+    assert [r.status for r in heard.runs] == ["failed", "failed"]
+    assert "ValueError: adding takes a variant" in heard.runs[0].reason
+
+
+def test_a_pack_refuses_trials_of_two_shapes() -> None:
+    with pytest.raises(ValueError, match="one shape, got 2 shapes"):
+        Pack([trial(), trial(hidden=9)], get_task("adding").load("N=20"))
+
+
+@given(st.lists(st.one_of(st.integers(), st.text()), max_size=4))
+def test_derived_seeds_fit_in_31_bits_and_repeat(parts: list[object]) -> None:
+    assert 0 <= derive_seed(*parts) < 2**31 and derive_seed(*parts) == derive_seed(*parts)

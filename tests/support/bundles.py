@@ -1,0 +1,297 @@
+"""What the tests of bundles share: a real bundle's content as plain JSON, changed at will, and what forgers change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+from longwave.platform.exchange.bundle import Bundle, File, seal
+from longwave.platform.records.identity import digest
+from longwave.platform.records.trial import TrialConfig
+
+Content = dict[str, Any]
+
+
+def content(file: File) -> Content:
+    """Return a bundle's content as plain JSON."""
+    made: Content = json.loads(file.content.model_dump_json())
+    return made
+
+
+def named(changed: Content) -> Content:
+    """Give every trial and every environment the name that its changed content asks for, as a careful forger would."""
+    places = {key: digest(facts) for key, facts in changed["environments"].items()}
+    changed["environments"] = {places[key]: facts for key, facts in changed["environments"].items()}
+    ids = {}
+    for entry in changed["trials"]:
+        config = TrialConfig.from_dict(entry["config"])
+        ids[entry["run"]["trial"]] = entry["run"]["trial"] = config.id
+        entry["place"] = places.get(entry["place"], entry["place"])
+        for point in entry["points"]:
+            point["trial"] = config.id
+    for sweep in changed["sweeps"]:
+        sweep["trials"] = [ids.get(trial, trial) for trial in sweep["trials"]]
+    return changed
+
+
+def forge(file: File, change: Callable[[Content], None]) -> File:
+    """Return the bundle with its content changed and every name and hash made anew."""
+    changed = content(file)
+    change(changed)
+    return seal(Bundle.model_validate_json(json.dumps(named(changed))))
+
+
+def of(changed: Content, model: str = "gru", phase: str = "retrain") -> list[dict[str, Any]]:
+    """Return the trials of a model in the order its sweep asked for them."""
+    order = {trial: k for k, trial in enumerate(changed["sweeps"][0]["trials"])}
+    mine = [e for e in changed["trials"] if (e["config"]["model"], e["config"]["phase"]) == (model, phase)]
+    return sorted(mine, key=lambda e: order.get(e["run"]["trial"], len(order)))
+
+
+def drop(changed: Content, *entries: dict[str, Any]) -> None:
+    """Take trials out of a bundle, and out of what its sweeps asked for."""
+    gone = {e["run"]["trial"] for e in entries}
+    changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] not in gone]
+    for sweep in changed["sweeps"]:
+        sweep["trials"] = [trial for trial in sweep["trials"] if trial not in gone]
+
+
+def better_valid(changed: Content) -> None:
+    of(changed)[0]["run"]["valid"] *= 0.5
+
+
+def better_test(changed: Content) -> None:
+    of(changed)[0]["run"]["test"] = of(changed)[0]["run"]["valid"] * 0.4
+
+
+def better_everywhere(changed: Content) -> None:
+    run = of(changed)[0]["run"]
+    run["valid"] = run["test"] = run["test"] * 0.4
+
+
+def other_data(changed: Content) -> None:
+    for entry in changed["trials"]:
+        entry["config"]["data"] = "0" * 16
+
+
+def the_same_twice(changed: Content) -> None:
+    changed["trials"].append(deepcopy(of(changed)[0]))
+
+
+def a_copied_run(changed: Content) -> None:
+    first, second, *_ = of(changed)
+    second["points"], second["run"] = deepcopy(first["points"]), {**first["run"], "trial": second["run"]["trial"]}
+
+
+def a_copied_score(changed: Content) -> None:
+    first, second, *_ = of(changed)
+    second["run"]["test"] = first["run"]["test"]
+
+
+def selected_on_test(changed: Content) -> None:
+    """Retrainings of a configuration that did not win the search by validation."""
+    runs = sorted(of(changed, phase="search"), key=lambda e: e["run"]["valid"])
+    for entry in of(changed):
+        entry["config"]["params"] = runs[1]["config"]["params"]
+
+
+def a_seed_of_choice(changed: Content) -> None:
+    of(changed)[0]["config"]["seed"] = 7
+
+
+def a_retraining_left_out(changed: Content) -> None:
+    drop(changed, of(changed)[1])
+
+
+def a_winner_left_out(changed: Content) -> None:
+    drop(changed, min(of(changed, phase="search"), key=lambda e: e["run"]["valid"]))
+
+
+def a_search_without_a_sweep(changed: Content) -> None:
+    changed["sweeps"] = []
+
+
+def other_draws(changed: Content) -> None:
+    """The search's losers, made up so that nothing beats the winner."""
+    for entry in sorted(of(changed, phase="search"), key=lambda e: e["run"]["valid"])[1:]:
+        entry["config"]["params"]["lr"] *= 1.1
+
+
+def a_test_score_in_the_search(changed: Content) -> None:
+    of(changed, phase="search")[0]["run"]["test"] = 0.1
+
+
+def fewer_epochs(changed: Content) -> None:
+    of(changed)[0]["points"].pop()
+
+
+def more_epochs(changed: Content) -> None:
+    entry = of(changed)[0]
+    entry["points"].append({**entry["points"][-1], "epoch": 5})
+    entry["run"]["epochs"] = 5
+
+
+def a_missing_epoch(changed: Content) -> None:
+    del of(changed)[0]["points"][1]
+
+
+def another_goal(changed: Content) -> None:
+    for entry in of(changed):
+        entry["about"]["goal"] = "max"
+
+
+def another_title(changed: Content) -> None:
+    of(changed)[0]["about"]["departures"] = []
+
+
+def a_baseline_of_ones_own(changed: Content) -> None:
+    of(changed)[0]["about"]["trivial"] = {"<script>": 0.1}
+
+
+def no_departures(changed: Content) -> None:
+    del of(changed)[0]["about"]["departures"]
+
+
+def a_title_that_is_no_text(changed: Content) -> None:
+    of(changed)[0]["about"]["model"] = ["LEM"]
+
+
+def departures_that_are_no_texts(changed: Content) -> None:
+    of(changed)[0]["about"]["departures"] = [1]
+
+
+def a_weaker_baseline(changed: Content) -> None:
+    for entry in changed["trials"]:
+        entry["about"]["trivial"]["mean"] *= 2
+
+
+def no_commit(changed: Content) -> None:
+    for facts in changed["environments"].values():
+        facts.pop("commit", None)
+
+
+def no_kernel(changed: Content) -> None:
+    for facts in changed["environments"].values():
+        facts.pop("kernel", None)
+
+
+def no_patch(changed: Content) -> None:
+    for facts in changed["environments"].values():
+        facts["diff"] = "f" * 16
+
+
+def a_huge_sweep(changed: Content) -> None:
+    changed["sweeps"][0]["content"] |= {"trials": 10**12, "retrain": 10**12}
+
+
+def a_sweep_on_other_data(changed: Content) -> None:
+    changed["sweeps"][0]["content"]["variant"] = "N=1000000"
+
+
+def a_sweep_of_another_model(changed: Content) -> None:
+    changed["sweeps"][0]["content"]["models"] = ["lem"]
+
+
+def a_sweep_of_no_kind(changed: Content) -> None:
+    changed["sweeps"][0]["content"] = {"name": "tiny"}
+
+
+def an_absent_trial(changed: Content) -> None:
+    changed["sweeps"][0]["trials"].append("0" * 16)
+
+
+def a_bad_seed_that_failed(changed: Content) -> None:
+    nothing = {"test": None, "valid": None, "best_epoch": None, "epochs": 0}
+    of(changed)[0]["run"] |= {**nothing, "status": "failed", "reason": "power cut"}
+
+
+def a_bad_seed_that_was_stopped(changed: Content) -> None:
+    of(changed)[0]["run"] |= {"test": None, "status": "stopped", "reason": "halving"}
+
+
+def sweeps_twice(changed: Content) -> None:
+    changed["sweeps"] *= 2
+
+
+def ended_late(changed: Content) -> None:
+    of(changed)[0]["ended"] = "9999-12-31T23:59:59-12:00"
+
+
+def run(**changes: Any) -> Callable[[Content], None]:
+    """Return what changes how one trial ended."""
+
+    def change(changed: Content) -> None:
+        of(changed)[0]["run"] |= changes
+
+    change.__name__ = f"run: {changes}"
+    return change
+
+
+def config(**changes: Any) -> Callable[[Content], None]:
+    """Return what changes one trial's configuration."""
+
+    def change(changed: Content) -> None:
+        of(changed)[0]["config"] |= changes
+
+    change.__name__ = f"config: {changes}"
+    return change
+
+
+FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
+    (better_valid, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
+    (better_everywhere, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
+    (better_test, "flag", r"plausible: trial \w+ is too good: [\d.]+ on test data, [\d.]+ on validation data"),
+    (other_data, "reject", "data: the data of adding N=20 have version [0-9a-f]+, got 0000000000000000"),
+    (the_same_twice, "reject", r"identity: trial \w+ is there 2 times"),
+    (a_copied_run, "reject", r"curves: trial \w+ has the curve of trial \w+, to the last bit"),
+    (a_copied_score, "flag", r"plausible: row \w+ has the same score to the last bit for different seeds"),
+    (selected_on_test, "reject", r"plan: sweep tiny, gru: row \w+ was retrained, the best by validation is row \w+"),
+    (a_seed_of_choice, "reject", "plan: sweep tiny, gru: its retrainings have seeds that the sweep does not give"),
+    (a_retraining_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 retrainings are not told"),
+    (a_winner_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 search trials are not told"),
+    (a_search_without_a_sweep, "reject", r"plan: row \w+ was asked for by no sweep"),
+    (other_draws, "flag", "data: sweep tiny: 2 search trials are not those drawn here"),
+    (a_test_score_in_the_search, "reject", r"scores: trial \w+ is a search trial and has a test metric"),
+    (fewer_epochs, "reject", r"curves: trial \w+ trained 4 epochs, its curve has 3"),
+    (more_epochs, "reject", r"curves: trial \w+ trained 5 epochs, 4 were asked"),
+    (a_missing_epoch, "reject", r"curves: trial \w+ has a curve with missing or repeated epochs"),
+    (another_goal, "reject", r"explained: trial \w+: goal is 'min' here, got 'max'"),
+    (another_title, "flag", r"explained: trial \w+: departures is \['hidden 8 \(published 128\)'"),
+    (a_baseline_of_ones_own, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (no_departures, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (a_title_that_is_no_text, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
+    (departures_that_are_no_texts, "reject", r"explained: trial \w+ is explained by what no task or model"),
+    (a_weaker_baseline, "flag", r"data: the predictor mean of adding N=20 scores [\d.]+ here, got"),
+    (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
+    (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),
+    (no_patch, "reject", r"identity: environment \w+ names the patch ffffffffffffffff that is not there"),
+    (a_huge_sweep, "reject", "plan: sweep tiny, gru: 999999999997 of 1000000000000 search trials are not told"),
+    (a_sweep_on_other_data, "reject", "plan: sweep tiny, gru: the sweep trains lem, gru on adding N=1000000 alone"),
+    (a_sweep_of_another_model, "reject", "plan: sweep tiny, gru: the sweep trains lem on adding N=20 alone"),
+    (a_sweep_of_no_kind, "reject", "plan: a sweep: task: Field required"),
+    (an_absent_trial, "reject", "identity: a sweep asked for trial 0000000000000000, which is not there"),
+    (a_bad_seed_that_failed, "flag", r"plausible: row \w+ has 1 of 3 retrainings that failed and have no score"),
+    (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by a successive halving"),
+    (sweeps_twice, "reject", "identity: a sweep is there twice"),
+    (run(seconds=-1.0), "reject", r"sizes: trial \w+ took less than no time"),
+    (run(joules=-1.0), "reject", r"sizes: trial \w+ took less than no energy"),
+    (run(seconds=0.0), "flag", r"sizes: trial \w+ took 0 s, less than the epochs of its curve"),
+    (run(parameters=10**30), "reject", rf"sizes: trial \w+ has {10**30} parameters"),
+    (run(parameters=10), "reject", r"sizes: trial \w+ has a network of \d+ parameters, got 10"),
+    (run(epochs=-1), "reject", r"sizes: trial \w+ has -1 epochs"),
+    (ended_late, "reject", r"sizes: trial \w+ ended in another time: 9999-12-31"),
+    (config(model="<b>gru</b>"), "reject", r"names: trial \w+: No model '<b>gru</b>'. Known: "),
+    (config(task="../../etc"), "reject", r"names: trial \w+: No task '../../etc'"),
+    (config(options={"x": 1}), "reject", r"names: trial \w+: gru has the options biases, got {'x': 1}"),
+    (config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
+    (config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),
+    (config(hidden=0), "reject", r"names: trial \w+: its recipe: hidden: Input should be greater than 0, got 0"),
+    (config(hidden=2**40), "reject", r"names: trial \w+: its recipe has a number above"),
+    (config(seed=-1), "reject", r"names: trial \w+: a seed is at least 0"),
+    (config(precision="float8"), "reject", r"names: trial \w+: precision must be float32 or float64, got 'float8'"),
+    (config(halving={"eta": 3}), "reject", r"names: trial \w+: a search trial names the cohort it competes with"),
+    (config(variant="N=1000000"), "flag", "data: the data of adding N=1000000 are not here"),
+    (config(variant="<i>"), "reject", "data: adding takes a variant N=<steps>"),
+)

@@ -1,0 +1,117 @@
+"""Losses and metrics against torch's and numpy's own, with and without steps where nothing is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from longwave.tasks.base import losses
+from longwave.tasks.base.data import NOT_ASKED
+from longwave.tasks.base.spec import Metric
+
+sizes = {"members": st.integers(1, 3), "n": st.integers(1, 9), "t": st.integers(1, 6), "q": st.integers(2, 5)}
+seeds = {"seed": st.integers(0, 999), "share": st.floats(0, 0.9)}
+quickly = settings(deadline=None, max_examples=25)
+
+
+def classes(n: int, t: int, q: int, seed: int, share: float) -> Tensor:
+    """Return classes (n, t); a share of them is not asked, the first always is."""
+    g = torch.Generator().manual_seed(seed)
+    drawn = torch.randint(q, (n, t), generator=g)
+    drawn[torch.rand(n, t, generator=g) < share] = NOT_ASKED
+    drawn[0, 0] = 1
+    return drawn
+
+
+def normal(*shape: int, seed: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@quickly
+@given(**sizes, **seeds)
+def test_cross_entropy_is_torchs_for_each_member_over_what_is_asked(
+    members: int, n: int, t: int, q: int, seed: int, share: float
+) -> None:
+    outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
+    each = targets.expand(members, n, t)
+    for k, found in enumerate(losses.cross_entropy(outputs, each)):
+        expected = functional.cross_entropy(outputs[k].flatten(0, 1), targets.flatten(), ignore_index=NOT_ASKED)
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
+        nats = losses.CROSS_ENTROPY.score(outputs, targets)[k].item()
+        assert nats == pytest.approx(expected.item(), rel=1e-12)
+        assert losses.BITS.score(outputs, targets)[k].item() == pytest.approx(nats / np.log(2), rel=1e-12)
+        assert losses.PERPLEXITY.score(outputs, targets)[k].item() == pytest.approx(np.exp(nats), rel=1e-12)
+
+
+@quickly
+@given(**sizes, **seeds)
+def test_accuracy_counts_the_largest_logit_over_what_is_asked(
+    members: int, n: int, t: int, q: int, seed: int, share: float
+) -> None:
+    outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
+    for found, o in zip(losses.ACCURACY.score(outputs, targets).tolist(), outputs.numpy(), strict=True):
+        pairs = [(np.argmax(o[i, j]), int(targets[i, j])) for i in range(n) for j in range(t)]
+        hits = [guess == label for guess, label in pairs if label != NOT_ASKED]
+        assert found == pytest.approx(100 * np.mean(hits), rel=1e-12)
+
+
+@quickly
+@given(**sizes, **seeds)
+def test_one_logit_is_torchs_binary_cross_entropy_and_right_on_its_side_of_0(
+    members: int, n: int, t: int, q: int, seed: int, share: float
+) -> None:
+    outputs, targets = normal(members, n, t, 1, seed=seed), classes(n, t, 2, seed, share)
+    asked = targets != NOT_ASKED
+    loss = losses.binary_cross_entropy(outputs, targets.expand(members, n, t))
+    score = losses.ACCURACY.score(outputs, targets)
+    for k in range(members):
+        logits, labels = outputs[k, ..., 0][asked], targets[asked]
+        expected = functional.binary_cross_entropy_with_logits(logits, labels.double())
+        torch.testing.assert_close(loss[k], expected, rtol=1e-12, atol=1e-13)
+        right = np.round(scipy.special.expit(logits.numpy())) == labels.numpy()
+        assert score[k].item() == pytest.approx(100 * right.mean(), rel=1e-12)
+
+
+@quickly
+@given(**sizes, **seeds)
+def test_errors_of_values_are_numpys_over_what_is_asked(
+    members: int, n: int, t: int, q: int, seed: int, share: float
+) -> None:
+    outputs, targets = normal(members, n, t, q, seed=seed), normal(n, t, q, seed=seed + 1)
+    targets[classes(n, t, 2, seed, share) == NOT_ASKED] = torch.nan
+    for k, o in enumerate(outputs.numpy()):
+        squares = np.nanmean((o - targets.numpy()) ** 2)
+        assert losses.mean_squared_error(outputs, targets)[k].item() == pytest.approx(squares, rel=1e-12)
+        assert losses.MSE.score(outputs, targets)[k].item() == pytest.approx(squares, rel=1e-12)
+        assert losses.L2_ERROR.score(outputs, targets)[k].item() == pytest.approx(np.sqrt(squares), rel=1e-12)
+        relative = np.sqrt(squares / np.nanmean(targets.numpy() ** 2))
+        assert losses.NRMSE.score(outputs, targets)[k].item() == pytest.approx(relative, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [losses.MSE, losses.L2_ERROR, losses.NRMSE], ids=lambda m: m.name)
+def test_a_split_scored_in_pieces_scores_as_a_whole(metric: Metric) -> None:
+    outputs, targets = normal(2, 3000, 1, seed=1), normal(3000, 1, seed=2)
+    total = [sum(part) for part in zip(*(metric.sums(outputs[:, k], targets[k]) for k in range(0, 3000)), strict=True)]
+    torch.testing.assert_close(metric.finish(total[0] / total[1]), metric.score(outputs, targets))
+    squares = (outputs - targets).square().mean((1, 2))
+    wanted = {"mse": squares, "l2_error": squares.sqrt(), "nrmse": (squares / targets.square().mean()).sqrt()}
+    torch.testing.assert_close(metric.score(outputs, targets), wanted[metric.name])
+
+
+@pytest.mark.parametrize("loss", [losses.cross_entropy, losses.binary_cross_entropy])
+def test_what_is_not_asked_has_no_gradient_and_nothing_broken_there_counts(loss: Callable[..., Tensor]) -> None:
+    q = 3 if loss is losses.cross_entropy else 1
+    outputs = normal(1, 2, 4, q, seed=3).requires_grad_()
+    targets = torch.tensor([[[1, NOT_ASKED, 0, 1], [NOT_ASKED, 1, NOT_ASKED, 0]]])
+    loss(outputs, targets).sum().backward()
+    assert outputs.grad is not None
+    assert torch.equal((outputs.grad != 0).any(-1), targets != NOT_ASKED)
+    assert torch.autograd.gradcheck(lambda o: loss(o, targets), outputs)

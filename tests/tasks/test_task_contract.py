@@ -1,0 +1,230 @@
+"""What every task keeps to, on small sets in the real raw formats: sizes, splits, scores, chance, refusals."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import raw_images
+import raw_signals
+import raw_text
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import all_tasks
+from longwave.platform.training.feed import chunks, epoch_batches
+from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.spec import TaskSpec
+
+WRITERS: Mapping[str, Callable[[Path], object]] = {
+    "mnist": raw_images.write_mnist,
+    "cifar10": raw_images.write_cifar10,
+    "eigenworms": raw_signals.write_eigenworms,
+    "bidmc32hr": raw_signals.write_bidmc32hr,
+    "bidmc32rr": raw_signals.write_bidmc32rr,
+    "bidmc32spo2": raw_signals.write_bidmc32spo2,
+    "uci_har": raw_signals.write_uci_har,
+    "speech_commands": raw_signals.write_speech_commands,
+    "timit": raw_signals.write_timit,
+    "ptb": raw_text.write_ptb,
+    "imdb": raw_text.write_imdb,
+}
+"""By the name of a source: what writes it small."""
+all_of_them = pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
+with_files = pytest.mark.parametrize("task", [t for t in all_tasks().values() if t.files], ids=lambda t: t.name)
+Load = Callable[..., Data]
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
+    """Load a task's default variant once, or ``again``: a data set from files written small, generated data as ever."""
+    place, loaded = tmp_path_factory.mktemp("cache"), dict[str, Data]()
+    for source, write in WRITERS.items():
+        write(place / "raw" / source)
+
+    def one(task: TaskSpec, again: bool = False) -> Data:
+        if again or task.name not in loaded:
+            with pytest.MonkeyPatch.context() as patch:
+                if task.files:
+                    patch.setenv("LONGWAVE_CACHE", str(place))
+                loaded[task.name] = inspect.unwrap(task.load)(task.variant)  # past the cache in memory
+        return loaded[task.name]
+
+    yield one
+
+
+def training(data: Data, n: int = 64) -> Split:
+    """Return the training split, or n sequences of the stream."""
+    return data.train or data.stream(0, n)  # type: ignore[misc]
+
+
+def outputs_for(task: TaskSpec, targets: Tensor, members: int, seed: int = 0) -> Tensor:
+    """Return random outputs (members, ..., q) of the shape that a network gives for these targets."""
+    shape = targets.shape if targets.is_floating_point() else (*targets.shape, task.outputs)
+    return torch.randn((members, *shape), generator=torch.Generator().manual_seed(seed))
+
+
+def few(split: Split, n: int = 20) -> Tensor:
+    """Return the targets of the first n sequences, of a text of the first steps."""
+    return split.targets[:n] if len(split.targets) > 1 else split.targets[:, :200]
+
+
+@all_of_them
+def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
+    data = load(task)
+    for split in (training(data), data.valid, data.test):
+        inputs, targets = split.take(torch.arange(min(8, len(split.inputs))))
+        n = len(inputs)
+        assert inputs.shape == ((n, split.length) if task.tokens else (n, split.length, task.inputs))
+        assert inputs.dtype == (torch.int64 if task.tokens else torch.float32)
+        assert inputs.min() >= 0 and inputs.max() < task.tokens if task.tokens else inputs.isfinite().all()
+        where = (n, split.length) if task.every_step else (n,)
+        if targets.is_floating_point():
+            assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
+        else:
+            asked = targets[targets != NOT_ASKED]
+            assert targets.shape == where and targets.dtype == torch.int64 and len(asked) >= n
+            assert asked.min() >= 0 and asked.max() < max(task.outputs, 2)
+
+
+@all_of_them
+def test_a_task_says_what_a_reader_wants_to_know(task: TaskSpec, load: Load) -> None:
+    said = (task.title, task.summary, task.source, task.licence, task.length, task.lag, task.metric.definition)
+    assert all(said) and task.summary.endswith(".")
+    assert task.baselines and task.recipes[""].source and task.version >= 1
+    assert (task.horizon is not None) == (
+        "predict" in task.summary.lower() and task.tokens == 0 or "follow" in task.summary
+    )
+    assert task.id.startswith(f"{task.name}@{task.version}")
+    streamed = task.recipes[""].steps is not None
+    assert streamed == (load(task).train is None)
+
+
+@all_of_them
+def test_no_test_or_validation_sequence_occurs_in_another_split(task: TaskSpec, load: Load) -> None:
+    data = load(task)
+    rows = [{row.tobytes() for row in split.inputs.numpy()} for split in (training(data, 500), data.valid, data.test)]
+    assert not rows[0] & rows[1] and not rows[0] & rows[2] and not rows[1] & rows[2]
+    assert len(rows[1]) == len(data.valid.inputs) and len(rows[2]) == len(data.test.inputs)
+
+
+@all_of_them
+def test_the_data_are_the_same_each_time_and_for_every_training_seed(task: TaskSpec, load: Load) -> None:
+    first = load(task)
+    torch.manual_seed(7)
+    np.random.seed(7)
+    again = load(task, again=True)
+    assert again is not first and again.version == first.version
+    assert len(first.version) == 12 and int(first.version, 16) >= 0
+
+
+@all_of_them
+@pytest.mark.parametrize("part", ["inputs", "targets"])
+@pytest.mark.parametrize("which", ["train", "valid", "test"])
+def test_one_other_number_gives_another_version(task: TaskSpec, which: str, part: str, load: Load) -> None:
+    data = load(task)
+
+    def short(split: Split) -> Split:
+        return replace(split, inputs=split.inputs[:16], targets=split.targets[:16])
+
+    data = replace(data, train=short(training(data, 16)), valid=short(data.valid), test=short(data.test), stream=None)
+    split = getattr(data, which)
+    changed = getattr(split, part).clone(memory_format=torch.contiguous_format)
+    place = changed.view(-1)[-1:]
+    place.copy_(torch.where(place == 0, 1, 0) if not place.isnan() else torch.zeros_like(place))
+    other = replace(data, **{which: replace(split, **{part: changed})})
+    assert other.version != data.version
+
+
+@all_of_them
+def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec, load: Load) -> None:
+    targets = few(load(task).test)
+    if targets.is_floating_point():
+        perfect = targets.nan_to_num()
+    elif task.outputs == 1:
+        perfect = (200.0 * (targets == 1) - 100).unsqueeze(-1)
+    else:
+        perfect = 100.0 * functional.one_hot(targets.clamp_min(0), task.outputs)
+    best, other = task.metric.score(torch.stack([perfect, outputs_for(task, targets, 1)[0]]), targets).tolist()
+    assert best == pytest.approx({"accuracy": 100.0, "perplexity": 1.0}.get(task.metric.name, 0.0), abs=1e-12)
+    assert other < best if task.metric.goal == "max" else other > best
+    loss = task.loss(torch.stack([perfect, perfect + 1e-3]), torch.stack([targets, targets]))
+    assert loss[0] < 1e-12
+
+
+@pytest.mark.parametrize(
+    "task", [t for t in all_tasks().values() if t.metric.name == "accuracy" and t.chance], ids=lambda t: t.name
+)
+def test_a_guess_among_the_classes_scores_the_stated_chance(task: TaskSpec, load: Load) -> None:
+    data = load(task)
+    seen = training(data, 2000 if task.tokens < 1000 else 4000).targets
+    classes = seen[seen != NOT_ASKED].unique()
+    if task.name != "har2":  # whose chance is the share of its larger class in the real data
+        assert task.chance == pytest.approx(100 / len(classes), rel=0.03)
+    targets = data.test.targets.flatten()
+    targets = targets[targets != NOT_ASKED]
+    guesses = classes[torch.randint(len(classes), targets.shape, generator=torch.Generator().manual_seed(1))]
+    outputs = torch.where(guesses == 1, 1.0, -1.0).unsqueeze(-1)
+    if task.outputs > 1:
+        outputs = torch.zeros(len(targets), task.outputs, dtype=torch.int8).scatter_(1, guesses[:, None], 1).float()
+    share = 1 / len(classes)
+    spread = 100 * (share * (1 - share) / len(targets)) ** 0.5
+    assert abs(task.metric.score(outputs.unsqueeze(0), targets).item() - 100 * share) < 4 * spread + 1e-9
+
+
+@all_of_them
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
+def test_a_member_with_one_broken_output_has_no_score_and_the_others_keep_theirs(
+    task: TaskSpec, broken: float, load: Load
+) -> None:
+    targets = few(load(task).test)
+    outputs = outputs_for(task, targets, 3)
+    before = task.metric.score(outputs, targets)
+    asked = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
+    outputs[1].view(-1)[asked.expand(outputs.shape[1:]).flatten().nonzero()[-1]] = broken
+    after = task.metric.score(outputs, targets)
+    never = broken < 0 and task.metric.name in ("cross_entropy", "bpc", "perplexity")  # is a sound logit
+    assert never or not after[1].isfinite()
+    assert torch.equal(after[[0, 2]], before[[0, 2]])
+
+
+@all_of_them
+def test_batches_of_two_members_have_the_declared_shape(task: TaskSpec, load: Load) -> None:
+    data = load(task)
+    config = TrialConfig(task.name, task.variant, "", "lem", {}, {}, 4, 3, 1, "search", 1, steps=2)
+    x, target = next(epoch_batches([config, replace(config, seed=2)], data, 1, task.every_step))
+    assert x.shape[:1] + x.shape[2:] == ((2, 3) if task.tokens else (2, 3, task.inputs))
+    whole = sum(target.shape[1 if task.every_step else 0] for _, target in chunks(data.test, task.every_step))
+    assert whole == len(data.test.targets)
+    assert target.shape[:3] == (2, x.shape[1], 3) if task.every_step else target.shape[:2] == (2, 3)
+
+
+@all_of_them
+def test_trivial_predictors_are_finite_and_no_better_than_perfect(task: TaskSpec, load: Load) -> None:
+    for value in task.trivial(load(task)).values():
+        assert np.isfinite(value) and (value <= 100 if task.metric.goal == "max" else value >= 0)
+
+
+@all_of_them
+def test_an_unknown_variant_is_refused(task: TaskSpec) -> None:
+    with pytest.raises(ValueError, match=rf"^{task.name} (has one variant|takes a variant).*got 'nonsense'\.$"):
+        task.load("nonsense")
+
+
+@with_files
+def test_absent_files_are_named_with_the_place_and_the_way_to_get_them(
+    task: TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path))
+    with pytest.raises(
+        DataError, match=rf"^{task.name} needs .*: .* is not in .*raw.*\. Get it with: longwave data fetch"
+    ):
+        inspect.unwrap(task.load)(task.variant)
+    assert list(tmp_path.iterdir()) == []

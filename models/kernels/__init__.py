@@ -4,6 +4,6 @@
 and each folder is one way to compute it. A layer's own ``step`` stays the definition.
 """
 
-from longwave.models.kernels.dispatch import Operands, Route, advance, choose
+from longwave.models.kernels.dispatch import Operands, Route, advance, choose, using
 
-__all__ = ["Route", "Operands", "advance", "choose"]
+__all__ = ["Route", "Operands", "advance", "choose", "using"]

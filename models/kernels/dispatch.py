@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -13,6 +16,7 @@ from longwave.models.kernels.cells import CELLS
 from longwave.models.kernels.op import backend, scan
 
 PATHS = ("reference", "cpu", "triton")
+_wish: ContextVar[str] = ContextVar("longwave_kernel", default="")
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,36 @@ class Route:
         return f"{self.path}: {self.reason}"
 
 
+@contextmanager
+def using(path: str | None) -> Iterator[None]:
+    """Ask for one of ``PATHS`` inside the block, whatever LONGWAVE_KERNEL asks for; the innermost block counts.
+
+    None, or an empty text, has no wish: there LONGWAVE_KERNEL counts. Other threads, and other processes, hear
+    nothing of it.
+
+    Raises:
+        ValueError: ``path`` is none of these.
+    """
+    token = _wish.set(_checked("The kernel", path or ""))
+    try:
+        yield
+    finally:
+        _wish.reset(token)
+
+
 def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> Route:
     """Return the way that a loop over ``cell`` takes; None stands for a layer that has no fused cell.
 
-    The environment variable LONGWAVE_KERNEL (reference, cpu or triton) asks for one. Where the one asked for, or the
-    one that fits, cannot run the loop, the reference does.
+    A block ``using`` asks for one of ``PATHS``, else the environment variable LONGWAVE_KERNEL, read once a process.
+    Where the one asked for, or the one that fits, cannot run the loop, the reference does.
 
     Raises:
         ValueError: LONGWAVE_KERNEL is none of these.
     """
-    asked = os.environ.get("LONGWAVE_KERNEL", "")
-    if asked and asked not in PATHS:
-        raise ValueError(f"LONGWAVE_KERNEL must be one of {', '.join(PATHS)}, got {asked!r}.")
+    wish = _wish.get()
+    asked = wish or _environment()
     if asked == "reference":
-        return Route("reference", "LONGWAVE_KERNEL asks for it")
+        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it")
     path = asked or ("triton" if device.type == "cuda" else "cpu")
     obstacle = _obstacle(path, cell, hidden, device, dtype)
     if cell is None or obstacle:
@@ -92,6 +112,19 @@ def advance(
         return Y, tuple(last)
     seen = torch.cat([past, state[0].unsqueeze(1), Y], 1)
     return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
+
+
+@cache
+def _environment() -> str:
+    """Return what LONGWAVE_KERNEL asks for; empty if it asks for nothing."""
+    return _checked("LONGWAVE_KERNEL", os.environ.get("LONGWAVE_KERNEL", ""))
+
+
+def _checked(what: str, path: str) -> str:
+    """Return ``path``; raise ValueError if it is neither empty nor one of ``PATHS``."""
+    if path and path not in PATHS:
+        raise ValueError(f"{what} must be one of {', '.join(PATHS)}, got {path!r}.")
+    return path
 
 
 def _obstacle(path: str, cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> str:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from longwave.models.base.spec import Sizes
+from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import threads
 from longwave.platform.records.run import Point, Run
@@ -118,7 +119,7 @@ def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tupl
 
     Each way has as many processes, by default one a core, of one thread each.
     """
-    count, asked, missing = processes or os.cpu_count() or 1, os.environ.get("LONGWAVE_KERNEL", ""), ""
+    count, missing = processes or os.cpu_count() or 1, ""
     configs = [replace(c, epochs=epochs) for c in _configs(model, trials)]
     get_task(TASK).load("")
     alone, ways = [[c] for c in configs], dict[str, float]()
@@ -127,8 +128,8 @@ def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tupl
     with context.Pool(count, _start, (ready, configs[0])) as pool:
         ready.wait(START_SECONDS)
         for way, packs, kernel in (
-            ("packs, fused loops", [configs[k::count] for k in range(min(count, trials))], asked),
-            ("one at a time, fused loops", alone, asked),
+            ("packs, fused loops", [configs[k::count] for k in range(min(count, trials))], None),
+            ("one at a time, fused loops", alone, None),
             ("one at a time, reference loops", alone, "reference"),
         ):
             ways[way] = _fastest(partial(pool.starmap, _train, [(pack, kernel) for pack in packs], 1))
@@ -153,14 +154,14 @@ def _fastest(run: Callable[[], object]) -> float:
 def _start(ready: Barrier, config: TrialConfig) -> None:
     """Make a process ready: import, load the data, compile the loop."""
     torch.set_num_threads(1)
-    _train([replace(config, epochs=1)], os.environ.get("LONGWAVE_KERNEL", ""))
+    _train([replace(config, epochs=1)], None)
     ready.wait(START_SECONDS)
 
 
-def _train(configs: Sequence[TrialConfig], kernel: str) -> None:
-    """Train a pack as a sweep does, with LONGWAVE_KERNEL set to ``kernel``."""
-    os.environ["LONGWAVE_KERNEL"] = kernel
-    train(configs, _demand_ok)
+def _train(configs: Sequence[TrialConfig], kernel: str | None) -> None:
+    """Train a pack as a sweep does, its time loops by ``kernel``."""
+    with using(kernel):
+        train(configs, _demand_ok)
 
 
 def _demand_ok(points: Sequence[Point], runs: Sequence[Run]) -> None:

@@ -14,7 +14,7 @@ from kernel_cases import build, inputs, on_cpu
 from torch import Tensor
 
 from longwave.models.gru import GRU
-from longwave.models.kernels import choose
+from longwave.models.kernels import choose, using
 from longwave.models.kernels.op import scan
 from longwave.models.lem import LEM
 from longwave.models.tanh_rnn import TanhRNN
@@ -48,17 +48,56 @@ def test_a_small_float32_layer_takes_the_compiled_loop() -> None:
     assert str(LEM(1, 4).why()).startswith("cpu: the fused lem loop, C++ for ")
 
 
-def test_the_environment_variable_asks_for_a_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LONGWAVE_KERNEL", "reference")
-    assert str(LEM(1, 4).why()) == "reference: LONGWAVE_KERNEL asks for it"
-    monkeypatch.setenv("LONGWAVE_KERNEL", "fast")
-    with pytest.raises(ValueError, match=r"LONGWAVE_KERNEL must be one of reference, cpu, triton, got 'fast'\."):
-        LEM(1, 4).why()
+def test_code_asks_for_a_way_and_the_innermost_block_counts() -> None:
+    before = LEM(1, 4).why()
+    with using("reference"):
+        assert str(LEM(1, 4).why()) == "reference: the code asks for it"
+        with using("cpu"):
+            on_cpu(LEM(1, 4))
+            for nothing in ("", None):
+                with using(nothing):
+                    assert LEM(1, 4).why() == before
+        assert LEM(1, 4).why().path == "reference"
+    with pytest.raises(RuntimeError, match="gone wrong"), using("reference"):
+        raise RuntimeError("gone wrong")
+    assert LEM(1, 4).why() == before
 
 
-def test_triton_without_a_gpu_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LONGWAVE_KERNEL", "triton")
-    way = choose("lem", 16, CPU, torch.float32)
+def test_code_that_asks_for_an_unknown_way_is_told_the_known_ones() -> None:
+    with (
+        pytest.raises(ValueError, match=r"^The kernel must be one of reference, cpu, triton, got 'fast'\.$"),
+        using("fast"),
+    ):
+        raise AssertionError("The block is not entered.")
+
+
+def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code() -> None:
+    code = (
+        "import os\n"
+        "from longwave.models.kernels import using\n"
+        "from longwave.models.lem import LEM\n"
+        "try: print(LEM(1, 4).why())\n"
+        "except ValueError as error: print(error)\n"
+        "os.environ['LONGWAVE_KERNEL'] = 'cpu'\n"
+        "with using('reference'): print(LEM(1, 4).why())\n"
+        "with using(None): print(LEM(1, 4).why())\n"
+    )
+    own, other = "LONGWAVE_KERNEL asks for it", "the code asks for it"
+    wrong = "LONGWAVE_KERNEL must be one of reference, cpu, triton, got 'fast'."
+    assert saying(code, "reference") == [f"reference: {own}", f"reference: {other}", f"reference: {own}"]
+    assert saying(code, "fast")[:2] == [wrong, f"reference: {other}"]
+
+
+def saying(code: str, kernel: str) -> list[str]:
+    """Return the lines that a process with this LONGWAVE_KERNEL prints."""
+    env = {**os.environ, "LONGWAVE_KERNEL": kernel}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_triton_without_a_gpu_falls_back_and_says_so() -> None:
+    with using("triton"):
+        way = choose("lem", 16, CPU, torch.float32)
     assert way.path == "reference" and "cpu" in way.reason.lower()
 
 
@@ -141,15 +180,15 @@ def test_a_second_derivative_says_where_it_is_to_be_had() -> None:
         torch.autograd.grad(slope.sum(), x)
 
 
-def test_fifty_training_steps_follow_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fifty_training_steps_follow_the_reference() -> None:
     config = TrialConfig("fitzhugh_nagumo", "", "", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
     data, curves = get_task("fitzhugh_nagumo").load(""), []
     for way in ("reference", "cpu"):
-        monkeypatch.setenv("LONGWAVE_KERNEL", way)
         pack, losses = Pack([config], data, CPU), []
-        while len(losses) < 50:
-            pack.step = 0
-            pack.train_epoch(lambda pack=pack, losses=losses: losses.append(pack.loss.item()))  # type: ignore[misc]
+        with using(way):
+            while len(losses) < 50:
+                pack.step = 0
+                pack.train_epoch(lambda pack=pack, losses=losses: losses.append(pack.loss.item()))  # type: ignore[misc]
         curves.append(losses)
     assert curves[1] == pytest.approx(curves[0], rel=1e-3)
 

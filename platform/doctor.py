@@ -39,14 +39,16 @@ def examine(store: str | None) -> list[Finding]:
 def _finding(what: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(what, True, look())
-    except (LongwaveError, ImportError, OSError, TypeError) as error:
+    except (LongwaveError, ImportError, OSError, TypeError, ValueError) as error:
         return Finding(what, False, str(error).splitlines()[0])
 
 
 def _packages() -> str:
     from importlib.metadata import version
 
-    importlib.import_module("longwave.platform.sweeps.executor")  # Ray's switches stand there
+    from longwave.platform.sweeps.executor import import_ray
+
+    import_ray()
     names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")
     for name in names:
         importlib.import_module(name)

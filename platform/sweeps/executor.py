@@ -16,7 +16,6 @@ from longwave.platform.errors import WorkerError
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.checkpoint import Checkpoint
-from longwave.platform.training.train import train
 
 RAY_SWITCHES = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -28,8 +27,7 @@ RAY_SWITCHES = {
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
-for _name, _value in RAY_SWITCHES.items():  # Ray reads some of them when it is imported, so this comes before
-    os.environ.setdefault(_name, _value)
+"""Ray's settings that it takes from the environment alone; Tune hands what workers need on to them."""
 REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; ends are sent at once."""
 RESTARTS = 2
@@ -75,6 +73,8 @@ class Workers:
 def run_packs(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: Workers) -> None:
     """Train all packs inside ``running(workers)``; ``sink`` hears of each start, epoch and end, in this process."""
     if workers.here:
+        from longwave.platform.training.train import train
+
         for key, configs in packs.items():
             sink.started(key)
             train(configs, lambda points, runs, key=key: sink.report(key, points, runs), workers.checkpoint(key))  # type: ignore[misc]
@@ -186,6 +186,8 @@ def _work(config: Mapping[str, str], packs: Mapping[str, list[dict[str, Any]]], 
     """Train one pack in a Ray worker; what it has to say goes through tune.report."""
     from ray import tune
 
+    from longwave.platform.training.train import train
+
     waiting: dict[str, list[dict[str, Any]]] = {"points": [], "runs": []}
     last = time.monotonic()
 
@@ -204,6 +206,15 @@ def _work(config: Mapping[str, str], packs: Mapping[str, list[dict[str, Any]]], 
     train([TrialConfig.from_dict(c) for c in packs[key]], emit, own.checkpoint(key))
 
 
+def import_ray() -> Any:
+    """Return Ray, imported with its switches set where the environment does not set them itself."""
+    for name, value in RAY_SWITCHES.items():  # Ray reads some of them when it is imported, so this comes before
+        os.environ.setdefault(name, value)
+    import ray
+
+    return ray
+
+
 @contextmanager
 def running(workers: Workers) -> Iterator[None]:
     """Have Ray running inside the block, with nothing printed but what we print; leave a running one as it is.
@@ -214,17 +225,12 @@ def running(workers: Workers) -> Iterator[None]:
     if workers.here:
         yield
         return
-    import ray
-
+    ray = import_ray()
     logging.getLogger("ray").setLevel(logging.WARNING)
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     mine = not ray.is_initialized()
     if mine:
-        local: dict[str, Any] = {
-            "num_cpus": workers.count,
-            "object_store_memory": 200_000_000,
-            "include_dashboard": False,
-        }
+        local = {"num_cpus": workers.count, "object_store_memory": 200_000_000, "include_dashboard": False}
         try:
             ray.init(
                 address=workers.address or "local",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import platform
 import subprocess
 import sys
@@ -107,6 +108,26 @@ def test_the_store_and_the_board_need_no_torch() -> None:
     parts = "longwave.platform.storage.store, longwave.platform.boards.board"
     code = f"import sys; sys.modules['torch'] = None; import {parts}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_executor_needs_neither_torch_nor_ray_and_leaves_the_environment_alone() -> None:
+    code = (
+        "import os, sys; sys.modules.update(torch=None, ray=None); before = dict(os.environ)\n"
+        "from longwave.platform.sweeps import executor\n"
+        "assert dict(os.environ) == before and 'RAY_AUTH_MODE' in executor.RAY_SWITCHES"
+    )
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "TUNE_"))}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=own)
+
+
+def test_ray_is_imported_with_its_switches_set_and_what_the_user_set_kept() -> None:
+    code = (
+        "import os; from longwave.platform.sweeps.executor import RAY_SWITCHES, import_ray; import_ray()\n"
+        "found = {name: os.environ[name] for name in RAY_SWITCHES}\n"
+        "assert found == {**RAY_SWITCHES, 'RAY_AUTH_MODE': 'disabled'}, found"
+    )
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "TUNE_"))}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**own, "RAY_AUTH_MODE": "disabled"})
 
 
 def test_training_needs_torch_and_numpy_alone() -> None:

@@ -18,6 +18,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import executor, sweep
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.executor import Workers
+from longwave.platform.training import train as training
 
 Tiny = Callable[..., SweepFile]
 
@@ -31,13 +32,13 @@ def console() -> Console:
 def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The trial ids of each pack that is really trained."""
     trained: list[list[str]] = []
-    real = executor.train
+    real = training.train
 
     def counting(configs: list, emit: object, checkpoint: object) -> None:
         trained.append([c.id for c in configs])
         real(configs, emit, checkpoint)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(executor, "train", counting)
+    monkeypatch.setattr(training, "train", counting)
     return trained
 
 

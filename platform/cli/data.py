@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.main import app
-from longwave.platform.cli.show import FormatOption
+from longwave.platform.cli.app import FormatOption, app
 from longwave.platform.render.export import Format, Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.app import StoreOption, app
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.app import StoreOption, app
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

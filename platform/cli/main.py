@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from longwave.platform.cli import data, editions, exchange, rows, show, sweep, tools  # noqa: F401  they register
+from longwave.platform.cli.app import app
 from longwave.platform.errors import LongwaveError
 
-app = typer.Typer(
-    help="Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
-StoreOption = Annotated[
-    str | None,
-    typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
-]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 for bad input, 130 when interrupted."""
-    # They register their commands.
-    from longwave.platform.cli import data, editions, exchange, rows, show, sweep, tools  # noqa: F401
-
     try:
         result: Any = app(arguments, prog_name="longwave", standalone_mode=False)
         if result == INTERRUPTED:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
-from longwave.platform.cli.show import ListFormat
+from longwave.platform.cli.app import ListFormat, StoreOption, app
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
+from longwave.platform.cli.app import FormatOption, StoreOption, app
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
-
-
-class ListFormat(StrEnum):
-    """How a list is printed."""
-
-    table = "table"
-    json = "json"
-
-
-FormatOption = Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")]
 
 
 @app.command()

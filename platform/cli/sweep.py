@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
-from longwave.platform.cli.show import ListFormat
+from longwave.platform.cli.app import ListFormat, StoreOption, app
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store

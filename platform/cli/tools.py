@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.main import StoreOption, app
-from longwave.platform.cli.show import ListFormat
+from longwave.platform.cli.app import ListFormat, StoreOption, app
 
 bench = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
 mlflow = typer.Typer(help="The MLflow mirror.", no_args_is_help=True, rich_markup_mode=None)

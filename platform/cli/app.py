@@ -1,0 +1,30 @@
+"""The Typer application, and the options that several commands take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from longwave.platform.render.export import Format
+
+app = typer.Typer(
+    help="Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
+]
+FormatOption = Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")]
+
+
+class ListFormat(StrEnum):
+    """How a list is printed."""
+
+    table = "table"
+    json = "json"

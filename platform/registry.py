@@ -67,3 +67,15 @@ def get_task(name: str) -> TaskSpec:
     if name not in all_tasks():
         raise ConfigError(did_you_mean("task", name, all_tasks(), "List all with: longwave tasks"))
     return all_tasks()[name]
+
+
+def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:
+    """Return those of ``known``, all models or all tasks, that are of ``family``.
+
+    Raises:
+        ConfigError: None is; the message names the nearest families.
+    """
+    found = [spec for spec in known.values() if spec.family == family]
+    if not found:
+        raise ConfigError(did_you_mean("family", family, {spec.family for spec in known.values()}))
+    return found

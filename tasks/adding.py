@@ -46,6 +46,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="adding",
     title="Adding problem",
+    family="arithmetic",
     summary="Memory: add two numbers that lie up to N steps apart among distractors.",
     inputs=2,
     outputs=1,

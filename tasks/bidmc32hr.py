@@ -80,6 +80,7 @@ def _recipe(hidden: int) -> Recipe:
 TASK = TaskSpec(
     name="bidmc32hr",
     title="BIDMC heart rate",
+    family="physiology and motion",
     summary="Regression from long real signals: the heart rate in beats a minute.",
     inputs=FEATURES,
     outputs=1,

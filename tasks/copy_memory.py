@@ -50,6 +50,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="copy_memory",
     title="Copy memory",
+    family="recall",
     summary="Memory: hold ten symbols over L silent steps and say them in order.",
     inputs=MARKER + 1,
     outputs=SYMBOLS + 1,

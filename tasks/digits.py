@@ -43,6 +43,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="digits",
     title="Sequential digits, 8×8",
+    family="images",
     summary="Ten handwritten digits, one of 64 pixels a step: real images without a download.",
     inputs=1,
     outputs=10,

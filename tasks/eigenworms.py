@@ -70,6 +70,7 @@ def _earlier(hidden: int) -> Recipe:
 TASK = TaskSpec(
     name="eigenworms",
     title="EigenWorms",
+    family="physiology and motion",
     summary="Very long real series: wild type or one of four mutants, by six coefficients of a worm's motion.",
     inputs=FEATURES,
     outputs=CLASSES,

@@ -53,6 +53,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="enso",
     title="El Niño delay model, 25 steps ahead",
+    family="dynamics",
     summary="Delay: predict a temperature whose law reads its own value 48 steps back.",
     inputs=1,
     outputs=1,

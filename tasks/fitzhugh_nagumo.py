@@ -64,6 +64,7 @@ def _recipe(hidden: int) -> Recipe:
 TASK = TaskSpec(
     name="fitzhugh_nagumo",
     title="FitzHugh-Nagumo, next value",
+    family="dynamics",
     version=2,
     summary="Fast and slow time scales: predict v one step (0.4) ahead while the slow variable w is hidden.",
     inputs=1,

@@ -114,6 +114,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="google12",
     title="Google12, spoken words",
+    family="speech",
     summary="Real speech: ten commands, silence, or another word, from the mel spectrum of one second.",
     inputs=BANDS,
     outputs=2 + len(WORDS),

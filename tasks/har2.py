@@ -107,6 +107,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="har2",
     title="HAR-2, activities in two groups",
+    family="physiology and motion",
     summary="Short real series: standing, walking and walking downstairs against sitting, laying and walking upstairs.",
     inputs=len(CHANNELS),
     outputs=1,

@@ -86,6 +86,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="imdb",
     title="IMDB reviews",
+    family="text",
     summary="Language and memory: tell praise from blame after a whole film review, read word by word.",
     inputs=FEATURES,
     outputs=1,

@@ -46,6 +46,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="induction",
     title="Induction heads",
+    family="recall",
     summary="Recall: find one marked token in sequences longer than any in training.",
     inputs=SYMBOLS + 1,
     outputs=SYMBOLS,

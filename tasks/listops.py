@@ -90,6 +90,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="listops",
     title="ListOps",
+    family="arithmetic",
     summary="Hierarchy: evaluate a nested expression of 501 to 1999 symbols.",
     inputs=CLOSE + 1,
     outputs=10,

@@ -50,6 +50,7 @@ def _recipe(hidden: int, source: str) -> Recipe:
 TASK = TaskSpec(
     name="lorenz96",
     title="Lorenz 96, 25 steps ahead",
+    family="dynamics",
     summary="Expressive power: follow a system that is chaotic at F = 8 and not at F = 0.9.",
     inputs=5,
     outputs=5,

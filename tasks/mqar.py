@@ -58,6 +58,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="mqar",
     title="Multi-query associative recall",
+    family="recall",
     summary="Recall: give the value that was shown with a key, for many keys at once.",
     inputs=64,
     outputs=VOCABULARY,

@@ -29,6 +29,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="ptb_char",
     title="Penn Treebank, characters",
+    family="text",
     summary="Language: predict the next character of newspaper text, the state carried on from segment to segment.",
     inputs=200,
     outputs=SYMBOLS,

@@ -29,6 +29,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="ptb_word",
     title="Penn Treebank, words",
+    family="text",
     summary="Language: predict the next word of newspaper text, the state carried on from segment to segment.",
     inputs=256,
     outputs=WORDS,

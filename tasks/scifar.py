@@ -38,6 +38,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="scifar",
     title="Sequential CIFAR-10",
+    family="images",
     summary="Ten kinds of photographs, one of 1024 colour pixels a step: memory and expressivity at once.",
     inputs=3,
     outputs=CLASSES,

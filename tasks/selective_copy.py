@@ -44,6 +44,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="selective_copy",
     title="Selective copy",
+    family="recall",
     summary="Selection: hold sixteen symbols from random places among T steps, and nothing else.",
     inputs=MARKER + 1,
     outputs=SYMBOLS,

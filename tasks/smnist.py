@@ -23,6 +23,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="smnist",
     title="Sequential MNIST",
+    family="images",
     summary="Ten handwritten digits, one of 784 pixels a step: what was drawn must be kept over rows of background.",
     inputs=1,
     outputs=CLASSES,

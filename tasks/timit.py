@@ -109,6 +109,7 @@ def _recipe(hidden: int, source: str) -> Recipe:
 TASK = TaskSpec(
     name="timit",
     title="TIMIT, next frame",
+    family="speech",
     summary="Real speech: predict the next frame of the log-spectrum, 16 ms ahead.",
     inputs=BINS,
     outputs=BINS,

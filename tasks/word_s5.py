@@ -22,6 +22,7 @@ def _load(variant: str) -> Data:
 TASK = TaskSpec(
     name="word_s5",
     title="Word problem of S5",
+    family="state tracking",
     summary="State tracking: multiply permutations of five things, a group that is not solvable, at every step.",
     inputs=ELEMENTS,
     outputs=ELEMENTS,

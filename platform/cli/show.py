@@ -14,41 +14,47 @@ from longwave.platform.render.export import Format
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
 
+FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
+
 
 @app.command()
 def models(
     name: Annotated[str | None, typer.Argument(help="One model, in full.")] = None,
+    family: FamilyOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """List the models with their papers, or show one in full. Its page has equation and settings.
 
     Example: longwave models lem
     """
-    from longwave.platform.registry import all_models, get_model
+    from longwave.platform.registry import all_models, get_model, of_family
     from longwave.platform.render import models as render_models
 
+    _one_or_family(name, family)
     if name:
         render_models.page(get_model(name), format)
     else:
-        render_models.listing(list(all_models().values()), format)
+        render_models.listing(of_family(all_models(), family) if family else list(all_models().values()), format)
 
 
 @app.command()
 def tasks(
     name: Annotated[str | None, typer.Argument(help="One task, in full.")] = None,
+    family: FamilyOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """List the tasks with their metrics, or show one in full. Its page has data, protocols and recipes.
 
     Example: longwave tasks fitzhugh_nagumo
     """
-    from longwave.platform.registry import all_tasks, get_task
+    from longwave.platform.registry import all_tasks, get_task, of_family
     from longwave.platform.render import tasks as render_tasks
 
+    _one_or_family(name, family)
     if name:
         render_tasks.page(get_task(name), format)
     else:
-        render_tasks.listing(list(all_tasks().values()), format)
+        render_tasks.listing(of_family(all_tasks(), family) if family else list(all_tasks().values()), format)
 
 
 @app.command()
@@ -175,6 +181,14 @@ def dashboard(
 def _names(text: str) -> tuple[str, ...]:
     """Return the names in a list separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _one_or_family(name: str | None, family: str | None) -> None:
+    """Raise ConfigError where one thing and a family are both asked for."""
+    from longwave.platform.errors import ConfigError
+
+    if name and family:
+        raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")
 
 
 def _check_tasks(store: Store, asked: Sequence[str]) -> None:

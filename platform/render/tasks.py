@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def listing(specs: Sequence[TaskSpec], format: Format) -> None:
     """Print tasks, a line each."""
-    lines = [(s.name, s.id, s.length, _metric(s), _chance(s), _where(s), s.summary) for s in specs]
+    lines = [(s.name, s.family, s.id, s.length, _metric(s), _chance(s), _where(s), s.summary) for s in specs]
     records = [] if format is Format.table else [_task(spec) for spec in specs]
-    columns = ("name", "id", "steps", "metric", "chance", "data", "tests")
+    columns = ("name", "family", "id", "steps", "metric", "chance", "data", "tests")
     show([Table("", columns, lines, records=records)], format)
     if format is Format.table:
         say("  One in full, with recipes and trivial predictors: longwave tasks NAME")
@@ -34,7 +34,7 @@ def page(spec: TaskSpec, format: Format) -> None:
     if format is not Format.table:
         listing([spec], format)
         return
-    say(f"{spec.title} ({spec.id})\n\n{spec.summary}\n")
+    say(f"{spec.title} ({spec.id}), {spec.family}\n\n{spec.summary}\n")
     for name, text in _facts(spec).items():
         say(f"  {name}: {text}")
     for text in spec.protocols:
@@ -78,7 +78,7 @@ def _sizes(data: Data) -> str:
 
 
 def _task(spec: TaskSpec) -> dict[str, Any]:
-    plain = "name id title summary variant chance length lag licence source protocols version horizon".split()
+    plain = "name id title family summary variant chance length lag licence source protocols version horizon".split()
     metric = {"name": spec.metric.name, "unit": spec.metric.unit, "goal": spec.metric.goal}
     return {
         **{name: getattr(spec, name) for name in plain},

@@ -92,6 +92,7 @@ class TaskSpec:
     Attributes:
         name: Unique key, equal to the file name.
         title: As the board prints it.
+        family: The kind of task it is: ``"recall"``, ``"images"``, ``"dynamics"``, ...; never a family of models.
         summary: One sentence: what it tests.
         inputs, outputs: Features p and q. For tokens p is the size of their embedding; where it equals ``tokens``
             they are fed one-hot and nothing is embedded.
@@ -119,6 +120,7 @@ class TaskSpec:
 
     name: str
     title: str
+    family: str
     summary: str
     inputs: int
     outputs: int

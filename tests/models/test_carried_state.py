@@ -49,8 +49,8 @@ DATA = Data(train=text(BATCH * 40 + 2), valid=text(83, 1), test=text(90, 2), seg
 def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let packs find the tiny text among the tasks."""
     task = TaskSpec(
-        name="tiny_text", title="", summary="", inputs=FEATURES, outputs=TOKENS, tokens=TOKENS, every_step=True,
-        loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
+        name="tiny_text", title="", family="text", summary="", inputs=FEATURES, outputs=TOKENS, tokens=TOKENS,
+        every_step=True, loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
         recipes={"": Recipe(8, BATCH, 2, "")}, source="", licence="", length="", lag="",
     )  # fmt: skip
     monkeypatch.setattr(pack_module, "get_task", lambda name: task)

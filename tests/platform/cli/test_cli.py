@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -182,6 +185,41 @@ def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -
     for command, expected in (("models", "lem"), ("tasks", "fitzhugh_nagumo")):
         assert main([command, "--format", "json"]) == 0
         assert expected in [entry["name"] for entry in json.loads(capsys.readouterr().out)]
+
+
+@pytest.mark.parametrize(
+    ("command", "family", "wanted"),
+    [
+        ("models", "delay", {"simple_delay_gru", "tau_gru"}),
+        ("tasks", "dynamics", {"enso", "fitzhugh_nagumo", "lorenz96", "mackey_glass"}),
+        ("tasks", "speech", {"google12", "timit"}),
+    ],
+)
+def test_a_family_is_listed_alone_and_named_in_the_list_and_on_the_page(
+    command: str, family: str, wanted: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--family", family, "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {(entry["name"], entry["family"]) for entry in listed} == {(name, family) for name in wanted}
+    assert main([command, "--format", "csv"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {line["name"] for line in lines if line["family"] == family} == wanted
+    assert len(lines) == len(all_models() if command == "models" else all_tasks())
+    for name in wanted - {"google12", "timit"}:
+        assert main([command, name]) == 0
+        assert f"), {family}\n" in capsys.readouterr().out
+
+
+def test_an_unknown_family_or_a_family_beside_a_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No family 'dely'. Did you mean delay?" in failed(capsys, "models", "--family", "dely")
+    assert "No family 'oscillator'. Known: arithmetic, dynamics," in failed(capsys, "tasks", "--family", "oscillator")
+    assert "Give one of them." in failed(capsys, "tasks", "digits", "--family", "images")
+
+
+def test_families_of_tasks_are_few_have_several_tasks_and_are_none_of_models() -> None:
+    of_tasks = Counter(spec.family for spec in all_tasks().values())
+    assert len(of_tasks) <= 10 and min(of_tasks.values()) >= 2
+    assert not set(of_tasks) & {spec.family for spec in all_models().values()}
 
 
 def test_the_doctor_finds_this_installation_fit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,5 @@
 """Every task of the benchmark, one file each; what they share lies in base/, readers of data in formats/.
 
-May import: torch, numpy, scipy, longwave.tasks, longwave.files.
+May import: torch, numpy, scipy, scikit-learn, longwave.tasks, longwave.files.
 To add a task: one file here that binds TASK = TaskSpec(...). The registry finds it; there is no list to edit.
 """

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, StringConstraints, ValidationError
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.sweeps.space import Sampler
 
 UNION_TAGS = ("Range", "float", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
@@ -74,7 +75,7 @@ class SweepFile(RecipeChanges):
     trials: PositiveInt
     retrain: Annotated[int, Field(ge=0)] = 5
     seed: Annotated[int, Field(ge=0)] = 0
-    sampler: Literal["random", "qmc", "tpe"] = "random"
+    sampler: Sampler = "random"
     rounds: PositiveInt = 1
     pack: PositiveInt | Literal["auto"] = "auto"
     precision: Literal["float32", "float64"] = "float32"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -146,6 +147,35 @@ def test_help_loads_no_heavy_package() -> None:
         "sys.exit(f'--help imports {heavy}' if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def test_a_name_of_a_class_or_a_type_means_one_thing() -> None:
+    places = defaultdict(list)
+    for path in python_files(*FOLDERS):
+        for node in ast.parse(path.read_text()).body if "migrations" not in path.parts else ():
+            assigned = [t.id for t in node.targets if isinstance(t, ast.Name)] if isinstance(node, ast.Assign) else []
+            types = [name for name in assigned if name[0].isupper() and not name.isupper()]
+            for name in [node.name] if isinstance(node, ast.ClassDef) and node.name[0].isupper() else types:
+                places[name].append(str(path.relative_to(ROOT)))
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert not twice, f"Two things have one name: {twice}"
+
+
+def test_every_folder_says_what_lives_in_it_what_it_may_import_and_where_to_add() -> None:
+    folders = {path.parent for path in python_files(*FOLDERS) if "migrations" not in path.parts}
+    for folder in sorted(folders - {ROOT / "platform"}):
+        name = folder.relative_to(ROOT)
+        assert (folder / "__init__.py").exists(), f"{name} has no __init__.py."
+        first, *rest = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "-").splitlines()
+        assert first.endswith("."), f"{name}/__init__.py begins with no sentence."
+        for start in ("May import: ", "To add"):
+            assert any(line.startswith(start) for line in rest), f"{name}/__init__.py has no line {start!r}."
+
+
+def test_tests_lie_where_what_they_test_lies() -> None:
+    for path in python_files("tests"):
+        place = path.parent.relative_to(ROOT / "tests")
+        assert place == Path("support") or (ROOT / place).is_dir(), f"There is no folder {place} for {path.name}."
 
 
 def test_files_and_functions_stay_short() -> None:

@@ -1,5 +1,5 @@
 """The fused time loop in C++, compiled at first use for this processor.
 
-May import: torch, longwave.models.kernels.
-To add a cell: cells/NAME.h, its name in ../cells.py, and nothing else here.
+May import: torch, numpy, filelock, longwave.models.kernels, longwave.files.
+To add a cell: cells/NAME.h, included by scan.cpp, and its line in ../cells.py; what it keeps beside gates in run.py.
 """

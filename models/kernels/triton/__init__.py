@@ -1,5 +1,5 @@
 """The fused time loop in Triton, for NVIDIA GPUs.
 
 May import: torch, triton, longwave.models.kernels.
-To add a cell: its arithmetic in a *_kernels.py, its plan in run.py; the tests run both without a GPU.
+To add a cell: its step in steps.py and in pieces in pointwise.py, its line in anatomy.py; tests run them without a GPU.
 """

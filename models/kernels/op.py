@@ -121,6 +121,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
     Y, _, *kept = output
     ctx.save_for_backward(x, V, W, P, U, Y, state, past, *kept)
     ctx.cell, ctx.path, ctx.lags = cell, path, lags
+    # An adjoint that is absent reaches the loop as None, not as a tensor of zeros to read.
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(*kept)
 

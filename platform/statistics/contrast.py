@@ -134,4 +134,5 @@ def chance(gap: Difference, rope: float = 0.0, level: float = 0.95) -> float:
 
     better, worse = surely_above(gap.value - rope), surely_above(-gap.value - rope)
     inside = surely_above(rope - gap.value) + surely_above(rope + gap.value) - 1
+    # Two one-sided tests: below 0 the region is too narrow for both to reject at once.
     return better + worse + max(0.0, inside)

@@ -87,6 +87,7 @@ def overall_score(tasks: Sequence[Sequence[float]], rng: Generator, level: float
     freedom = np.array([cell.n - 1 for cell in cells])
     error = np.array(spreads) / np.sqrt(freedom + 1) / len(cells)
     whole = math.hypot(*error)
+    # A drawn variance over the one seen: χ² over its degrees of freedom, and independent of the mean.
     spread = rng.chisquare(freedom, (DRAWS, len(cells))) / freedom
     half = _quantile(np.sqrt(spread @ (error / whole) ** 2), level) * whole
     return Estimate(mean, mean - half, mean + half)

@@ -47,6 +47,7 @@ def standings(rows: Sequence[Summary], goal: str, alpha: float = 0.05) -> list[S
     apart = p_values(rows)[order][:, order] <= alpha
     before = np.tril(apart, -1)
     lows, highs = 1 + before.sum(1), len(rows) - np.triu(apart, 1).sum(1)
+    # A group reaches back to behind the last row told apart from any of its rows; it is kept if none holds it whole.
     starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))
     groups = [(int(start), k) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
     found = {}
@@ -86,6 +87,7 @@ def _welch(rows: Sequence[Summary]) -> NDArray[float64]:
     inverse = np.maximum((errors[a] / scale) ** 2 / (n[a] - 1), (errors[b] / scale) ** 2 / (n[b] - 1))
     with np.errstate(over="ignore"):
         p = 2 * stdtr(1 / np.where(spread, inverse, 1.0), -gap / scale)
+    # Pairs without spread had a scale of 1 put in, not to divide by 0.
     for k in np.flatnonzero(~spread):
         p[k] = (2 / math.comb(rows[a[k]].n + rows[b[k]].n, rows[a[k]].n)) if gap[k] else 1.0
     return np.asarray(p)
@@ -101,6 +103,7 @@ def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:
     values, m = np.asarray(p, dtype=float), len(p)
     order = np.argsort(values)
     adjusted = np.empty(m)
+    # The running maximum: a larger p-value is never adjusted to a smaller one.
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, (m - np.arange(m)) * values[order]))
     return adjusted
 

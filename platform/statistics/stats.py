@@ -58,6 +58,7 @@ class Difference:
             return self.separation if self.value else 1.0
         from scipy.special import stdtr
 
+        # From the lower tail: 1 minus a cdf next to 1 would leave no digits of a small p.
         return 2 * float(stdtr(self.freedom, -abs(self.value) / self.error))
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
@@ -93,6 +94,7 @@ def mean_std(scores: Sequence[float]) -> tuple[float, float | None]:
         ValueError: As ``check_scores``.
     """
     n = len(check_scores(scores))
+    # Divided before they are added: the sum of finite scores may be infinite. math.dist scales its squares.
     mean = scores[0] if len(set(scores)) == 1 else math.fsum(score / n for score in scores)
     return mean, math.dist(scores, [mean] * n) / math.sqrt(n - 1) if n > 1 else None
 
@@ -123,6 +125,7 @@ def difference(a: Summary, b: Summary, cautious: bool = False) -> Difference | N
         return None
     errors = a.std / math.sqrt(a.n), b.std / math.sqrt(b.n)
     error = math.hypot(*errors)
+    # Where nothing spreads the share is 0 / 0, and any will do: with error 0 nothing rests on the freedom.
     share = (errors[0] / error) ** 2 if error else 0.5
     inverse = share / (a.n - 1), (1 - share) / (b.n - 1)
     mean = share * inverse[0] + (1 - share) * inverse[1]

@@ -41,7 +41,9 @@ def expected_best(
     curve = []
     for k in range(1, n + 1):
         chance = np.cumsum(weights)
+        # min: rounding may leave the last cumulative chance below p.
         ends = [counted[min(n - 1, int(np.searchsorted(chance, p)))] for p in ((1 - level) / 2, (1 + level) / 2)]
         curve.append(Estimate(float(weights @ values), min(ends), max(ends)))
+        # C(i − 1, k) / C(n, k + 1) from C(i − 1, k − 1) / C(n, k): the binomials themselves would overflow.
         weights = weights * (np.maximum(place - k, 0) / k * (k + 1) / max(1, n - k))
     return curve

@@ -85,4 +85,5 @@ def segments(split: Split, length: int, strands: int) -> Iterator[Batch]:
 
 
 def _order(seed: int, epoch: int, n: int) -> Tensor:
+    # On the CPU, whose generator gives the same order wherever the pack trains.
     return torch.randperm(n, generator=torch.Generator().manual_seed(derive_seed(seed, "order", epoch)))

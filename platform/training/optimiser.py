@@ -26,12 +26,14 @@ class FlatParameters:
 
     def backward(self, loss: Tensor) -> None:
         """Set ``grad`` to each member's gradient of its own loss, (M,)."""
+        # No loss depends on another member's parameters, so the gradient of the sum is each member's own.
         grads = torch.autograd.grad(loss.sum(), list(self.module.parameters()))
         self.grad = torch.cat([g.flatten(1) for g in grads], 1)
 
     def clip(self, norm: float) -> None:
         """Scale each member's gradient down to at most ``norm`` in the 2-norm, as torch's clip_grad_norm_ does."""
         norms = self.grad.norm(dim=1, keepdim=True)
+        # 1e-6 is torch's, against a norm of 0. Always multiplied: to ask whether 1 would do is to wait for the device.
         self.grad.mul_((norm / (norms + 1e-6)).clamp(max=1.0))
 
 
@@ -56,6 +58,7 @@ class Adam:
         grad = self.parameters.grad
         self.mean.lerp_(grad, 1 - self.BETA1)
         self.square.mul_(self.BETA2).addcmul_(grad, grad, value=1 - self.BETA2)
+        # ε stands beside the corrected root, as in Algorithm 1, not in the variant at the end of its section 2.
         corrected = (self.square / (1 - self.BETA2**self.steps)).sqrt_().add_(self.EPS)
         rate = (scale / (1 - self.BETA1**self.steps)) * self.lr.unsqueeze(1)
         self.parameters.values.sub_(rate * self.mean / corrected)

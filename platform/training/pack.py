@@ -89,7 +89,7 @@ class Pack:
         for x, target in epoch_batches(self.configs, self.data, self.epoch, self.task.every_step, self.step):
             start = time.perf_counter()
             outputs, state = self.network.run(x, self.state, self.adam.steps)
-            self.state = [s.detach() for s in state] if self.data.segment else None
+            self.state = [s.detach() for s in state] if self.data.segment else None  # gradients end with a segment
             loss = self.task.loss(outputs, target)
             self.parameters.backward(loss)
             if config.clip is not None:
@@ -106,6 +106,7 @@ class Pack:
         start = time.perf_counter()
         self.network.eval()
         metric, state = self.task.metric, None
+        # In float64, or the last pieces of a long split would be rounded to the sum of the first.
         total = torch.zeros(2, len(self.configs), dtype=torch.float64, device=self.best.device)
         numbers = self.task.outputs * (split.length if self.task.every_step else 1)
         size = min(CHUNK, max(1, CHUNK_NUMBERS // numbers))
@@ -150,7 +151,7 @@ class Pack:
 
     def close(self) -> list[Run]:
         """End all members that trained to the last epoch; retrainings are tested at their selected epoch."""
-        self.epoch -= 1
+        self.epoch -= 1  # close_epoch has counted on
         test = None
         if self.configs and self.configs[0].phase == "retrain":
             self.parameters.values.copy_(self.best_values)

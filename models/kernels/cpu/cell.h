@@ -16,6 +16,7 @@ constexpr auto TANH = hyperbolic_tangent;
 inline const V ONE(1.0f);
 
 // Packs W h of the given matrices, unit by unit: [vector][k][matrix][L].
+// The gates of a unit lie side by side, so one pass over h sums them all and its equations follow in registers.
 template <size_t N>
 inline float* pack_units(float* to, const Task& t, const float* W, const int (&matrices)[N]) {
   for (int64_t u = 0; u < t.D; u += L)

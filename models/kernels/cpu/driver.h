@@ -98,6 +98,7 @@ struct Loop {
     for (int64_t first = 0, steps; first < c.T; first += steps) {
       steps = std::min(length(t), c.T - first);
       float* kept = c.kept + index * C::kept * D * c.rows * (c.keep ? c.T : c.chunk) + (c.keep ? first * t.n * kept_width : 0);
+      // The input waits for no state, so a whole chunk is driven by one product.
       drive(t, first, steps, x, kept);
       for (int i = 0; i < C::states; ++i) s.s[i] = base[i] + (whole ? first * t.row : 0);
       if constexpr (C::delayed) C::delay(s, kept, steps);
@@ -107,6 +108,7 @@ struct Loop {
         for (float*& state : s.s) state += t.row;
         copy_rows(c.Y + ((t.member * c.T + first + k) * c.B + t.first) * c.d, c.d, s.s[0], D, c.d, t.n);
       }
+      // Without a way back the memory of one chunk serves all: where it ended, the next begins.
       if (!whole)
         for (int i = 0; i < C::states; ++i) std::memcpy(base[i], s.s[i], t.row * sizeof(float));
     }
@@ -136,6 +138,7 @@ struct Loop {
     std::memset(dV, 0, inputs * C::gates * D * sizeof(float));
     Late ring{late, c.m + c.chunk + 1, c.m, t.row};
     if constexpr (C::delayed) std::memset(late, 0, ring.slots * t.row * sizeof(float));
+    // In double: one number takes the terms of all steps, rows and units.
     double scalars[C::scalars + 1] = {};
     const int64_t room = c.history() * c.rows * D;
     for (int64_t end = c.T, steps; end > 0; end -= steps) {
@@ -156,6 +159,7 @@ struct Loop {
       });
       if constexpr (C::delayed) C::delay_back(s, steps, [&](int64_t r) { return ring.at(first + r / t.n - t.lag()) + r % t.n * D; });
       inputs_back(t, first, steps, x, slots, dV);
+      // A chunk at a time, as weights are: terms are added to sums of their own size.
       take(dU, own, C::vectors * D);
     }
     finish(s, ring, scalars, index);

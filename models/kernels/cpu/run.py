@@ -38,6 +38,7 @@ class Call(ctypes.Structure):
     ]
 
 
+# A pool a process: a fork has its parent's pool but none of its threads.
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count())
@@ -67,6 +68,7 @@ def forward(
     (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
     sizes = _sizes(cell, inputs, keep)
     first, second = kept_shapes(cell, M, T if keep else sizes["chunk"], B, d, m)
+    # A cell that looks back reads old states even where no backward pass follows.
     if m:
         first = kept_shapes(cell, M, T, B, d, m)[0]
     outputs = {
@@ -146,6 +148,7 @@ def multiply_add_rate(rounds: int = 10**6) -> float | None:
 
 def _blocks(B: int, d: int) -> tuple[int, int, int]:
     """Return the rows of a block, the number of blocks, and the padded hidden size."""
+    # Blocks of equal size: 33 rows are 17 and 16, not 32 and one that leaves its tiles empty.
     blocks = -(-B // ROWS)
     rows = -(-B // blocks)
     return rows, -(-B // rows), -(-d // LANES) * LANES
@@ -169,6 +172,7 @@ def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
 def _sizes(cell: Cell, inputs: dict[str, Tensor], keep: bool) -> dict[str, int]:
     (M, T, B, p), d, m = inputs["x"].shape, inputs["state"].shape[-1], inputs["past"].shape[1]
     rows, _, width = _blocks(B, d)
+    # A chunk keeps about 2^16 numbers, 256 KiB: the step finds in the cache what the drive has put there.
     most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
     return dict(zip(SIZES, (M, T, B, p, d, m, rows, min(T, max(1, most // rows)), keep), strict=True))
 

@@ -59,6 +59,7 @@ struct Source {
 template <int R, int N>
 inline __attribute__((always_inline)) void product(V (&sum)[R][N], const Source& s, int64_t row) {
   const float *a = s.rows + row * s.width, *w = s.panel;
+  // k outside: a weight, once loaded, serves all R rows, and the panel is read in the order in which it lies.
   for (int64_t k = 0; k < s.depth; ++k, w += N * L) {
     V b[N];
     for (int n = 0; n < N; ++n) b[n] = load(w + n * L);
@@ -78,6 +79,7 @@ inline __attribute__((always_inline)) void tile(int64_t row, const std::array<So
 }
 
 // For each row: `start` fills N vectors, the products of all sources are added, `done` takes the sums.
+// Flattened, because sums that a call takes by reference would live in memory and not in registers.
 template <int N, size_t S, class Start, class Done>
 __attribute__((flatten)) inline void stage(int64_t rows, const std::array<Source, S>& sources, Start start, Done done) {
   constexpr int R = tile_rows(N);
@@ -119,6 +121,7 @@ inline __attribute__((always_inline)) void outer_tile(
       for (int n = 0; n < N; ++n) sum[r][n] = at::vec::fmadd(x, y[n], sum[r][n]);
     }
   }
+  // Summed apart before it is added: a long sum that began with the number in `to` would round each term to that.
   for (int r = 0; r < R; ++r)
     for (int n = 0; n < N; ++n) (sum[r][n] + load(to + r * width + n * L)).store(to + r * width + n * L);
 }

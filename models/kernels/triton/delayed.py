@@ -116,6 +116,7 @@ def backward(
         sums += part
         if table.chunk:
             g_late = torch.bmm(window[:, :, :, 1].reshape(members, -1, d), outer)
+            # The index names no place twice; if it did, += would add one of the terms alone.
             g_history[table.rows(a, b - a)] += g_late.view(members, b - a, batch, d)
     assert g_last is not None
     return g_last + g_history[:, m], g_history[:, :m].clone(), sums, late

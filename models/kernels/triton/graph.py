@@ -62,6 +62,7 @@ class _Loop:
             self.step(t)
         torch.cuda.synchronize(self.drive.device)
         self.graph = torch.cuda.CUDAGraph()
+        # Thread-local: what other threads do on the GPU meanwhile does not spoil the capture.
         with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             for t in self.order(WINDOW):
                 self.step(t)
@@ -100,6 +101,7 @@ class _Forward(_Loop):
                 drive, source, target, m, self.p, self.u, self.batch * self.d,
                 drive.stride(0), source.stride(0), m.stride(0), part=part.code, NM=n, **self.constants,
             )  # fmt: skip
+            # The parts that follow read the states that the first one wrote.
             source = target
 
 

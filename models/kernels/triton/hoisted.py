@@ -44,6 +44,7 @@ def matrix_gradients(
         a = adjoints[:, :, :, slot : slot + count].flatten(-2)
         if where == "before":
             sequence = out if which == 0 else kept[which - 1]
+            # The first step's source is the start, which lies elsewhere; to join them would copy the sequence.
             part = _outer(a[:, :1], start[which].unsqueeze(1)) + _outer(a[:, 1:], sequence[:, :-1])
         else:
             source = late if where == "late" else kept[which]

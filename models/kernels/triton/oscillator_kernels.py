@@ -67,7 +67,8 @@ def backward_kernel(
     """Write the drives' adjoint GX, the start's GS (2, M, R) and the lanes' sums Q (3, M, R) for w, s and α.
 
     Z (M, R) is the last z; GL (2, M, R) the last states' adjoints. ``before`` holds y of the steps before; at the last
-    turn the start's y takes its place.
+    turn the start's y takes its place. ANCHORED reads y and computes only z back; else the rounding of both grows with
+    the steps.
     """
     k = tl.program_id(1).to(tl.int64)
     at, inside, w, s, alpha, start, z = lane(P, U, S, k, R, M, SIZE, BLOCK)

@@ -15,6 +15,7 @@ import triton.language as tl
 @triton.jit
 def sigmoid(x):
     """Return σ(x)."""
+    # Far below 0 exp(−x) is infinite, and 1 / ∞ the right limit.
     return 1.0 / (1.0 + tl.exp(-x))
 
 

@@ -107,6 +107,7 @@ def forward_kernel(
     a = load(E, SIZE, at, inside, G)
     lag = tl.load(LAG + k)
     for t in range(T):
+        # At the last step it loads that step again: no mask can be made from t, see ``read``.
         following = load(E + tl.minimum(T - 1 - t, 1) * estep, SIZE, at, inside, G)
         x = ()
         if NEAR:  # the history is written and read by different threads of this program

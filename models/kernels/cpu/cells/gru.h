@@ -5,6 +5,7 @@
 namespace longwave {
 
 // Gated recurrent unit in torch's form: h = (1 − s) ñ + s h, ñ = tanh(e + r (W h + c)). Gates r, s, n.
+// Kept: r, s, ñ, and W h + c of the last, which r multiplied and whose adjoint r needs.
 struct Gru {
   static constexpr int states = 1, gates = 3, kept = 4, slots = 4, drive = 1, matrices = 3, scalars = 0, vectors = 1;
   static constexpr bool delayed = false;

@@ -23,6 +23,7 @@ struct Lem {
         [&](int64_t r, V (&a)[3]) {
           float* k = s.kept + r * s.width + u;
           const V one = sigmoid(a[0]), p = TANH(a[1]), z = load(s.before(1) + r * D + u);
+          // The gates replace the drive: the way back then needs no exponential.
           one.store(k), p.store(k + D), sigmoid(a[2]).store(k + 2 * D);
           at::vec::fmadd(dt * one, p - z, z).store(s.after(1) + r * D + u);
         });

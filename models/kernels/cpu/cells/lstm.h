@@ -34,6 +34,7 @@ struct Lstm {
         const float* k = s.kept + r * s.width + u;
         float *to = s.slots + r * s.slots_width + u, *dh = s.adjoint[0] + r * D + u, *dc = s.adjoint[1] + r * D + u;
         const V i = load(k), f = load(k + D), g = load(k + 2 * D), o = load(k + 3 * D);
+        // tanh c is computed again: to keep it would take a fifth vector a row and step.
         const V t = TANH(load(s.after(1) + r * D + u)), h = load(dh), c = load(dc) + h * o * (ONE - t * t);
         (c * g * i * (ONE - i)).store(to), (c * load(s.before(1) + r * D + u) * f * (ONE - f)).store(to + D);
         (c * i * (ONE - g * g)).store(to + 2 * D), (h * t * o * (ONE - o)).store(to + 3 * D);

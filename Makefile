@@ -2,13 +2,14 @@
 # make test        install, run every test but the slow ones
 # make test-slow   the slow ones too
 # make check       formatting, lint, types
+# make freeze      record the ids and results of what is new; refuses what changed without a version
 # make lock        resolve the dependencies anew
 PY ?= python3
 VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow check lock
+.PHONY: install demo test test-slow check freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -37,6 +38,9 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+freeze: install
+	$(BIN)/python tests/support/frozen.py
 
 lock: | $(UV)
 	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev pyproject.toml -o requirements.lock

@@ -12,17 +12,19 @@ from typing import Any
 import streamlit as st
 
 from longwave.dashboard import cells, figures
-from longwave.platform.boards.board import Row
-from longwave.platform.boards.board import board as rows_of
-from longwave.platform.boards.rows import command
-from longwave.platform.errors import StoreError
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH, result
+from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import store_url
 from longwave.platform.records.run import ENDED, Point
-from longwave.platform.storage.store import Store, Trial
+from longwave.platform.records.stored import Trial
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
 
 # No strings below the constants: Streamlit would print them.
 EVERY = 10  # Seconds between two looks at the store while the page is open.
 KEEP = 8  # Seconds for which all open pages share one look.
+WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "mean": 195, "published": 182, "departures": 165}  # Pixels.
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 3rem; padding-right: 3rem; max-width: 110rem; }
 h1 { font-size: 1.9rem !important; padding: 0 0 0.5rem !important; }
@@ -47,7 +49,7 @@ def known_tasks(url: str) -> list[str]:
 def read(url: str, task: str) -> tuple[list[Row], dict[str, Trial]]:
     """Return the ranked rows of ``task`` and its retrainings by id."""
     store = open_store(url)
-    return rows_of(store, task), {t.config.id: t for t in store.retrainings(task)}
+    return read_board(store, task), {t.config.id: t for t in store.retrainings(task)}
 
 
 @st.cache_data(ttl=KEEP, show_spinner=False)
@@ -65,7 +67,7 @@ def page(url: str) -> None:
             leaderboard(url, tasks)
         else:
             nothing("The store holds no retrainings yet. A sweep retrains its winners last; they appear here then.")
-    except StoreError as error:
+    except LongwaveError as error:
         nothing(str(error))
 
 
@@ -89,8 +91,9 @@ def leaderboard(url: str, tasks: list[str]) -> None:
     shown = [row for row in found if row.variant == variant]
     asked = [trials[k] for row in shown for k in row.trials]
     pickers[2].caption(freshness(asked), text_alignment="right")
-    title = asked[0].about["task"] + (f", {variant}" if variant else "")
+    title = asked[0].about.task + (f", {variant}" if variant else "")
     st.markdown(f"**{title}.** {cells.ranked_how(shown[0], {t.config.selection for t in asked})}")
+    follow(url)
     chosen = board(shown)
     overview(shown, trials, chosen)
     details(url, shown[chosen], cells.labels(shown)[chosen], [trials[k] for k in shown[chosen].trials])
@@ -101,6 +104,13 @@ def freshness(asked: list[Trial]) -> str:
     left = sum(trial.status not in ENDED for trial in asked)
     state = f"{left} of {len(asked)} retrainings to come" if left else f"{len(asked)} of {len(asked)} retrainings ended"
     return f"{state} · read at {datetime.now(UTC):%H:%M:%S} UTC, again every {EVERY} s"
+
+
+def follow(url: str) -> None:
+    """Give the row that the URL names by the name it had in an older store the one it has now."""
+    linked = st.query_params.get("row")
+    if linked and (present := open_store(url).present_name(linked)) != linked:
+        st.query_params["row"] = present
 
 
 def board(shown: list[Row]) -> int:
@@ -115,8 +125,8 @@ def board(shown: list[Row]) -> int:
         selection_mode="single-row-required",
         selection_default={"selection": {"rows": [start]}},
         hide_index=True,
-        placeholder=cells.DASH,
-        column_config=columns(shown[0]),
+        placeholder=DASH,
+        column_config=headings(shown),
     )
     picked = event["selection"]["rows"]
     chosen = picked[0] if picked and picked[0] < len(shown) else start
@@ -125,25 +135,11 @@ def board(shown: list[Row]) -> int:
     return int(chosen)
 
 
-def columns(row: Row) -> dict[str, Any]:
+def headings(shown: list[Row]) -> dict[str, Any]:
     """Return the table's headings, widths and definitions."""
     column = st.column_config.Column
-    return {
-        "rank": column(
-            "rank", width=48, help="Best to worst place that tests of all pairs of rows, by Holm at 5 %, allow."
-        ),
-        " ": column(" ", width=26, help="Colour of the model family on this page."),
-        "model": column("model", width=160),
-        "score": column(f"test {cells.measured(row)}", width=155, help="mean ± std (n), std with n − 1."),
-        "seeds": column("seeds", width=120, help="Retrainings, or ended of asked. Provisional: fewer than 5 ended ok."),
-        "diverged": column("diverged", width=136, help="Retrainings, then search trials. None is in the mean."),
-        "published": column("published", width=182, help="Printed numbers of this model, with their source."),
-        "verdict": column("ours is", width=75, help="Ours against the published number, by a test at 5 %."),
-        "protocol": column("protocol", width=165, help="How training differs from the published recipe."),
-        "parameters": column("parameters", width=84, help="Trainable numbers."),
-        "train": column("to train", width=66, help="Time of all retrainings of the row."),
-        "find": column("to find", width=66, help="Time of the search behind the row."),
-    }
+    told = cells.headings(shown)
+    return {key: column(name, width=WIDTHS.get(key), help=meaning) for key, (name, meaning) in told.items()}
 
 
 def overview(shown: list[Row], trials: dict[str, Trial], chosen: int) -> None:
@@ -158,7 +154,7 @@ def overview(shown: list[Row], trials: dict[str, Trial], chosen: int) -> None:
 def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
     """Draw what is behind one row."""
     st.divider()
-    st.subheader(f"{name}: {cells.score(row)}", anchor=False)
+    st.subheader(f"{name}: {result(row)}", anchor=False)
     if row.trivial:
         st.caption("A trivial predictor, fitted once and measured on the test split for comparison. It has no rank.")
         return
@@ -167,7 +163,9 @@ def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
         published(row)
         return
     st.caption(cells.in_short(row))
-    st.code(command(row.config), language=None)
+    if row.superseded:
+        st.warning(f"Superseded: {row.superseded}. It is ranked with nobody.")
+    st.code(row.command, language=None)
     left, right = st.columns([5, 3], gap="large")
     with left:
         seed_curves(url, row, trials)
@@ -186,7 +184,7 @@ def retrainings(trials: list[Trial]) -> None:
     formats = {"seed": "%d", "valid": "%.4g", "test": "%.4g", "seconds": "%.1f"}
     shapes = {key: number(key, format=format) for key, format in formats.items()}
     frame = cells.seeds_frame(trials)
-    st.dataframe(frame, key="seeds", hide_index=True, placeholder=cells.DASH, column_config=shapes)
+    st.dataframe(frame, key="seeds", hide_index=True, placeholder=DASH, column_config=shapes)
 
 
 def seed_curves(url: str, row: Row, trials: list[Trial]) -> None:

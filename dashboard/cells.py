@@ -10,14 +10,16 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from longwave.platform.boards.board import Row, shown
+from longwave.platform.boards import columns
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH, published, shown
 from longwave.platform.records.identity import digest
+from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
-from longwave.platform.storage.store import Trial
 
-DASH = "—"
-"""What stands where there is no value. Missing is not zero."""
+DOT = " "
+"""Key of the column that shows the model's colour; it says nothing of the row."""
 RED, GREY = "#D9483B", "#868E97"
 """Colours of diverged counts and of provisional marks; readable on white and on black."""
 
@@ -55,106 +57,44 @@ def labels(rows: Sequence[Row]) -> list[str]:
     return [row.title if often[row.title] == 1 else f"{row.title} {_which(row)}" for row in rows]
 
 
-def rank(row: Row) -> str:
-    """Return the range of ranks: ``2``, ``1–3``, or a dash."""
-    if row.rank_low is None:
-        return DASH
-    return str(row.rank_low) if row.rank_low == row.rank_high else f"{row.rank_low}–{row.rank_high}"
-
-
-def score(row: Row) -> str:
-    """Return ``mean ± std (n)``, or a dash where no retraining ended ok."""
-    if row.mean is None:
-        return DASH
-    return f"{shown(row.mean, row.std)} ({row.n})" if row.n else shown(row.mean, row.std)
-
-
-def seeds(row: Row) -> str:
-    """Return how many retrainings were asked for, how many ended if not all did, and the provisional mark."""
-    if row.kind != "reproduced":
-        return row.kind
-    ended, asked = row.n + row.diverged + row.failed, len(row.trials)
-    count = str(asked) if ended == asked else f"{ended} of {asked}"
-    return f"{count}, provisional" if row.provisional else count
-
-
-def diverged(row: Row) -> str:
-    """Return how many retrainings diverged, or failed, and how many search trials: ``0 of 3, search 1 of 8``."""
-    if row.kind != "reproduced":
-        return DASH
-    failed = f" ({row.failed} failed)" if row.failed else ""
-    search = f", search {row.search_diverged} of {row.searched}" if row.searched else ", no search"
-    return f"{row.diverged} of {len(row.trials)}{failed}{search}"
-
-
-def published(row: Row) -> str:
-    """Return the published numbers of the row: ``0.002 (lem, Table 4, Table 9)``; equal numbers once."""
-    sources: dict[str, dict[str, None]] = {}
-    for number in row.published:
-        places = sources.setdefault(shown(number["value"], number["std"]), {})
-        for source in number["sources"]:
-            places |= dict.fromkeys(source.partition(" (")[0].split(", "))
-    return "; ".join(f"{value} ({', '.join(places)})" for value, places in sources.items()) or DASH
-
-
-def verdicts(row: Row) -> str:
-    """Return how the row stands to its published numbers."""
-    return "; ".join(dict.fromkeys(p["verdict"] for p in row.published)) or DASH
-
-
-def duration(seconds: float) -> str:
-    """Return a time with its unit: ``0.4 s``, ``23 s``, ``12.5 min``, ``3.2 h``; a dash for NaN."""
-    if pd.isna(seconds):
-        return DASH
-    if seconds < 120:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
 def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the board's values, one line a row. Numbers stay numbers, so that columns sort by size."""
-    ended = [row.n + row.diverged + row.failed for row in rows]
-    return pd.DataFrame(
-        {
-            "rank": pd.Series([row.rank_low for row in rows], dtype="float"),
-            " ": ["●"] * len(rows),
-            "model": labels(rows),
-            "score": pd.Series([row.mean for row in rows], dtype="float"),
-            "seeds": [seeds(row) for row in rows],
-            "diverged": [row.diverged for row in rows],
-            "published": [published(row) for row in rows],
-            "verdict": [verdicts(row) for row in rows],
-            "protocol": [
-                DASH if row.kind != "reproduced" else "; ".join(row.departures) or "as published" for row in rows
-            ],
-            "parameters": pd.Series([row.parameters for row in rows], dtype="float"),
-            "train": [
-                row.train_seconds if row.kind == "reproduced" and n else float("nan")
-                for row, n in zip(rows, ended, strict=True)
-            ],
-            "find": [row.find_seconds if row.searched else float("nan") for row in rows],
-        }
-    )
+    """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
+    found: dict[str, Any] = {}
+    for column in columns.standing("dashboard", rows):
+        if column.kind in ("whole", "number"):
+            told = [column.value(row) if column.text(row) != DASH else None for row in rows]
+            found[column.key] = pd.Series(told, dtype="float")
+        else:
+            found[column.key] = [column.text(row) for row in rows]
+        if column.key == "rank_low":
+            found[DOT] = ["●"] * len(rows)
+    return pd.DataFrame({**found, "title": labels(rows)})
 
 
 def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
-    """Return ``board_frame`` as the page prints it: rank ranges, mean ± std (n), units, colours of the models."""
-    formats: dict[Any, Any] = {"train": duration, "find": duration, "parameters": "{:,.0f}"}
-    table = board_frame(rows).style.format(formats, na_rep=DASH)
-    for name, text in {"rank": rank, "score": score, "diverged": diverged}.items():
-        for place, row in enumerate(rows):
-            table = table.format(_always(text(row)), subset=([place], [name]))
-    table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[" "])
-    table = table.map(lambda n: f"color: {RED}" if n else "", subset=["diverged"])
-    return table.map(lambda s: f"color: {GREY}" if "provisional" in s else "", subset=["seeds"])
+    """Return ``board_frame`` as the page prints it: numbers as their column writes them, colours of the models."""
+    table = board_frame(rows).style
+    for column in columns.standing("dashboard", rows):
+        for place, row in enumerate(rows) if column.kind in ("whole", "number") else ():
+            table = table.format(_always(column.text(row)), subset=([place], [column.key]), na_rep=column.text(row))
+    table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
+    table = table.map(lambda n: f"color: {RED}" if n > 0 else "", subset=["diverged"])
+    greys = [f"color: {GREY}" if row.provisional or row.superseded else "" for row in rows]
+    return table.apply(lambda _: greys, subset=["mean"])
+
+
+def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
+    """Return heading and meaning of each column of ``board_frame``, by its key."""
+    told = {column.key: (column.heading, column.meaning) for column in columns.standing("dashboard", rows)}
+    return {**told, DOT: (" ", "Colour of the model on this page.")}
 
 
 def in_short(row: Row) -> str:
-    """Return the line under the row's name: metric, rank, seeds, diverged, size, cost, level, identity."""
-    line = board_frame([row]).iloc[0]
-    size = DASH if row.parameters is None else f"{row.parameters:,}"
-    parts = [f"test {measured(row)}", f"rank {rank(row)}", f"seeds: {seeds(row)}", f"diverged: {diverged(row)}"]
-    parts += [f"parameters: {size}", f"to train {duration(line['train'])}, to find {duration(line['find'])}"]
+    """Return the line under the row's name: metric, rank, seeds, size, cost, level, identity."""
+    named = {"rank_low": "rank", "n": "seeds", "searched": "searched", "parameters": "parameters"}
+    told = {column.key: column.text(row) for column in columns.COLUMNS}
+    parts = [f"test {measured(row)}", *(f"{name}: {told[key]}" for key, name in named.items())]
+    parts += [f"to train {told['train_seconds']}, to find {told['find_seconds']}"]
     parts += [f"{row.joules:.3g} J a retraining"] if row.joules is not None else []
     return " · ".join([*parts, row.verification, f"row {row.config}"])
 
@@ -193,7 +133,7 @@ def published_frame(row: Row) -> pd.DataFrame:
 
 
 def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
-    """Return the row's settings, one a line: parameters, options, sizes, recipe."""
+    """Return the row's settings, one a line: parameters, options, sizes, recipe, versions."""
     config = trial.config
     settings: dict[str, Any] = {name: f"{value:.4g}" for name, value in row.params.items()}
     settings |= row.options
@@ -206,6 +146,7 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
         "precision": config.precision,
         "scored at": f"{config.selection} epoch",
         "data": config.data,
+        "versions": f"task {config.task_version}, model {config.model_version}, protocol {config.protocol}",
         "differs from paper": "; ".join(row.departures) or "no",
     }
     return pd.DataFrame({"setting": list(settings), "value": [str(value) for value in settings.values()]})

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from longwave.dashboard.cells import diverged, measured
-from longwave.platform.boards.board import Row, shown
+from longwave.dashboard.cells import measured
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import result, seeds, shown
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point
-from longwave.platform.storage.store import Trial
+from longwave.platform.records.stored import Trial
 
-FAMILIES = {
+COLOURS = {
     "lem": "#2B83C6",
     "cornn": "#DD6A1F",
     "unicornn": "#B8860B",
@@ -21,7 +22,7 @@ FAMILIES = {
     "chrono_lstm": "#7FB069",
     "gru": "#B565A7",
 }
-"""Colour of each model family, the same everywhere; told apart by the colour-blind too."""
+"""Colour of a model, the same everywhere; told apart by the colour-blind too."""
 OTHERS = ("#8C6D46", "#5D8AA8", "#A0526B", "#7A7F2E")
 NEUTRAL = "#868E97"
 FONT = {"size": 13}
@@ -30,7 +31,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 def colour(model: str, trivial: bool = False) -> str:
     """Return the fixed colour of a model; trivial predictors are grey."""
-    return NEUTRAL if trivial else FAMILIES.get(model, OTHERS[int(digest(model), 16) % len(OTHERS)])
+    return NEUTRAL if trivial else COLOURS.get(model, OTHERS[int(digest(model), 16) % len(OTHERS)])
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial], chosen: int, log: bool) -> go.Figure:
@@ -102,7 +103,7 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
         )  # fmt: skip
     if row.mean is None:
         figure.add_annotation(
-            text=f"no mean: diverged {diverged(row)}",
+            text=f"no mean: {seeds(row)}",
             x=0.01,
             xref="paper",
             y=place,
@@ -120,7 +121,7 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
     interval = "no interval" if row.low is None else f"95 %: {row.low:.4g} to {row.high:.4g}"
     figure.add_scatter(
         x=[row.mean], y=[place], error_x=bars, mode="markers", showlegend=False, marker=_marker("circle", tint),
-        hovertemplate=f"{row.title}<br>{shown(row.mean, row.std)} ({row.n})<br>{interval}<extra></extra>",
+        hovertemplate=f"{row.title}<br>{result(row)}<br>{interval}<extra></extra>",
     )  # fmt: skip
 
 

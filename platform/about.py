@@ -1,32 +1,36 @@
-"""What explains a trial's row to a reader: titles, units, departures from the published recipe, trivial predictors."""
+"""What models and tasks say of themselves, in records: what explains a row, and what pages need. Reads the registry."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
-from typing import Any
 
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
+from longwave.platform.records.about import About
+from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model, get_task
+from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+from longwave.platform.storage.store import Store
 from longwave.tasks.base.spec import TaskSpec
 
 
-def about(config: TrialConfig) -> dict[str, Any]:
+def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity."""
     task, model = get_task(config.task), get_model(config.model)
-    return {
-        "task": task.title,
-        "model": title(model, config.options),
-        "metric": task.metric.name,
-        "unit": task.metric.unit,
-        "goal": task.metric.goal,
-        "published": list(task.called(config.variant)),
-        "called": model.called(config.options),
-        "departures": departures(config, task),
-        "trivial": _trivial(config.task, config.variant),
-    }
+    return About(
+        task=task.title,
+        model=title(model, config.options),
+        metric=task.metric.name,
+        unit=task.metric.unit,
+        goal=task.metric.goal,
+        published=tuple(task.called(config.variant)),
+        called=tuple(model.called(config.options)),
+        departures=tuple(departures(config, task)),
+        trivial=_trivial(config.task, config.variant),
+    )
 
 
 def departures(config: TrialConfig, task: TaskSpec) -> list[str]:
@@ -49,10 +53,45 @@ def title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     words = {True: "{name}", False: "no {name}"}
     chosen = [
         words[value].format(name=name) if isinstance(value, bool) else f"{name} {value}"
-        for name, value in options.items()
-        if value != model.defaults[name]
+        for name, default in model.defaults.items()
+        if (value := options.get(name, default)) != default
     ]
     return f"{model.title} ({', '.join(chosen)})" if chosen else model.title
+
+
+def known_model(spec: ModelSpec) -> Known:
+    """Return what pages need of a model: title, source, equation, parameters with their ranges, options."""
+    facts = {
+        "title": spec.title,
+        "source": spec.source,
+        "equation": inspect.getdoc(spec.layer) or "",
+        "options": {name: list(choices) for name, choices in spec.options.items()},
+        "params": [_without_infinity(asdict(param)) for param in (spec.lr, *spec.params)],
+        "ranges": {task: {name: list(ends) for name, ends in own.items()} for task, own in spec.ranges.items()},
+    }
+    return Known("model", spec.name, spec.version, spec.family, facts=facts)
+
+
+def known_task(spec: TaskSpec, variant: str, data: str) -> Known:
+    """Return what pages need of a task's variant, whose data have the version ``data``."""
+    texts = ("title", "summary", "source", "licence", "length", "lag", "inputs", "outputs", "chance", "horizon")
+    metric = {name: getattr(spec.metric, name) for name in ("name", "unit", "goal", "definition")}
+    facts = {**{name: getattr(spec, name) for name in texts}, "metric": metric}
+    return Known("task", spec.name, spec.version, spec.family, variant, data, facts)
+
+
+def complete(store: Store) -> None:
+    """Write what pages need of the models and tasks that have rows, where a store, an old one, does not say it."""
+    there = {(known.kind, known.name, known.variant) for known in store.catalogue()}
+    configs = [group.config for group in store.groups()]
+    data: dict[tuple[str, str], set[str]] = {}
+    for config in configs:
+        data.setdefault((config.task, config.variant), set()).add(config.data)
+    found = [known_model(get_model(name)) for name in sorted({c.model for c in configs} & set(all_models()))]
+    for (task, variant), versions in data.items():
+        if task in all_tasks() and len(versions) == 1:
+            found.append(known_task(get_task(task), variant, *versions))
+    store.learn([known for known in found if (known.kind, known.name, known.variant) not in there])
 
 
 @cache
@@ -63,3 +102,8 @@ def _trivial(task: str, variant: str) -> dict[str, float]:
 
 def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
+
+
+def _without_infinity(param: dict[str, object]) -> dict[str, object]:
+    """Return a parameter as JSON has it: no upper bound is none."""
+    return {**param, "most": None if param["most"] == float("inf") else param["most"]}

@@ -3,7 +3,7 @@
 LongwaveError
   ConfigError       a sweep file, a name or a command is wrong; nothing has run
   StoreError        the results store refused a read or a write
-  WorkerError       the workers could not be started
+  WorkerError       the workers could not be started, or are not fit for what was planned
 
 The command line prints any of them as one line and exits with code 2.
 """
@@ -27,7 +27,7 @@ class StoreError(LongwaveError):
 
 
 class WorkerError(LongwaveError):
-    """The workers could not be started."""
+    """The workers could not be started, or are not fit for what was planned."""
 
 
 def did_you_mean(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:

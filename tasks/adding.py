@@ -65,6 +65,6 @@ TASK = TaskSpec(
     licence="generated, none",
     length="N",
     lag="up to N steps, N/2 on average",
-    version=2,
+    version="2",
     baselines={"mean": mean},
 )

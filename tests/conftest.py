@@ -17,7 +17,8 @@ from hypothesis import settings
 
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.executor import Workers, running
+from longwave.platform.sweeps.executor import running
+from longwave.platform.sweeps.workers import Workers
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("exploring")

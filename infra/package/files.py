@@ -15,7 +15,6 @@ def whole(path: Path) -> Iterator[Path]:
     Two processes may do so at once, and the machine may stop at any moment: what stands at ``path`` is always whole.
     The content is on the disk before the name is, and the name before this returns (SQLite's order of fsyncs).
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield partial

@@ -59,6 +59,7 @@ class ModelSpec:
         printed: Names that published tables give to forms of the model, and the options each stands for; none for
             a name that says a size or a source. The plain name, ``""``, stands for the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
+        version: Bumped when the same settings begin to give another result.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ModelSpec:
     best_source: str = ""
     printed: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
     looped: bool = False
+    version: str = "1"
 
     @property
     def params(self) -> tuple[Param, ...]:

@@ -7,28 +7,24 @@ import random
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import sqlalchemy as sa
-
-from longwave.platform.boards.board import board
 from longwave.platform.boards.overview import overview
-from longwave.platform.records.identity import digest
+from longwave.platform.records.about import About
 from longwave.platform.records.run import Run
+from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.records.trial import Phase, TrialConfig
-from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, SweepRow, TrialRow, utc_now
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.schema import utc_now
 from longwave.platform.storage.store import Store
 
 TASKS, MODELS, ROWS, SEEDS = 30, 22, 2, 5
 """A board of the size we expect: each model on each task with two configurations, each retrained five times."""
 GOAL = 300.0
 """Milliseconds that all boards may take."""
-CHUNK = 5000
 
 
 @dataclass(frozen=True)
@@ -72,22 +68,17 @@ def fill(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> i
     rng = random.Random(0)
     search = max(1, runs // (tasks * models) - ROWS * SEEDS)
     facts = {"commit": "0" * 40, "device": "generated", "torch": "none"}
-    place, now, count = digest(facts), utc_now(), 0
-    with store.transaction() as connection:
-        insert_new(connection, EnvironmentRow, [{"id": place, "facts": facts}])
-        for task in (f"task {k:02}" for k in range(tasks)):
-            insert_new(connection, SweepRow, [{"name": task, "content": {}, "created": now}])
-            trials = [
-                {**_trial(config, level, rng), "environment": place, "ended": now}
-                for level in range(models)
-                for config in _configs(task, f"model {level:02}", search, rng)
-            ]
-            asks = [{"sweep": task, "trial": trial["id"], "position": k} for k, trial in enumerate(trials)]
-            for table, lines in ((TrialRow, trials), (AskRow, asks)):
-                for k in range(0, len(lines), CHUNK):
-                    insert_new(connection, table, lines[k : k + CHUNK])
-            count += len(trials)
-        connection.execute(sa.text("ANALYZE"))
+    count = 0
+    for task in (f"task {k:02}" for k in range(tasks)):
+        trials = [
+            _trial(config, level, facts, rng)
+            for level in range(models)
+            for config in _configs(task, f"model {level:02}", search, rng)
+        ]
+        sweep = StoredSweep(task, {})
+        store.take("generated", True, trials, [], [(sweep, [trial.config.id for trial in trials])])
+        count += len(trials)
+    store.analyse()
     return count
 
 
@@ -99,40 +90,35 @@ def _configs(task: str, model: str, search: int, rng: random.Random) -> Iterator
         params = {name: rng.random() for name in ("lr", "dt", "gamma", "epsilon")}
         for _ in range(seeds):
             seed = rng.getrandbits(31)
-            yield TrialConfig(task, "", "generated", model, {"scheme": "a"}, params, 128, 32, 30, phase, seed)
+            yield TrialConfig(
+                task, "", "generated", model, {"scheme": "a"}, params, 128, 32, 30, phase, seed,
+                task_version="1", model_version="1",
+            )  # fmt: skip
 
 
-def _trial(config: TrialConfig, level: int, rng: random.Random) -> dict[str, Any]:
-    """Return a trial's row with its end."""
+def _trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: random.Random) -> Trial:
+    """Return a trial with its end."""
     score, lost = 50 + level + rng.gauss(0, 2), rng.random() < 0.05
     if lost:
-        run = Run(config.id, "diverged", "loss is nan in epoch 3", epochs=3, seconds=1.0)
+        run = Run(config.id, "diverged", "loss is nan in epoch 3", epochs=3, seconds=1.0, environment=facts)
     else:
-        run = Run(config.id, "ok", "", 30, 25, score, score if config.phase == "retrain" else None, 10.0, 16, 60000)
-    about = {
-        "task": config.task,
-        "model": config.model,
-        "metric": "accuracy",
-        "unit": "%",
-        "goal": "max",
-        "published": [""],
-        "called": [""],
-        "departures": ["epochs 30 (published 400)"],
-        "trivial": {"majority": 10.0, "linear": 30.0},
-    }
-    ended = {k: v for k, v in asdict(run).items() if k not in ("trial", "environment")}
-    named = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
-    return {**named, **ended, "config": config.to_dict(), "about": about}
+        test = score if config.phase == "retrain" else None
+        run = Run(config.id, "ok", "", 30, 25, score, test, 10.0, 16, 60000, facts)
+    about = About(
+        config.task, config.model, "accuracy", "%", "max", trivial={"majority": 10.0, "linear": 30.0},
+        departures=("epochs 30 (published 400)",),
+    )  # fmt: skip
+    return Trial(config, about, run.status, None, run, utc_now(), "generated")
 
 
 def _measure(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     task = store.tasks()[0]
-    rows = board(store)
+    rows = read_board(store)
     shape = f"{runs} runs, {sum(row.kind == 'reproduced' for row in rows)} rows, {len(store.tasks())} tasks"
     what: dict[str, Callable[[], object]] = {
-        "boards of all tasks": lambda: board(store),
-        "overview of all tasks": lambda: overview(board(store)),
-        "board of one task": lambda: board(store, task),
+        "boards of all tasks": lambda: read_board(store),
+        "overview of all tasks": lambda: overview(read_board(store)),
+        "board of one task": lambda: read_board(store, task),
     }
     path = store.engine.dialect.name
     store.close()

@@ -172,7 +172,8 @@ def _demand_ok(points: Sequence[Point], runs: Sequence[Run]) -> None:
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
     """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
-    from longwave.platform.sweeps.executor import Workers, run_plain, running
+    from longwave.platform.sweeps.executor import run_plain, running
+    from longwave.platform.sweeps.workers import Workers
 
     plain_network(configs[0])  # or the error would come from a worker
     gpus = 1 / count if device().type == "cuda" else 0.0
@@ -225,6 +226,20 @@ def _configs(model: str, members: int) -> list[TrialConfig]:
     recipe = task.recipe(model)
     params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space(TASK)} | {"lr": 1e-3}
     return [
-        TrialConfig(TASK, "", "", model, spec.defaults, params, recipe.hidden, recipe.batch, 1, "search", seed)
+        TrialConfig(
+            TASK,
+            "",
+            task.load("").version,
+            model,
+            {},
+            params,
+            recipe.hidden,
+            recipe.batch,
+            1,
+            "search",
+            seed,
+            task_version=task.version,
+            model_version=spec.version,
+        )  # fmt: skip
         for seed in range(members)
     ]

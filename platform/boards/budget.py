@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.board import Row
 from longwave.platform.boards.overview import best_on_validation
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import RunSummary
 from longwave.platform.statistics.stats import Estimate
 from longwave.platform.statistics.trajectory import expected_best
-from longwave.platform.storage.store import Store
-
-ADAPTIVE = ("tpe",)
-"""Samplers that learn from earlier trials; their searches have no such curve."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +38,27 @@ class SearchCurve:
         ]
 
 
-def budgets(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
-    """Return the budget of each model's best row on each task of ``rows``, in their order."""
+def budgets(
+    rows: Iterable[Row], searched: Callable[[Row], Sequence[RunSummary]], adaptive: Collection[str] = ()
+) -> list[SearchCurve]:
+    """Return the budget of each model's best row on each task of ``rows``, in their order.
+
+    Args:
+        rows: Rows of any boards; superseded ones are left out.
+        searched: Gives the search trials of a row's model in the sweeps that asked for the row.
+        adaptive: Names of the sweeps whose sampler learns from earlier trials; such a search has no curve.
+    """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        if row.kind == "reproduced":
+        if row.current:
             groups.setdefault((row.task, row.variant, row.model), []).append(row)
-    return [_budget(store, best_on_validation(theirs)) for theirs in groups.values()]
+    return [_budget(best_on_validation(theirs), searched, adaptive) for theirs in groups.values()]
 
 
-def _budget(store: Store, row: Row) -> SearchCurve:
-    samplers = {str(store.sweep(name).get("sampler", "random")) for name in row.sweeps}
-    if samplers & {*ADAPTIVE}:
+def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive: Collection[str]) -> SearchCurve:
+    if any(name in adaptive for name in row.sweeps):
         return SearchCurve(row, why="its search learned from earlier trials")
-    ended = [t for t in store.searched(row.sweeps, row.task, row.model) if t.status in ("ok", "stopped", "diverged")]
+    ended = [trial for trial in searched(row) if trial.status in ("ok", "stopped", "diverged")]
     scores = [trial.valid if trial.status != "diverged" else None for trial in ended]
     if all(score is None for score in scores):
         return SearchCurve(row, why="no search trial has a score")

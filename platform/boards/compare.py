@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.board import Row
-from longwave.platform.boards.overview import best_on_validation, named
-from longwave.platform.boards.rows import find
+from longwave.platform.boards.overview import best_on_validation
+from longwave.platform.boards.row import SHORT, Row, named
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.statistics.contrast import LIMIT, Contrast, contrast
-from longwave.platform.storage.store import Store
 
 Place = tuple[str, str]
 NEAREST = 3
 """Undecided tasks that the verdict names; those that need fewest seeds."""
+NAMED = 5
+"""Rows that an error names; of more it says how many."""
 NAMES = ("task", "variant", "model")
 """Settings that two rows need not have in common to be compared, and that the table names elsewhere."""
 
@@ -46,7 +46,7 @@ class Contest:
     @property
     def place(self) -> str:
         """The task with its variant."""
-        return named((self.a.task, self.a.variant))
+        return self.a.place
 
     @property
     def decided(self) -> bool:
@@ -134,18 +134,33 @@ class Comparison:
         }
 
 
-def resolve(store: Store, rows: Sequence[Row], name: str, task: str | None = None) -> str:
+def resolve(rows: Sequence[Row], name: str) -> str:
     """Return the model of ``rows`` that ``name`` names, or the full identity of the row whose first digits it gives.
 
     Raises:
-        ConfigError: It names neither, or several rows.
+        ConfigError: It names neither, or several rows, or a superseded one; the message says what to do.
     """
-    models = {row.model for row in rows if row.kind == "reproduced"}
+    ours = [row for row in rows if row.kind == "reproduced"]
+    models = {row.model for row in ours if row.current}
     if name in models:
         return name
-    if not re.fullmatch("[0-9a-f]{4,16}", name.lower()):
+    name = name.lower()
+    if not re.fullmatch("[0-9a-f]{4,16}", name):
         raise ConfigError(did_you_mean("retrained model", name, models, "Rows are named by 4 hex digits or more."))
-    return find(store, name, task)[0].config.row
+    found = sorted((row for row in ours if row.config.startswith(name)), key=lambda row: row.config)
+    if not found:
+        see = "longwave board --rows --format json"
+        raise ConfigError(f"No row has a name that begins with {name}. See the names with: {see}")
+    if len(found) > 1:
+        known = ", ".join(f"{row.config[:SHORT]} ({row.model} on {row.task})" for row in found[:NAMED])
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise ConfigError(f"{name} begins the names of {len(found)} rows: {known}{more}. Give more digits.")
+    if found[0].superseded:
+        raise ConfigError(
+            f"Row {found[0].config[:SHORT]} is superseded: {found[0].superseded}. Nothing is compared with it; what it "
+            "differs in from another says: longwave diff"
+        )
+    return found[0].config
 
 
 def compare(rows: Sequence[Row], a: str, b: str, rope: float = 0.0) -> Comparison:
@@ -181,7 +196,7 @@ def _by_place(rows: Sequence[Row], name: str) -> dict[Place, Row]:
     """Return the row of a model, or the row of an identity, by task and variant."""
     found: dict[Place, list[Row]] = {}
     for row in rows:
-        if row.kind == "reproduced" and name in (row.model, row.config):
+        if row.current and name in (row.model, row.config):
             found.setdefault((row.task, row.variant), []).append(row)
     return {place: best_on_validation(theirs) for place, theirs in found.items()}
 

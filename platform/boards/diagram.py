@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longwave.files import whole
 from longwave.platform.boards.overview import Overview
 from longwave.platform.errors import ConfigError
 from longwave.platform.statistics.stats import summary
@@ -109,7 +110,9 @@ def save(found: Diagram, file: Path, note: str = "") -> None:
     if kind not in FORMATS:
         raise ConfigError(f"A figure is written as {', '.join(FORMATS)}, and {file.name!r} is none of them.")
     try:
-        file.write_bytes(svg(found, note).encode() if kind == ".svg" else _written(found, note, kind[1:], "black"))
+        content = svg(found, note).encode() if kind == ".svg" else _written(found, note, kind[1:], "black")
+        with whole(file) as partial:
+            partial.write_bytes(content)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file.") from None
 

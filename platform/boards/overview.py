@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longwave.platform.boards.board import Row
+from longwave.platform.boards.row import Row, named
 from longwave.platform.statistics.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
 
@@ -70,7 +70,8 @@ def overview(rows: Iterable[Row]) -> Overview:
     """Return the overview of the boards of several tasks; every task weighs the same.
 
     Scores and mean ranks are those of models that ran on every task, among each other alone: a model that is absent
-    from the hard tasks must not lead. Without a trivial predictor on every task there are mean ranks alone.
+    from the hard tasks must not lead. Without a trivial predictor on every task there are mean ranks alone. Superseded
+    rows are left out.
     """
     ours: dict[str, dict[tuple[str, str], list[Row]]] = {}
     trivial: dict[tuple[str, str], list[Row]] = {}
@@ -78,7 +79,7 @@ def overview(rows: Iterable[Row]) -> Overview:
         place = (row.task, row.variant)
         if row.kind == "trivial":
             trivial.setdefault(place, []).append(row)
-        elif row.kind == "reproduced":
+        elif row.current:
             ours.setdefault(row.model, {}).setdefault(place, []).append(row)
     tasks = sorted({place for theirs in ours.values() for place in theirs})
     lines = []
@@ -104,11 +105,6 @@ def best_on_validation(rows: Sequence[Row]) -> Row:
 def state(cell: Row | None) -> str:
     """Return ``ok``, ``diverged``, ``failed``, ``missing`` (asked for, not ended), or ``not run``."""
     return cell.state if cell else "not run"
-
-
-def named(place: tuple[str, str]) -> str:
-    """Return a task with its variant: ``adding N=500``."""
-    return " ".join(filter(None, place))
 
 
 def _ran(cell: Row | None) -> bool:

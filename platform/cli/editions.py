@@ -28,6 +28,7 @@ def publish(
 
     Example: longwave publish editions/2 --previous editions/1
     """
+    from longwave.platform.about import complete
     from longwave.platform.editions.publish import publish as write
     from longwave.platform.paths import store_url
     from longwave.platform.render.terminal import waiting
@@ -36,6 +37,7 @@ def publish(
 
     told: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
+        complete(known)
         made = write(folder, known, title, describe()["commit"], previous, results, told.append)
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")

@@ -10,7 +10,7 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
-    from longwave.platform.boards.reproduce import Rerun, RerunPlan
+    from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
 
 EXITS = {"inside": 0, "outside": 1, "undecided": 3}
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
@@ -36,15 +36,16 @@ def reproduce(
 
     Example: longwave reproduce 3f9c12ab
     """
-    from longwave.platform.boards import reproduce, rows
+    from longwave.platform.boards.diff import environments, values
     from longwave.platform.paths import store_url
     from longwave.platform.render import rows as render_rows
     from longwave.platform.render.terminal import as_json, waiting
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps import reproduce
 
     with Store(store_url(store), create=False) as known:
         if patch:
-            stored = rows.patches(known, rows.find(known, row, task))
+            stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
             typer.echo("".join(stored) or "No uncommitted changes of this row are stored.\n", nl=False, err=not stored)
             return 0
         with waiting("Preparing data"):
@@ -74,14 +75,14 @@ def diff(
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """
-    from longwave.platform.boards import rows
+    from longwave.platform.boards.diff import compared
     from longwave.platform.paths import store_url
     from longwave.platform.render import rows as render_rows
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
-        a, b = (rows.find(known, name) for name in (first, second))
-        lines = rows.compared(known, a, b)
+        a, b = (known.rows(name) for name in (first, second))
+        lines = compared(a, b, (known.asking([a[0].config.row]), known.asking([b[0].config.row])))
     render_rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
 
 
@@ -90,7 +91,7 @@ def _rerun(plan: RerunPlan) -> Rerun:
     from rich.console import Console
     from rich.progress import Progress
 
-    from longwave.platform.boards.reproduce import rerun
+    from longwave.platform.sweeps.reproduce import rerun
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)

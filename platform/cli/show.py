@@ -14,6 +14,9 @@ from longwave.platform.render.export import Format
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
 
+PoolFamilyOption = Annotated[
+    str | None, typer.Option("--family", help="Of one family alone: of models, gated, or of tasks, dynamics.")
+]
 FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
 
 
@@ -63,6 +66,7 @@ def board(
         list[str] | None, typer.Argument(help="One task: its board. Several, or none for all: an overview.")
     ] = None,
     models: Annotated[str, typer.Option(help="Rank these models alone: lem,lstm.")] = "",
+    family: PoolFamilyOption = None,
     min_seeds: Annotated[int, typer.Option(min=0, help="Leave out rows with fewer retrainings.")] = 0,
     rows: Annotated[
         bool | None,
@@ -79,18 +83,19 @@ def board(
     Example: longwave board fitzhugh_nagumo --format markdown
     """
     from longwave.platform.boards import diagram
-    from longwave.platform.boards.board import board as rows_of
     from longwave.platform.boards.overview import overview
     from longwave.platform.paths import store_url
+    from longwave.platform.records.group import Pool
     from longwave.platform.render import board as render_board
-    from longwave.platform.storage.groups import Pool
+    from longwave.platform.storage.boards import read_board
     from longwave.platform.storage.store import Store
 
-    pool = Pool(_names(models), min_seeds)
-    one = tasks[0] if tasks and len(tasks) == 1 else None
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
-        found = [row for row in rows_of(known, one, pool) if not tasks or row.task in tasks]
+        families, tasks = _of_family(known, family, tasks or [])
+        pool = Pool(_names(models), min_seeds, families)
+        one = tasks[0] if len(tasks) == 1 else None
+        found = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
     if figure:
         diagram.save(diagram.diagram(overview(found)), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
@@ -114,15 +119,15 @@ def compare(
     Example: longwave compare lem lstm
     """
     from longwave.platform.boards import compare as comparison
-    from longwave.platform.boards.board import board as rows_of
     from longwave.platform.paths import store_url
     from longwave.platform.render import board as render_board
+    from longwave.platform.storage.boards import read_board
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, [task] if task else [])
-        found = rows_of(known, task)
-        first, second = (comparison.resolve(known, found, name, task) for name in (a, b))
+        found = read_board(known, task)
+        first, second = (comparison.resolve(found, known.present_name(name)) for name in (a, b))
     render_board.comparison(comparison.compare(found, first, second, rope), format)
 
 
@@ -130,6 +135,7 @@ def compare(
 def budget(
     tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: all with results.")] = None,
     models: Annotated[str, typer.Option(help="These models alone: lem,lstm.")] = "",
+    family: PoolFamilyOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -137,17 +143,21 @@ def budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
-    from longwave.platform.boards.board import board as rows_of
     from longwave.platform.boards.budget import budgets
     from longwave.platform.paths import store_url
+    from longwave.platform.records.group import Pool
     from longwave.platform.render import board as render_board
-    from longwave.platform.storage.groups import Pool
+    from longwave.platform.storage.boards import read_board
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.space import learning
 
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
-        rows = rows_of(known, pool=Pool(_names(models)))
-        found = budgets(known, [row for row in rows if not tasks or row.task in tasks])
+        families, tasks = _of_family(known, family, tasks or [])
+        rows = read_board(known, pool=Pool(_names(models), families=families))
+        adaptive = [name for name in known.sweeps() if known.sweep(name).content.get("sampler") in learning()]
+        mine = [row for row in rows if not tasks or row.task in tasks]
+        found = budgets(mine, lambda row: known.searched(row.sweeps, row.task, row.model), adaptive)
     render_board.budgets(found, format)
 
 
@@ -189,6 +199,30 @@ def _one_or_family(name: str | None, family: str | None) -> None:
 
     if name and family:
         raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")
+
+
+def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the families of models to rank alone, and the tasks to show: a family is of the one or of the other.
+
+    Raises:
+        ConfigError: The store knows no model and no task of that family, or it has none of the tasks named.
+    """
+    from longwave.platform.about import complete
+    from longwave.platform.errors import ConfigError, did_you_mean
+
+    if family is None:
+        return (), list(tasks)
+    complete(store)
+    of = [known for known in store.catalogue() if known.family == family]
+    if not of:
+        families = {known.family for known in store.catalogue()}
+        raise ConfigError(did_you_mean("family with results", family, families, "List all with: longwave models"))
+    if of[0].kind == "model":
+        return (family,), list(tasks)
+    mine = sorted({known.name for known in of} & set(store.tasks()))
+    if outside := sorted(set(tasks) - set(mine)):
+        raise ConfigError(f"{outside[0]} is no task of the family {family}: {', '.join(mine) or 'none has results'}.")
+    return (), list(tasks) or mine
 
 
 def _check_tasks(store: Store, asked: Sequence[str]) -> None:

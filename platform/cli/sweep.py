@@ -11,7 +11,7 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.config import SweepFile
+    from longwave.platform.sweeps.plan import Sweep
 
 sweep = typer.Typer(help="Plan, run, resume and watch sweeps.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweep, name="sweep")
@@ -41,7 +41,8 @@ def plan(
     """
     from longwave.platform.render import terminal
     from longwave.platform.sweeps.config import read_sweep
-    from longwave.platform.sweeps.plan import asked, resolve
+    from longwave.platform.sweeps.plan import asked
+    from longwave.platform.sweeps.resolve import resolve
 
     checked = read_sweep(file)
     with terminal.waiting("Preparing data"):
@@ -68,13 +69,13 @@ def run(
     from longwave.platform.render.terminal import waiting
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
-    from longwave.platform.sweeps.plan import resolve
+    from longwave.platform.sweeps.resolve import resolve
+    from longwave.platform.sweeps.sweep import plan
 
-    checked = read_sweep(file)
     with waiting("Preparing data"):
-        resolve(checked)
+        resolved = resolve(read_sweep(file))
     with Store(store_url(store)) as known:
-        _train(checked, known, workers, storage, ray, gpus, here, mlflow)
+        _train(plan(resolved, known), known, workers, storage, ray, gpus, here, mlflow)
 
 
 @sweep.command("resume")
@@ -116,12 +117,12 @@ def status(
 
     with Store(store_url(store), create=False) as known:
         known.sweep(name)
-        trials = known.trials(name)
-    terminal.status(name, trials, format.value)
+        trials, reasons = known.asked(name), known.failures(name)
+    terminal.status(name, trials, reasons, format.value)
 
 
 def _train(
-    file: SweepFile,
+    sweep: Sweep,
     store: Store,
     workers: int | None,
     storage: Path | None,
@@ -135,11 +136,12 @@ def _train(
     from rich.console import Console
 
     from longwave.platform.paths import mlflow_server, sweep_storage
-    from longwave.platform.sweeps.executor import Workers
-    from longwave.platform.sweeps.sweep import start
+    from longwave.platform.sweeps.sweep import resume as go_on
+    from longwave.platform.sweeps.workers import Workers
 
     count = workers or os.cpu_count() or 1
+    file = sweep.file
     how = Workers(count, sweep_storage(storage, file.name), ray, gpus, here)
     console = Console()
-    view = start(file, store, how, mlflow_server(mlflow), console)
+    view = go_on(sweep, store, how, mlflow_server(mlflow), console)
     console.print(f"{file.name}: {view.counts()}. See it with: longwave board {file.task}", highlight=False)

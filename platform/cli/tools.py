@@ -86,6 +86,7 @@ def bench_kernels(
     """
     import json
 
+    from longwave.files import whole
     from longwave.platform.bench.kernels import measure, planned
     from longwave.platform.errors import ConfigError
     from longwave.platform.render import bench as render_bench
@@ -97,7 +98,10 @@ def bench_kernels(
     with terminal.waiting("Measuring") as say:
         report = measure(plan, say)
     if out is not None:
-        out.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        with whole(out) as partial:
+            partial.write_text(
+                json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), encoding="utf-8"
+            )
     render_bench.kernels(report, format.value)
     return 0 if report.sound else 1
 

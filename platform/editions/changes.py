@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from longwave.platform.boards.board import shown
-from longwave.platform.boards.overview import named
+from longwave.platform.boards.row import named
+from longwave.platform.boards.texts import shown, span
 from longwave.platform.editions.edition import Edition
 
 REASONS = (
     "A moved rank is told with everything on its board that can have moved it: the row's own seeds and mean, rows that "
-    "came or left, other rows with new numbers. All pairs of a board are tested together, so any of them counts."
+    "came, left or were superseded, other rows with new numbers. All pairs of a board are tested together, so any of "
+    "them counts."
 )
 NAMED = 3
 """Rows that a reason names; of more it says how many."""
@@ -75,10 +76,8 @@ def standing(row: Mapping[str, Any]) -> str:
     if row["mean"] is None:
         return str(row["state"])
     number = shown(row["mean"], row["std"]) + (f" ({row['n']})" if row["n"] else "")
-    low, high = row["rank_low"], row["rank_high"]
-    if low is None:
-        return number
-    return f"rank {low if low == high else f'{low}–{high}'}, {number}"
+    ranked = f"rank {span(row['rank_low'], row['rank_high'])}, " if _ranked(row) else ""
+    return f"{'superseded, ' if row['superseded'] else ranked}{number}"
 
 
 def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
@@ -88,14 +87,21 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
     moved = {key: row for key, row in new.items() if key in old and _number(row) != _number(old[key])}
     changes = [_change("new", row, "", standing(row), ["new row"]) for row in arrived]
     changes += [_change("gone", row, standing(row), "", [_why_gone(row, new.values())]) for row in left]
-    pool = _pool([row for row in arrived if _ranked(row)], [row for row in left if _ranked(row)])
+    both = [(old[key], row) for key, row in new.items() if key in old]
+    pool = _pool(
+        [row for row in arrived if _ranked(row)],
+        [row for row in left if _ranked(row)],
+        [row for was, row in both if row["superseded"] and _ranked(was)],
+        [row for was, row in both if was["superseded"] and _ranked(row)],
+    )
     for key, row in new.items():
         if key not in old:
             continue
         was, own = old[key], _own(old[key], row)
         if _rank(was) != _rank(row):
             others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
-            told = [*own, *pool, *([f"other rows moved: {_names(others)}"] if others else [])]
+            around = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
+            told = own if was["superseded"] != row["superseded"] else [*own, *around]
             reasons = told or ["no number on this board changed: ranks are computed in another way now"]
             changes.append(_change("rank", row, standing(was), standing(row), reasons))
         elif own:
@@ -113,6 +119,8 @@ def _change(
 def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     """Return what changed in a row itself."""
     found = []
+    if was["superseded"] != row["superseded"]:
+        found.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
     if was["n"] != row["n"]:
         found.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
     if was["mean"] is not None and row["mean"] is not None and was["mean"] != row["mean"]:
@@ -124,8 +132,9 @@ def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _pool(arrived: Sequence[Mapping[str, Any]], left: Sequence[Mapping[str, Any]]) -> list[str]:
-    parts = [f"{_names(rows)} {word}" for rows, word in ((arrived, "new"), (left, "gone")) if rows]
+def _pool(*moved: Sequence[Mapping[str, Any]]) -> list[str]:
+    words = ("new", "gone", "superseded", "current again")
+    parts = [f"{_names(rows)} {word}" for rows, word in zip(moved, words, strict=True) if rows]
     return [f"pool changed: {', '.join(parts)}"] if parts else []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,13 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from longwave.platform.boards.board import Row
-from longwave.platform.boards.rows import command
+from longwave.platform.boards.columns import record
+from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.identity import digest
-from longwave.platform.storage.store import Trial
+from longwave.platform.records.identity import canonical, sha256
+from longwave.platform.records.stored import Trial
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of ``board.json``."""
 
 
@@ -25,24 +25,25 @@ class Edition:
     """One published state of all boards.
 
     Attributes:
-        rows: JSON data of each row: that of ``Row.to_dict``, and ``key``, equal for the same row in every edition;
-            ``command``, which trains it once more (empty for what was not trained here); ``seeds``, its retrainings:
-            ``trial``, ``seed``, ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``,
-            ``joules``.
+        rows: JSON data of each row: that of ``columns.record``, and ``seeds``, its retrainings: ``trial``, ``seed``,
+            ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``, ``joules``.
+        pairs: Of each board, the p-values of its pairs of rows up to 0.05: see ``boards.pairs``. Ranks among any choice
+            of the rows take no others, since Holm's adjustment lowers no p-value.
         title: Its heading.
         created: When, ISO 8601 in UTC.
         commit: Of the code that wrote it.
     """
 
     rows: Sequence[Mapping[str, Any]]
+    pairs: Sequence[Mapping[str, Any]]
     title: str
     created: str
     commit: str
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of schema version and rows, 64 hex digits; title, time and commit are no part of it."""
-        return hashlib.sha256(_canonical({"schema": SCHEMA, "rows": self.rows}).encode()).hexdigest()
+        """SHA-256 of schema version, rows and pairs, 64 hex digits; title, time and commit are no part of it."""
+        return sha256({"schema": SCHEMA, "rows": self.rows, "pairs": self.pairs})
 
     @property
     def id(self) -> str:
@@ -61,7 +62,7 @@ class Edition:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of ``board.json``; ``load`` restores it."""
         head = {"schema": SCHEMA, "edition": self.id, "sha256": self.sha256}
-        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "rows")}}
+        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "rows", "pairs")}}
 
 
 def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: str, commit: str) -> Edition:
@@ -70,15 +71,14 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
     Raises:
         ConfigError: The retrainings have other scores than the rows: they ended in between.
     """
-    known = {trial.config.id: trial for trial in trials}
-    entries = [{**row.to_dict(), "key": _key(row), "command": "", "seeds": []} for row in rows]
+    rows, known = list(rows), {trial.config.id: trial for trial in trials}
+    entries: list[dict[str, Any]] = [{**record(row), "seeds": []} for row in rows]
     for entry in entries:
         if entry["kind"] == "reproduced":
-            entry["command"] = command(entry["config"])
             entry["seeds"] = sorted((_seed(known[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
             if sorted(entry["scores"]) != sorted(s["test"] for s in entry["seeds"] if s["test"] is not None):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
-    return Edition(json.loads(_canonical(entries)), title, created, commit)
+    return Edition(json.loads(canonical(entries)), json.loads(canonical(pairs(rows))), title, created, commit)
 
 
 def load(content: Mapping[str, Any], place: str) -> Edition:
@@ -87,12 +87,13 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     Raises:
         ConfigError: It is of another schema version, or its rows are not those that its hash names.
     """
-    if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
+    lists = ("rows", "pairs")
+    if not isinstance(content, Mapping) or not all(isinstance(content.get(name, []), list) for name in lists):
         raise ConfigError(f"{place} has not the form of an edition. Publish it again.")
     if content.get("schema") != SCHEMA:
         raise ConfigError(f"{place}: schema version {content.get('schema')!r}; this Longwave reads {SCHEMA}.")
     try:
-        found = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))
+        found = Edition(*(content[name] for name in (*lists, "title", "created", "commit")))
     except KeyError as error:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
     if found.sha256 != content.get("sha256"):
@@ -100,20 +101,8 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     return found
 
 
-def _key(row: Row) -> str:
-    """Return a row's name in links: its configuration's identity; of the other kinds, a hash of what was printed."""
-    if row.kind == "reproduced":
-        return row.config
-    printed = [{k: v for k, v in number.items() if k not in ("sources", "note")} for number in row.published]
-    return digest([row.task, row.variant, row.kind, row.model, printed])
-
-
 def _seed(trial: Trial) -> dict[str, Any]:
     """Return one retraining as an edition shows it."""
     names = ("reason", "test", "valid", "epochs", "best_epoch", "seconds", "joules")
     run = {name: getattr(trial.run, name, None) for name in names}
     return {"trial": trial.config.id, "seed": trial.config.seed, "status": trial.status, **run}
-
-
-def _canonical(content: object) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

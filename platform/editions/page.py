@@ -10,15 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.boards.board import Row, shown
-from longwave.platform.boards.overview import Overview, named
-from longwave.platform.boards.rows import PROTOCOL, values
+from longwave.platform.boards import columns
+from longwave.platform.boards.board import OF_BOARD
+from longwave.platform.boards.diff import OF_PROTOCOL, values
+from longwave.platform.boards.overview import Overview
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import duration, judged, quoted
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.results import NAME as RESULTS
-from longwave.platform.render.board import OVERALL, RANKED, VERIFIED, judged, quoted
+from longwave.platform.render.board import OVERALL, RANKED
 from longwave.platform.statistics.verdict import ENOUGH
-from longwave.platform.storage.verification import HERE
 
 SITE = Path(__file__).with_name("site")
 SCRIPTS = ("ranks", "overall", "columns", "state", "tables", "page")
@@ -27,20 +29,12 @@ FOUND = (
     f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
     "imports them from this folder."
 )
-MINUS = str.maketrans("-", "−")
-DATA = (
-    "key kind model title mean std n low high state provisional hidden parameters train_seconds find_seconds searched "
-    "search_diverged valid config sweeps diverged failed missing ties rank_low rank_high command departures seeds "
-    "verification"
-).split()
-"""What the page takes from a row as it is."""
 
 
 def page(
     edition: Edition,
     rows: Sequence[Row],
     found: Overview,
-    families: Mapping[str, str],
     previous: str | None,
     changes: Sequence[Change],
     figure: str,
@@ -52,30 +46,26 @@ def page(
         edition: What it shows; ``rows`` are the rows it was made of, in its order.
         rows: See there.
         found: Their overview.
-        families: Family of each model, where known.
         previous: Id of the edition before it, None for the first.
         changes: From that one.
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
         lacks: Why the edition lacks its results; empty if it has them.
     """
-    places = list(dict.fromkeys((row.task, row.variant) for row in rows))
     firsts = {(row.task, row.variant): row for row in reversed(rows)}
-    lines = [
-        _line(row, entry, places.index((row.task, row.variant)), families)
-        for row, entry in zip(rows, edition.rows, strict=True)
-    ]
-    keys = {row.config: entry["key"] for row, entry in zip(rows, edition.rows, strict=True) if row.config}
+    places = [(board["task"], board["variant"]) for board in edition.pairs]
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         "enough": ENOUGH,
-        "here": HERE,
-        "verified": VERIFIED,
         "ranked": RANKED,
         "overall": OVERALL,
         "reasons": REASONS,
-        "boards": [{"name": named(at), "task": at[0], **_measured(firsts[at])} for at in places],
-        "rows": lines,
-        "overview": _overview(found, places, keys, families),
+        "columns": _columns(rows),
+        "boards": [_board(firsts[at], board) for at, board in zip(places, edition.pairs, strict=True)],
+        "rows": [
+            _line(row, entry, places.index((row.task, row.variant)))
+            for row, entry in zip(rows, edition.rows, strict=True)
+        ],
+        "overview": _overview(found, places),
         "previous": previous,
         "changes": [change.to_dict() for change in changes],
     }
@@ -90,8 +80,10 @@ def page(
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _site("page.html"))
 
 
-def _measured(row: Row) -> dict[str, str]:
-    return {"metric": row.metric, "unit": row.unit, "goal": row.goal}
+def _board(row: Row, pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a board as the page takes it, given one of its rows, and its pairs, as in the edition."""
+    said = {name: getattr(row, name) for name in ("task", "metric", "unit", "goal")}
+    return {"name": row.place, **said, "pairs": pairs["pairs"], "lost": pairs["lost"]}
 
 
 def _figure(figure: str) -> str:
@@ -106,9 +98,21 @@ def _site(name: str) -> str:
     return (SITE / name).read_text(encoding="utf-8")
 
 
-def _line(row: Row, entry: Mapping[str, Any], board: int, families: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row as the page takes it: numbers to sort by, texts to show."""
-    family = families.get(row.model, "" if row.kind == "trivial" else "other")
+def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return what the page's tables are drawn from; the script builds some cells in its own way, by their key."""
+    unasked = columns.standing("page", rows)
+    return [
+        {
+            **{name: getattr(column, name) for name in ("key", "heading", "meaning", "kind", "align")},
+            "by_goal": column.unit == columns.METRIC,
+            "stands": column in unasked,
+        }
+        for column in columns.of("page")
+    ]
+
+
+def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
+    """Return a row as the page takes it: numbers to sort by, texts to show; what its board says is not repeated."""
     numbers = [
         {
             "text": quoted(number),
@@ -117,16 +121,17 @@ def _line(row: Row, entry: Mapping[str, Any], board: int, families: Mapping[str,
         }
         for number in row.published
     ]
-    settings = row.settings
+    settings, shown = row.settings, columns.of("page")
+    plain = [column for column in columns.COLUMNS if column.kind != "json" and column.key not in OF_BOARD]
     return {
-        **{name: entry[name] for name in DATA},
+        **{column.key: column.value(row) for column in plain},
         "board": board,
-        "family": family,
-        "text": shown(row.mean, row.std),
-        "interval": "" if row.low is None else f"{row.low:.4g} to {row.high:.4g}".translate(MINUS),
+        "family": row.family or ("" if row.trivial else "other"),
+        "texts": {column.key: column.text(row) for column in shown},
         "settings": {**row.options, **row.params},
-        "protocol": {name: settings[name] for name in ("data", *PROTOCOL) if settings.get(name) is not None},
+        "protocol": {name: settings[name] for name in ("data", *OF_PROTOCOL) if settings.get(name) is not None},
         "published": numbers,
+        "seeds": [{**seed, "time": duration(seed["seconds"])} for seed in entry["seeds"]],
         "facts": _facts(row),
     }
 
@@ -138,19 +143,17 @@ def _facts(row: Row) -> dict[str, str]:
     return {**{name: " or ".join(values(row.environments, name)) for name in names}, **energy}
 
 
-def _overview(
-    found: Overview, places: Sequence[tuple[str, str]], keys: Mapping[str, str], families: Mapping[str, str]
-) -> dict[str, Any]:
+def _overview(found: Overview, places: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return models by tasks, as the page computes them for a choice of rows: a cell is a row's key, empty if none."""
     lines = [
         {
             "model": line.model,
             "title": line.title,
-            "family": families.get(line.model, "other"),
+            "family": next(cell.family for cell in line.cells if cell) or "other",
             "ran": line.ran,
             "score": line.score and asdict(line.score),
             "rank": line.rank and asdict(line.rank),
-            "cells": [keys[cell.config] if cell else "" for cell in line.cells],
+            "cells": [cell.key if cell else "" for cell in line.cells],
         }
         for line in found.lines
     ]

@@ -7,13 +7,14 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.boards.board import Row, board
+from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
 from longwave.platform.boards.overview import Overview, overview
+from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import changelog, difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.page import page
@@ -24,15 +25,15 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.bundle import File
 from longwave.platform.literature.bibliography import bibliography
 from longwave.platform.render.export import as_json
-from longwave.platform.storage.schema import utc_now
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
-TYPES = {"str": "string", "Kind": "string", "bool": "boolean", "int": "Int64", "float": "Float64"}
-"""Type of a column by that of a row's field; ``int | None`` is as ``int``, what is nested becomes JSON text."""
-OF_TRIAL = {"trial": "str", "row": "str", "task": "str", "variant": "str", "model": "str", "seed": "int"}
-OF_TRIAL |= {"status": "str", "reason": "str", "test": "float", "valid": "float", "epochs": "int"}
-OF_TRIAL |= {"best_epoch": "int", "seconds": "float", "joules": "float"}
-"""Columns of ``trials.parquet``."""
+TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
+"""Type in Parquet by the kind of a column; what is nested becomes JSON text."""
+OF_TRIAL = dict.fromkeys(("trial", "row", "task", "variant", "model", "status", "reason"), "text")
+OF_TRIAL |= dict.fromkeys(("seed", "epochs", "best_epoch"), "whole")
+OF_TRIAL |= dict.fromkeys(("test", "valid", "seconds", "joules"), "number")
+"""Kinds of the columns of ``trials.parquet``."""
 
 
 def publish(
@@ -60,10 +61,10 @@ def publish(
     """
     _check_free(folder)
     before = read(previous) if previous else None
-    rows = board(store)
+    rows = read_board(store)
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
-    made = edition(rows, store.retrainings(), title, utc_now().isoformat(timespec="seconds"), commit)
+    made = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
     packed, why = collected(store, made, results)
     if why:
         tell(f"Without {RESULTS}: {why}")
@@ -123,7 +124,7 @@ def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | No
     found = overview(rows)
     figure, why = _figure(found)
     texts = {
-        "index.html": page(made, rows, found, _families(), previous, changes, figure or why, lacks),
+        "index.html": page(made, rows, found, previous, changes, figure or why, lacks),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),
@@ -135,7 +136,7 @@ def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | No
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if results:
         (folder / RESULTS).write_bytes(results)
-    _parquet(folder / "rows.parquet", made.rows, _of_row())
+    _parquet(folder / "rows.parquet", made.rows, {column.key: column.kind for column in of("parquet")})
     shared = ("task", "variant", "model")
     seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
     _parquet(folder / "trials.parquet", seeds, OF_TRIAL)
@@ -158,7 +159,7 @@ def _parquet(file: Path, lines: Sequence[Mapping[str, Any]], columns: Mapping[st
     """Write lines as Parquet; the columns and their types are the same in every edition."""
     import pandas as pd
 
-    types = {name: TYPES.get(kind.removesuffix(" | None"), "") for name, kind in columns.items()}
+    types = {name: TYPES.get(kind, "") for name, kind in columns.items()}
     content = {name: [line[name] if kind else _text(line[name]) for line in lines] for name, kind in types.items()}
     found = pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
     found.to_parquet(file, index=False)
@@ -166,18 +167,6 @@ def _parquet(file: Path, lines: Sequence[Mapping[str, Any]], columns: Mapping[st
 
 def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _of_row() -> dict[str, str]:
-    """Return the columns of ``rows.parquet`` with their types in Python."""
-    inside = {field.name: str(field.type) for field in fields(Row)}
-    return {"key": "str", **inside, "state": "str", "trivial": "bool", "command": "str"}
-
-
-def _families() -> dict[str, str]:
-    from longwave.platform.registry import all_models
-
-    return {name: spec.family for name, spec in all_models().items()}
 
 
 def _check_free(folder: Path) -> None:

@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
-from longwave.platform.boards.board import board
+from longwave.platform.boards.columns import of
+from longwave.platform.boards.pairs import LEVEL
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.audit import audit
@@ -17,19 +16,16 @@ from longwave.platform.exchange.bundle import File, collect, pack, seal
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.exchange.intake import take
 from longwave.platform.records.run import ENDED
-from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.records.stored import Known
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 NAME = "results.json.gz"
 """The file in an edition's folder."""
-MOST = {"trials": (TrialRow, 10_000), "epochs": (CurveRow, 500_000)}
-"""Rows of these tables up to which an edition has its results, unless it is asked for them: some 20 seconds' work."""
-COMPARED = (
-    "task variant model title metric unit goal hidden params options settings departures mean std n low high scores "
-    "valid diverged failed searched search_diverged provisional parameters find_seconds train_seconds joules rank_low "
-    "rank_high ties"
-).split()
-"""What an edition says of a row and its results say, too. Published numbers each Longwave has of its own."""
+MOST = {"trials": 10_000, "epochs": 500_000}
+"""Up to so many an edition has its results, unless it is asked for them: some 20 seconds' work."""
+UNLIKE = frozenset("published missing trials sweeps environments verification family".split())
+"""What a store says of a row beside its results: published numbers and families each Longwave has of its own."""
 CLOSE = 1e-9
 """Relative difference between machines that sums and quantiles can have."""
 
@@ -46,11 +42,10 @@ def collected(store: Store, made: Edition, asked: bool | None = None) -> tuple[b
     """
     if asked is False:
         return b"", "they were not asked for."
-    for what, (table, most) in MOST.items() if asked is None else ():
-        with store.transaction() as connection:
-            count = connection.scalar(sa.select(sa.func.count()).select_from(table)) or 0
-        if count > most:
-            return b"", f"the store has {count:,} {what}, more than {most:,}. Ask for them with: --results"
+    counts = store.count() if asked is None else {}
+    for what, most in MOST.items():
+        if counts.get(what, 0) > most:
+            return b"", f"the store has {counts[what]:,} {what}, more than {most:,}. Ask for them with: --results"
     file = seal(collect(store))
     ended = {e.config.id for e in file.content.trials if e.config.phase == "retrain"}
     if ended != {seed["trial"] for row in made.rows for seed in row["seeds"] if seed["status"] in ENDED}:
@@ -74,14 +69,31 @@ def unlike(made: Edition, file: File) -> Iterator[Objection]:
     """
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         take(store, file, [])
-        again = edition(board(store), store.retrainings(), made.title, made.created, made.commit)
+        store.learn(list({(known.kind, known.name, known.variant): known for known in _versions(made, file)}.values()))
+        again = edition(read_board(store), store.retrainings(), made.title, made.created, made.commit)
     try:
         told, given = _rows(made), _rows(again)
         wrong = [said for key in sorted({*told, *given}) if (said := _difference(key, told.get(key), given.get(key)))]
-    except (AttributeError, KeyError, TypeError):
+        wrong += [] if wrong or _alike(_pairs(made), _pairs(again)) else ["its pairs are not those of its results."]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         wrong = ["its rows have not the form of rows."]
     if wrong:
         yield Objection("edition", "reject", wrong[0] + (f" And {len(wrong) - 1} rows more." if wrong[1:] else ""))
+
+
+def _versions(made: Edition, file: File) -> Iterator[Known]:
+    """Yield the versions that an edition takes for present ones: those of its rows that are not superseded."""
+    rows = [row for row in made.rows if isinstance(row, Mapping) and not row.get("superseded")]
+    present = {str(row.get("key")) for row in rows}
+    for config in (e.config for e in file.content.trials if e.config.phase == "retrain" and e.config.row in present):
+        yield Known("model", config.model, config.model_version, "")
+        yield Known("task", config.task, config.task_version, "", config.variant, config.data)
+        yield Known("rules", "training", config.protocol, "")
+
+
+def compared() -> list[str]:
+    """Return what an edition and its results must both say of a row."""
+    return [column.key for column in of("record") if column.key not in UNLIKE]
 
 
 def _rows(made: Edition) -> dict[str, Mapping[str, Any]]:
@@ -100,10 +112,29 @@ def _difference(key: str, told: Mapping[str, Any] | None, given: Mapping[str, An
     """Return what an edition says of a row that its results do not; empty if they say the same."""
     if told is None or given is None:
         return f"row {key[:12]} is {'not shown, but' if told is None else 'shown, but not'} in the results."
-    for name in COMPARED:
-        if not _same(told[name], given[name]):
+    for name in (name for name in compared() if name in told):  # an older edition has fewer columns, and fewer settings
+        if not _same(told[name], _known(told[name], given[name]) if name == "settings" else given[name]):
             return f"row {key[:12]} shows {name} {_short(told[name])}, its results give {_short(given[name])}."
     return "" if _same(_seeds(told), _seeds(given)) else f"row {key[:12]} shows other retrainings than its results."
+
+
+def _known(told: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of which an edition speaks, as its results give them."""
+    return {name: value for name, value in given.items() if name in told}
+
+
+def _pairs(made: Edition) -> dict[tuple[Any, ...], float]:
+    """Return the p-values of pairs, by the keys of their rows, and by the value that a diverged seed counts as."""
+    found: dict[tuple[Any, ...], float] = {}
+    for board in made.pairs:
+        for worst, pairs in ((None, board["pairs"]), *((lost["worst"], lost["pairs"]) for lost in board["lost"])):
+            found |= {(worst, *sorted((made.rows[i]["key"], made.rows[j]["key"]))): p for i, j, p in pairs}
+    return found
+
+
+def _alike(one: Mapping[tuple[Any, ...], float], other: Mapping[tuple[Any, ...], float]) -> bool:
+    """Return whether p-values are those of the same scores, computed on two machines."""
+    return all(math.isclose(one.get(k, LEVEL), other.get(k, LEVEL), rel_tol=1e-6, abs_tol=1e-9) for k in {*one, *other})
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from longwave.platform.about import about
-from longwave.platform.boards.rows import SHORT
+from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import Asked, BundledTrial, File
+from longwave.platform.exchange.bundle import BundledSweep, BundledTrial, File
 from longwave.platform.exchange.inspection import (
     Objection,
     Said,
@@ -21,11 +21,14 @@ from longwave.platform.exchange.inspection import (
     names,
     scores,
     sizes,
+    versions,
 )
 from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.legacy import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import Sweep, asked, resolve, retrainings, winner
+from longwave.platform.sweeps.plan import Sweep, asked, retrainings, search_seeds, winner
+from longwave.platform.sweeps.resolve import resolve
 from longwave.tasks.base.raw import DataError
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
@@ -57,23 +60,26 @@ def plan(file: File) -> Said:
             yield "reject", str(error)
             continue
         entries = [trials[trial] for trial in sweep.trials]
+        known = Sweep(settings, get_task(settings.task).metric.goal, ())
         for model in sorted({e.config.model for e in entries}):
-            yield from _search(settings, model, [e for e in entries if e.config.model == model])
+            yield from _search(known, model, [e for e in entries if e.config.model == model])
     for row, entries in sorted(_rows(file).items()):
         alone = [e for e in entries if e.config.id not in of_sweeps]
         if len(alone) == len(entries):
             yield "reject", f"row {row[:SHORT]} was asked for by no sweep: nothing says how it was selected."
-        elif any("rerun" not in _facts(file, e) for e in alone):
+        elif not all(e.rerun for e in alone):
             yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
-        if {e.config.seed for e in alone} - {derive_seed("reproduce", row, k) for k in range(len(alone))}:
+        key = seed_key(entries[0].config)
+        if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
             yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are not told."
     for lost in sorted(e.config.id for e in trials.values() if e.config.phase == "search"):
         if lost not in of_sweeps:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
 
-def _search(settings: SweepFile, model: str, entries: Sequence[BundledTrial]) -> Said:
+def _search(sweep: Sweep, model: str, entries: Sequence[BundledTrial]) -> Said:
     """Check one model of one sweep."""
+    settings = sweep.file
     where = f"sweep {settings.name}, {model}"
     search = [e.config for e in entries if e.config.phase == "search"]
     ends = {e.config.id: e.run for e in entries}
@@ -84,18 +90,17 @@ def _search(settings: SweepFile, model: str, entries: Sequence[BundledTrial]) ->
     elif len(search) < settings.trials:
         lost = settings.trials - len(search)
         yield "reject", f"{where}: {lost} of {settings.trials} search trials are not told."
-    elif sorted(c.seed for c in search) != sorted(_seeds(settings, model)):
+    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, model)):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
     elif told and len(told) < settings.retrain:
         lost = settings.retrain - len(told)
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are not told."
     elif told:
-        goal = get_task(settings.task).metric.goal
-        best = winner(search, ends, goal)
+        best = winner(search, ends, sweep.goal)
         if others := sorted({c.row for c in told.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
-        elif set(told) != {c.id for c in retrainings(Sweep(settings, goal, ()), search, ends)}:
+        elif set(told) != {c.id for c in retrainings(sweep, search, ends)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 
@@ -104,10 +109,6 @@ def _concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
     places = {(e.config.task, e.config.variant) for e in entries}
     variants = {settings.variant} if settings.variant else {get_task(task).variant for task, _ in places}
     return places <= {(settings.task, v) for v in variants} and {e.config.model for e in entries} <= {*settings.models}
-
-
-def _seeds(settings: SweepFile, model: str) -> list[int]:
-    return [derive_seed("search", settings.seed, model, k) for k in range(settings.trials)]
 
 
 def data(file: File) -> Said:
@@ -137,8 +138,8 @@ def data(file: File) -> Said:
 def _baselines(file: File, task: str, variant: str) -> Said:
     """Compare the scores of trivial predictors with those measured here."""
     mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
-    here = about(mine[0].config)["trivial"]
-    for name, value in sorted({told for e in mine for told in e.about["trivial"].items()}):
+    here = about(mine[0].config).trivial
+    for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
         if not math.isclose(value, here[name], rel_tol=SAME):
             where = f"{task} {variant}".rstrip()
             yield "flag", f"the predictor {name} of {where} scores {here[name]:g} here, got {value:g}."
@@ -154,7 +155,7 @@ def _version(task: str, variant: str) -> str | None:
         return None
 
 
-def _drawn(file: File, sweep: Asked, unknown: set[tuple[str, str]]) -> Said:
+def _drawn(file: File, sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Said:
     """Compare a sweep's search trials with those that are planned here from its settings."""
     wanted = set(sweep.trials)
     entries = [e for e in file.content.trials if e.config.id in wanted]
@@ -222,6 +223,7 @@ CHECKS: Sequence[Callable[[File], Said]] = (
     hashes,
     identity,
     names,
+    versions,
     explained,
     sizes,
     curves,

@@ -11,18 +11,20 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, PlainSerializer, ValidationError
 
 from longwave.files import whole
-from longwave.platform.boards.rows import find
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.identity import canonical, digest, sha256
+from longwave.platform.exchange import first
+from longwave.platform.records.about import About
+from longwave.platform.records.identity import canonical, digest, sha256, sparse
 from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.store import Store, Trial
-from longwave.platform.storage.verification import IMPORTED
+from longwave.platform.storage.queries import pieces
+from longwave.platform.storage.store import Store
 
 LIMIT = 256 * 2**20
 """Most bytes of a bundle, unpacked."""
@@ -36,26 +38,32 @@ class _Strict(BaseModel):
     )
 
 
+SPARSE = PlainSerializer(sparse, return_type=dict[str, Any])
+"""A record grows by fields with defaults; written without these, it keeps its hash."""
+
+
 class BundledTrial(_Strict):
     """A trial that has ended.
 
     Attributes:
         config, about: What was asked, and what explains it to a reader.
-        run: How it ended, without its environment.
+        run: How it ended, without its environment and its patch.
         place: Its environment's key in the bundle; None if it has none.
         points: Its epochs.
         ended: When.
+        rerun: Of a re-run that was kept, how it stood to its row; else empty.
     """
 
-    config: TrialConfig
-    about: dict[str, Any]
-    run: Run
+    config: Annotated[TrialConfig, PlainSerializer(TrialConfig.to_dict, return_type=dict[str, Any])]
+    about: Annotated[About, SPARSE]
+    run: Annotated[Run, SPARSE]
     place: str | None
     points: list[Point]
     ended: AwareDatetime
+    rerun: Literal["", "inside", "outside", "undecided"] = ""
 
 
-class Asked(_Strict):
+class BundledSweep(_Strict):
     """A sweep's settings, and the trials of the bundle that it asked for, in order."""
 
     content: dict[str, Any]
@@ -68,26 +76,29 @@ class Bundle(_Strict):
     Attributes:
         trials: By id.
         sweeps: By the digest of their settings.
-        environments: Facts, and patches, by their digest.
+        environments: Facts, by their digest.
+        patches: How code differed from its commit, by the name that stands as ``diff`` in an environment.
     """
 
     trials: list[BundledTrial]
-    sweeps: list[Asked]
+    sweeps: list[BundledSweep]
     environments: dict[str, dict[str, str]]
+    patches: dict[str, str]
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
         content = self.model_dump(mode="json")
         found = {f"trial {e.config.id}": sha256(c) for e, c in zip(self.trials, content["trials"], strict=True)}
         found |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
-        return found | {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
+        found |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
+        return found | {f"patch {key}": sha256(text) for key, text in content["patches"].items()}
 
 
 class File(_Strict):
     """A bundle as it lies in a file: with the hash of each record, and the hash of these as its name."""
 
     format: Literal["longwave bundle"]
-    version: Literal[1]
+    version: Literal[2]
     name: str
     hashes: dict[str, str]
     content: Bundle
@@ -96,7 +107,7 @@ class File(_Strict):
 def seal(bundle: Bundle) -> File:
     """Return the bundle with its hashes. Equal content gives an equal name."""
     hashes = bundle.hashes()
-    return File(format="longwave bundle", version=1, name=name_of(hashes), hashes=hashes, content=bundle)
+    return File(format="longwave bundle", version=2, name=name_of(hashes), hashes=hashes, content=bundle)
 
 
 def name_of(hashes: Mapping[str, str]) -> str:
@@ -148,12 +159,14 @@ def read(path: Path) -> File:
     if NUL.search(text):
         raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
     try:
-        file = File.model_validate_json(text)
+        old = first.carried(text)
+        file = seal(Bundle.model_validate_json(old)) if old else File.model_validate_json(text)
         file.content.hashes()
     except ValidationError as error:
         raise ConfigError(f"{path} is no bundle: {_first(error)}") from None
-    except ValueError:  # JSON has no such numbers; they hide where any JSON may stand
-        raise ConfigError(f"{path} is no bundle: a number in it is not finite.") from None
+    except ValueError as error:  # JSON has no such numbers; they hide where any JSON may stand
+        why = "a number in it is not finite" if "JSON compliant" in str(error) else error
+        raise ConfigError(f"{path} is no bundle: {why}.") from None
     return file
 
 
@@ -163,37 +176,34 @@ def collect(store: Store, task: str | None = None, names: Sequence[str] = ()) ->
     Args:
         store: Where they are.
         task: Rows of this task alone.
-        names: Names of rows, as ``rows.find`` takes them; none means all.
+        names: Names of rows, as ``Store.rows`` takes them; none means all.
 
     Raises:
         ConfigError: There is no such row.
     """
     if names:
-        chosen = {t.config.id: t for name in names for t in find(store, name, task)}
+        chosen = {t.config.id: t for name in names for t in store.rows(name, task)}
     else:
         chosen = {t.config.id: t for t in store.retrainings(task)}
     if not chosen:
         raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
     models = {(t.config.task, t.config.model) for t in chosen.values()}
-    sweeps: dict[str, Asked] = {}
+    sweeps: dict[str, BundledSweep] = {}
     for name in store.asking({t.config.row for t in chosen.values()}):
         trials = store.trials(name)
         behind = [t for t in trials if t.config.phase == "search" and (t.config.task, t.config.model) in models]
         mine = behind + [chosen[t.config.id] for t in trials if t.config.id in chosen]
         chosen |= {t.config.id: t for t in behind}
-        content, ids = store.sweep(name), [t.config.id for t in mine if t.run]
-        before = sweeps.get(digest(content), Asked(content=content, trials=[])).trials
-        sweeps[digest(content)] = Asked(content=content, trials=list(dict.fromkeys(before + ids)))
+        found, ids = store.sweep(name), [t.config.id for t in mine if t.run]
+        content = dict(found.content)
+        before = sweeps.get(digest(content), BundledSweep(content=content, trials=[])).trials
+        both = list(dict.fromkeys(before + ids))
+        sweeps[digest(content)] = BundledSweep(content=content, trials=both)
     ended = [trial for _, trial in sorted(chosen.items()) if trial.run]
     return _bundle(store, ended, [sweep for _, sweep in sorted(sweeps.items())])
 
 
-def pieces(ids: Sequence[str], size: int = 1000) -> list[Sequence[str]]:
-    """Return ``ids`` in parts that a database takes in one query."""
-    return [ids[k : k + size] for k in range(0, len(ids), size)]
-
-
-def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundle:
+def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:
     curves: dict[str, list[Point]] = {t.config.id: [] for t in trials}
     for part in pieces(list(curves)):
         for point in store.curves(part):
@@ -202,18 +212,19 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[Asked]) -> Bundl
     places: dict[str, dict[str, str]] = {}
     for trial in trials:
         assert trial.run and trial.ended
-        facts = {name: fact for name, fact in trial.run.environment.items() if name not in IMPORTED}
+        facts = dict(trial.run.environment)
         place = digest(facts) if facts else None
         places |= {place: facts} if place else {}
+        said: dict[str, Any] = {
+            "config": trial.config,
+            "about": trial.about,
+            "ended": trial.ended,
+            "rerun": trial.rerun,
+        }
         run = replace(trial.run, environment={})
-        points = curves[trial.config.id]
-        entry = BundledTrial(
-            config=trial.config, about=trial.about, run=run, place=place, points=points, ended=trial.ended
-        )
-        entries.append(entry)
-    diffs = {facts["diff"] for facts in places.values() if "diff" in facts}
-    places |= store.facts(diffs)
-    return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())))
+        entries.append(BundledTrial(**said, run=run, place=place, points=curves[trial.config.id]))
+    patches = store.patches({facts["diff"] for facts in places.values() if "diff" in facts})
+    return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())), patches=patches)
 
 
 def _first(error: ValidationError) -> str:
@@ -222,5 +233,5 @@ def _first(error: ValidationError) -> str:
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     place = ".".join(map(str, first["loc"]))
     got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    known = " This Longwave reads version 1; a newer one may read it." if place == "version" else ""
+    known = " This Longwave reads versions 1 and 2; a newer one may read it." if place == "version" else ""
     return f"{place}: {first['msg']}{got}.{known}".removeprefix(": ")

@@ -17,7 +17,7 @@ from longwave.platform.about import departures, title
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
 from longwave.platform.records.identity import digest
-from longwave.platform.records.trial import TrialConfig
+from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import Halving, check_recipe
 
@@ -70,13 +70,18 @@ def identity(file: File) -> Said:
             yield "reject", f"trial {entry.run.trial} has a configuration whose hash is {entry.config.id}."
         if entry.place is not None and entry.place not in bundle.environments:
             yield "reject", f"trial {entry.config.id} ran in an environment {entry.place} that is not there."
+        if entry.run.environment or entry.run.patch:
+            yield "reject", f"trial {entry.config.id} tells where it ran beside its environment."
     if len({digest(sweep.content) for sweep in bundle.sweeps}) < len(bundle.sweeps):
         yield "reject", "a sweep is there twice."
     for key, facts in bundle.environments.items():
         if digest(facts) != key:
             yield "reject", f"environment {key} has facts whose hash is {digest(facts)}."
-        if "diff" in facts and facts["diff"] not in bundle.environments:
+        if "diff" in facts and facts["diff"] not in bundle.patches:
             yield "reject", f"environment {key} names the patch {facts['diff']} that is not there."
+    for key, text in bundle.patches.items():
+        if digest({"patch": text}) != key:
+            yield "reject", f"patch {key} has a text whose hash is {digest({'patch': text})}."
     for trial in sorted({trial for sweep in bundle.sweeps for trial in sweep.trials} - set(ids)):
         yield "reject", f"a sweep asked for trial {trial}, which is not there."
 
@@ -90,25 +95,32 @@ def names(file: File) -> Said:
             yield "reject", f"trial {entry.config.id}: {error}"
 
 
+def versions(file: File) -> Said:
+    """Models, tasks and training rules are of the versions that are here: of others nothing can be checked."""
+    for entry in file.content.trials:
+        config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
+        there = (config.task_version, config.model_version, config.protocol)
+        if there != (here := (task.version, model.version, PROTOCOL)):
+            told = f"{', '.join(there)}; here they are {', '.join(here)}"
+            yield "flag", f"trial {config.id} has the versions of task, model and training rules {told}."
+
+
 def explained(file: File) -> Said:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
     for entry in file.content.trials:
-        config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
+        config, told = entry.config, entry.about
+        task, model = get_task(config.task), get_model(config.model)
         metric = {"metric": task.metric.name, "unit": task.metric.unit, "goal": task.metric.goal}
-        words = {"task": task.title, "model": title(model, config.options), "departures": departures(config, task)}
-        words |= {"published": list(task.called(config.variant)), "called": model.called(config.options)}
-        for name, value in {**metric, **words}.items():
-            if entry.about.get(name) != value:
-                said = f"trial {config.id}: {name} is {value!r} here, got {entry.about.get(name)!r}."
-                yield ("reject" if name in metric else "flag"), said
-        trivial = entry.about.get("trivial")
-        numbers = isinstance(trivial, dict) and all(isinstance(value, float) for value in trivial.values())
-        numbers = numbers and set(trivial or ()) <= {*task.baselines}
-        texts = all(
-            isinstance(entry.about.get(name), type(value)) and all(isinstance(part, str) for part in entry.about[name])
-            for name, value in words.items()  # one text, or a list of texts
-        )
-        if not (texts and numbers) or {*entry.about} != {*metric, *words, "trivial"}:
+        words = {"task": task.title, "model": title(model, config.options)}
+        texts = {"departures": departures(config, task), "called": model.called(config.options)}
+        texts["published"] = list(task.called(config.variant))
+        for name, value in {**metric, **words, **{name: tuple(text) for name, text in texts.items()}}.items():
+            if (got := getattr(told, name)) != value:
+                yield (
+                    ("reject" if name in metric else "flag"),
+                    f"trial {config.id}: {name} is {value!r} here, got {got!r}.",
+                )
+        if not set(told.trivial) <= {*task.baselines}:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
 
 
@@ -194,12 +206,14 @@ def _parameters(config: TrialConfig) -> int:
 def _check_config(config: TrialConfig) -> None:
     """Raise ConfigError or ValueError for what no sweep could have asked for."""
     task, model = get_task(config.task), get_model(config.model)
-    if config.options.keys() != model.options.keys():
+    if not config.options.keys() <= model.options.keys():
         raise ValueError(f"{model.name} has the options {', '.join(model.options) or 'none'}, got {config.options}.")
     for name, value in config.options.items():
         if repr(value) not in map(repr, model.options[name]):
             raise ValueError(f"{name} must be one of {', '.join(map(str, model.options[name]))}, got {value!r}.")
-    known = {p.name: p for p in (model.lr, *model.layer.relevant(config.options))}
+        if value == model.defaults[name]:
+            raise ValueError(f"{name} {value} is the default, which no configuration says.")
+    known = {p.name: p for p in (model.lr, *model.layer.relevant({**model.defaults, **config.options}))}
     needed = {p.name for p in model.space(task.name, config.options)}
     if not needed <= config.params.keys() <= known.keys():
         raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
-import sqlalchemy as sa
-
-from longwave.platform.exchange.bundle import BundledTrial, File, pieces
+from longwave.platform.about import known_model, known_task
+from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.records.identity import digest
-from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.schema import AskRow, CurveRow, EnvironmentRow, SweepRow, TrialRow, utc_now
-from longwave.platform.storage.store import Store, Trial
+from longwave.platform.records.stored import Known, StoredSweep, Trial
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.storage.store import Store
 
 SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
@@ -32,37 +30,48 @@ def conflicts(store: Store, file: File) -> Iterator[Objection]:
 def take(store: Store, file: File, findings: Sequence[Objection]) -> list[BundledTrial]:
     """Write what the store does not have yet, in one transaction, and return those trials.
 
-    Every run is stored with the facts ``bundle`` and ``checked``. The bundle's sweeps are stored under names of their
+    Every trial is stored with the bundle's name as its origin. The bundle's sweeps are stored under names of their
     own, which no sweep that is run here can have.
 
     Args:
         store: Where to.
         file: A bundle that no finding rejects.
-        findings: What the checks found; any flag is stored with the runs.
+        findings: What the checks found; whether there was any flag is stored with the bundle.
     """
     known = _known(store, file)
     new = [entry for entry in file.content.trials if entry.config.id not in known]
-    if not new:
-        return new
-    mark = {"bundle": file.name, "checked": "flags" if findings else "yes"}
-    places = {e.place: {**file.content.environments.get(e.place or "", {}), **mark} for e in new}
-    patches = {key: facts for key, facts in file.content.environments.items() if "patch" in facts}
-    kept = patches | {digest(facts): facts for facts in places.values()}
-    with store.transaction() as connection:
-        insert_new(connection, EnvironmentRow, [{"id": key, "facts": facts} for key, facts in kept.items()])
-        connection.execute(sa.insert(TrialRow), [_row(e, digest(places[e.place])) for e in new])
-        insert_new(connection, CurveRow, [asdict(point) for e in new for point in e.points])
-        for sweep in file.content.sweeps:
-            name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
-            insert_new(connection, SweepRow, [{"name": name, "content": sweep.content, "created": utc_now()}])
-            asks = [{"sweep": name, "trial": trial, "position": k} for k, trial in enumerate(sweep.trials)]
-            insert_new(connection, AskRow, asks)
+    if new:
+        trials, points = [_trial(file, entry) for entry in new], [point for entry in new for point in entry.points]
+        store.take(file.name, not findings, trials, points, _sweeps(file), _explained(new))
     return new
 
 
 def _known(store: Store, file: File) -> dict[str, Trial]:
-    ids = [entry.config.id for entry in file.content.trials]
-    return {t.config.id: t for part in pieces(ids) for t in store.select(TrialRow.id.in_(part))}
+    return {t.config.id: t for t in store.trials_of([entry.config.id for entry in file.content.trials])}
+
+
+def _explained(new: Sequence[BundledTrial]) -> list[Known]:
+    """Return what pages need of the trials' models and tasks."""
+    places = sorted({(e.config.task, e.config.variant, e.config.data) for e in new})
+    models = [known_model(get_model(name)) for name in sorted({e.config.model for e in new})]
+    return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in places)]
+
+
+def _trial(file: File, entry: BundledTrial) -> Trial:
+    """Return a trial of the bundle as the store holds it."""
+    facts = file.content.environments.get(entry.place or "", {})
+    run = replace(entry.run, environment=facts, patch=file.content.patches.get(facts.get("diff", ""), ""))
+    status = entry.run.status
+    return Trial(entry.config, entry.about, status, None, run, entry.ended, file.name, entry.rerun)
+
+
+def _sweeps(file: File) -> list[tuple[StoredSweep, Sequence[str]]]:
+    """Return the bundle's sweeps under names of their own, each with its trials."""
+    found: list[tuple[StoredSweep, Sequence[str]]] = []
+    for sweep in file.content.sweeps:
+        name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
+        found.append((StoredSweep(name, sweep.content), sweep.trials))
+    return found
 
 
 def _unlike(trial: Trial, entry: BundledTrial) -> str:
@@ -75,10 +84,3 @@ def _unlike(trial: Trial, entry: BundledTrial) -> str:
         if here != there and not close:
             return f"{name} {here}, in the bundle it has {there}"
     return ""
-
-
-def _row(entry: BundledTrial, place: str) -> dict[str, Any]:
-    config, run = entry.config, {k: v for k, v in asdict(entry.run).items() if k not in ("trial", "environment")}
-    columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
-    rest = {"config": config.to_dict(), "about": entry.about, "environment": place, "ended": entry.ended}
-    return {**columns, **rest, **run}

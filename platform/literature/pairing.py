@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longwave.platform.records.about import About
 from longwave.platform.statistics.verdict import Printed, verdict
 
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
 
 
-def belongs(number: Mapping[str, Any], about: Mapping[str, Any]) -> bool:
+def belongs(number: Mapping[str, Any], about: About) -> bool:
     """Return whether a published number is one of the task, variant and metric that ``about`` explains."""
-    variants = about["published"]
-    variants = [variants] if isinstance(variants, str) else variants  # as stores held it before schema 0002
-    return number["metric"] == about["metric"] and number["variant"] in variants
+    return number["metric"] == about.metric and number["variant"] in about.published
 
 
 def quoted(number: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import MISSING, asdict, fields
+from typing import Any
 
 
 def canonical(content: object) -> str:
@@ -24,3 +26,13 @@ def digest(content: object) -> str:
 def derive_seed(*parts: object) -> int:
     """Return a seed in [0, 2³¹) that depends on ``parts`` alone; other parts give unrelated seeds."""
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4]) >> 1
+
+
+def sparse(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from their defaults, as plain data: it grows without changing."""
+    found = asdict(record)
+    for f in fields(record):
+        default = f.default_factory() if f.default_factory is not MISSING else f.default
+        if default is not MISSING and getattr(record, f.name) == default:
+            del found[f.name]
+    return found

@@ -1,11 +1,11 @@
-"""What happened in one training: its epochs, and how it ended."""
+"""What happened in one training: its epochs, what was measured, and how it ended."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Status = Literal["ok", "diverged", "stopped", "failed"]
 ENDED: tuple[Status, ...] = ("ok", "diverged", "stopped", "failed")
@@ -34,6 +34,28 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """One more number of a run, beside its validation and test metric.
+
+    Attributes:
+        key: What is measured: ``"test_accuracy"``.
+        unit: Of ``value``.
+        value: Finite.
+        x_name, x: Where along an axis, if anywhere: ``("length", 512.0)``, ``("depth", 3.0)``, ``("time", 0.5)``.
+    """
+
+    key: str
+    unit: str
+    value: float
+    x_name: str = ""
+    x: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.key or not (math.isfinite(self.value) and math.isfinite(self.x)):
+            raise ValueError(f"A measure has a key and finite numbers, got {self.key!r}, {self.value}, {self.x}.")
+
+
+@dataclass(frozen=True)
 class Run:
     """How one trial ended. Written once, never changed.
 
@@ -49,8 +71,11 @@ class Run:
         seconds: The trial's share of its pack's time.
         members: Trials the pack started with.
         parameters: Trainable numbers.
-        environment: Machine, versions, commit, kernel path.
+        environment: Where it ran: machine, versions, commit, kernel path. ``diff`` names the patch, if any.
         joules: The trial's share of the energy its pack took; ``None`` where nothing measured it.
+        patch: How the code differed from its commit, as ``git apply`` takes it; the store keeps it once, under the
+            name in ``diff``, and does not give it back with the run.
+        measures: Further numbers.
     """
 
     trial: str
@@ -65,6 +90,13 @@ class Run:
     parameters: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     joules: float | None = None
+    patch: str = ""
+    measures: tuple[Measure, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Run:
+        """Rebuild from what ``dataclasses.asdict`` gives, also after JSON."""
+        return cls(**{**data, "measures": tuple(Measure(**m) for m in data.get("measures", ()))})
 
     def __post_init__(self) -> None:
         if self.status not in ENDED:

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache, cached_property
 from typing import Any, Literal
 
+from longwave.platform.errors import StoreError
 from longwave.platform.records.identity import digest
 
 Phase = Literal["search", "retrain"]
+PROTOCOL = "1"
+"""Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
+OF_ONE_TRIAL = ("phase", "seed", "halving")
+"""Fields that are no part of a configuration: its retrainings differ in them."""
+ALWAYS = {"hashed": MISSING}
+"""Of a field that every identity holds, default or not."""
 
 
 @dataclass(frozen=True)
 class TrialConfig:
     """Everything that decides the result of one training. Equal configs have equal ids.
 
+    A new field needs a default, and changes no id: an identity holds what differs from the defaults alone. Should a
+    default change, its old value stays in the field's metadata as ``hashed``, so that no identity changes with it, and
+    ``PROTOCOL`` is bumped.
+
     Attributes:
         task, variant: Registry key of the task and its form.
         data: Version of the data: hash of the tensors fed.
-        model, options: Registry key of the model and its static choices.
+        model, options: Registry key of the model, and the static choices that are not its default.
         params: Learning rate and the model's parameters by name: ``{"lr": 0.01, "dt": 0.5}``.
         hidden: Hidden size d, features.
         batch: Sequences a step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
+        phase: ``"search"`` never sees test data; ``"retrain"`` repeats a winner with a fresh seed.
+        seed: Seeds initial weights and data order.
+        task_version: Of the task: its loss, metric and split rules.
+        model_version: Of the model.
+        protocol: Of the training rules.
         steps: Steps an epoch of a stream; ``None`` for a training split.
         drops: Epochs after which the learning rate is divided by 10.
         clip: Largest gradient norm; ``None`` means no clipping.
@@ -31,8 +48,6 @@ class TrialConfig:
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: their company decides whether it is stopped.
-        phase: ``"search"`` never sees test data; ``"retrain"`` repeats a winner with a fresh seed.
-        seed: Seeds initial weights and data order.
     """
 
     task: str
@@ -46,6 +61,9 @@ class TrialConfig:
     epochs: int
     phase: Phase
     seed: int
+    task_version: str = field(kw_only=True)
+    model_version: str = field(kw_only=True)
+    protocol: str = field(default=PROTOCOL, kw_only=True, metadata=ALWAYS)
     steps: int | None = None
     drops: tuple[int, ...] = ()
     clip: float | None = None
@@ -54,26 +72,63 @@ class TrialConfig:
     selection: str = "best"
     halving: Mapping[str, Any] | None = None
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Identity of the trial: 16 hex digits of the SHA-256 of its content."""
         return digest(self.to_dict())
 
-    @property
+    @cached_property
     def row(self) -> str:
-        """Identity of the configuration, equal for all its retrainings: the content without phase and seed."""
-        return digest({k: v for k, v in self.to_dict().items() if k not in ("phase", "seed", "halving")})
+        """Identity of the configuration, equal for all its retrainings: the content without phase, seed and halving."""
+        return digest({k: v for k, v in self.to_dict().items() if k not in OF_ONE_TRIAL})
 
-    @property
+    @cached_property
     def shape(self) -> str:
         """Equal for trials that can train in one pack: the content without the parameters' values and the seed."""
         return digest({**self.to_dict(), "params": sorted(self.params), "seed": 0})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; ``from_dict`` restores it."""
-        return {**asdict(self), "drops": list(self.drops)}
+        """Return what the identity holds, as plain JSON data: what differs from the defaults. See ``from_dict``."""
+        known = self._left_out().items()
+        return {name: plain for name, default in known if (plain := _plain(getattr(self, name))) != default}
+
+    def in_full(self) -> dict[str, Any]:
+        """Return the whole configuration, defaults too, without ``OF_ONE_TRIAL``, as plain JSON data."""
+        return {name: _plain(getattr(self, name)) for name in self._left_out() if name not in OF_ONE_TRIAL}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrialConfig:
-        """Rebuild from ``to_dict``; an unknown key is a TypeError."""
-        return cls(**{**data, "drops": tuple(data["drops"])})
+        """Rebuild from ``to_dict``.
+
+        Raises:
+            StoreError: It has a field that is not known here, or lacks one; the message says which.
+        """
+        known = cls._left_out()
+        if unknown := sorted(data.keys() - known.keys()):
+            raise StoreError(f"A trial has a field {unknown[0]!r} that this Longwave does not know. Upgrade longwave.")
+        found = {**known, **data}
+        if lost := [name for name, value in found.items() if value is MISSING]:
+            raise StoreError(f"A trial has no field {lost[0]!r}: its record is damaged.")
+        return cls(**{**found, "drops": tuple(found["drops"])})
+
+    @classmethod
+    @cache
+    def _left_out(cls) -> dict[str, Any]:
+        """Return the value of each field that an identity leaves out, by name; looked up once, as trials are many."""
+        return {f.name: hashed(f) for f in fields(cls)}
+
+
+def cohort_key(members: Sequence[TrialConfig]) -> str:
+    """Return the name of trials that compete in successive halving: a hash of what they are but for their company."""
+    return digest([replace(c, halving=None).id for c in members])
+
+
+def hashed(of: Field[Any]) -> Any:
+    """Return the value of a field that an identity leaves out, as JSON data; MISSING where it holds every value."""
+    value = of.metadata.get("hashed", of.default)
+    return value if value is MISSING else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a field's value as JSON has it."""
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value

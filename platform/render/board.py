@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from longwave.platform.boards.board import Row, shown
+from longwave.platform.boards import columns
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
-from longwave.platform.boards.overview import ModelLine, Overview, named, state
+from longwave.platform.boards.overview import ModelLine, Overview, state
+from longwave.platform.boards.row import Row, named
+from longwave.platform.boards.texts import DASH, MINUS, estimate, shown
+from longwave.platform.boards.verification import MEANING
+from longwave.platform.records.group import Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import measured, show
 from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
-from longwave.platform.storage.groups import Pool
-from longwave.platform.storage.verification import CHECKED, CLAIMED, HERE
 
-DASH = "—"
-COLUMNS = ("rank", "ties", "model", "mean ± std (n)", "published", "verdict", "seeds", "searched", "protocol", "row")
-MEAN = COLUMNS.index("mean ± std (n)")
-DIGITS = 8
-"""Of a row's name: enough to tell the rows of a store apart."""
 ABREAST = 5
 """Tasks side by side in a terminal; more stand below."""
 RANKED = (
@@ -28,10 +25,7 @@ RANKED = (
     "validation. Ranks that Welch tests of all pairs, adjusted by Holm at 5 %, allow; rows that share a letter are not "
     f"told apart. Provisional: n < {ENOUGH}. Published numbers and trivial predictors are not ranked."
 )
-VERIFIED = (
-    f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
-    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended."
-)
+OLD = "Superseded rows stand last and are ranked with nobody: an older version trained them, and they say which."
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
     "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
@@ -59,11 +53,11 @@ def overview(found: Overview, pool: Pool, format: Format) -> None:
 
 def comparison(found: Comparison, format: Format) -> None:
     """Print two models, or two rows, task by task, and the verdict."""
-    columns = ("task", found.a, found.b, "gain [95 %]", "P(better) [95 %]", "verdict", "differs in")
+    head = ("task", found.a, found.b, "gain [95 %]", "P(better) [95 %]", "verdict", "differs in")
     caption = f"{found.verdict} {found.how}"
     made = Table(
         f"{found.a} against {found.b}",
-        columns,
+        head,
         [_contest(line) for line in found.contests],
         caption,
         frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
@@ -80,89 +74,26 @@ def budgets(found: Sequence[SearchCurve], format: Format) -> None:
     show([_budgets(place, theirs) for place, theirs in places.items()], format)
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """Return the row's cells under ``COLUMNS``."""
-    number = shown(row.mean, row.std)
-    count = f"{row.n}{', provisional' if row.provisional else ''}"
-    published = "; ".join(quoted(p) for p in row.published) or DASH
-    if row.kind != "reproduced":
-        number += f" ({row.n})" if row.n else ""
-        return (DASH, DASH, row.title, f"{number} ({row.kind})", published, *[DASH] * 5)
-    return (
-        span(row.rank_low, row.rank_high),
-        row.ties or DASH,
-        row.title,
-        f"{number} ({count})" if row.mean is not None else row.state,
-        published,
-        "; ".join(judged(p) for p in row.published) or DASH,
-        seeds(row) + ("" if row.verification == HERE else f"; {row.verification}"),
-        f"{row.searched} ({row.search_diverged} diverged)",
-        "; ".join(row.departures) or "as published",
-        row.config[:DIGITS],
-    )
-
-
-def quoted(number: Mapping[str, Any]) -> str:
-    """Return a published number with its statistic and all its sources."""
-    of = f" of {number['n']}" if number["n"] else ""
-    places = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{shown(number['value'], number['std'])} ({number['statistic']}{of}, {', '.join(places)})"
-
-
-def judged(number: Mapping[str, Any]) -> str:
-    """Return the verdict on a published number: ``worse −1.3 sd, n 5 and 10, hidden 128 (printed 256)``."""
-    gap = "" if number["gap"] is None else f" {number['gap']:+.1f} sd".replace("-", "−")
-    basis = "" if number["alike"] or not number["basis"] else f"our {number['basis']} against {number['statistic']}"
-    counts = f"n {number['n_ours']} and {number['n'] or '?'}"
-    doubt = "too good: look for a leak" if number["too_good"] else ""
-    parts = [number["verdict"] + gap, doubt, counts, basis, *number["departures"]]
-    return ", ".join(filter(None, parts))
-
-
-def seeds(row: Row) -> str:
-    """Return how the retrainings ended: ``5 ok``, ``3 ok, 1 diverged, 1 missing``."""
-    ends = {"ok": row.n, "diverged": row.diverged, "failed": row.failed, "missing": row.missing}
-    return ", ".join(f"{count} {end}" for end, count in ends.items() if count) or DASH
-
-
-def span(low: int | None, high: int | None) -> str:
-    """Return a range of ranks: ``2``, ``1–3``, or a dash."""
-    if low is None:
-        return DASH
-    return str(low) if low == high else f"{low}–{high}"
-
-
-def leads(row: Row) -> bool:
-    """Return whether the row is in the best tie group, "a"; the 27th is "a1"."""
-    return row.ties.startswith("a") and not row.ties[1:2].isdigit()
-
-
-def estimate(value: Estimate | None, digits: int = 2) -> str:
-    """Return a value with its interval: ``0.93 [0.90, 0.96]``, or a dash."""
-    if value is None:
-        return DASH
-    ends = "" if value.low is None or value.high is None else f" [{value.low:.{digits}f}, {value.high:.{digits}f}]"
-    return f"{value.value:.{digits}f}{ends}"
-
-
 def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
-    bold = frozenset((k, MEAN) for k, row in enumerate(rows) if leads(row))
-    verified = VERIFIED if any(row.verification not in ("", HERE) for row in rows) else ""
-    caption = " ".join(filter(None, (f"Test {metric}:", RANKED, verified, str(pool), AGAIN)))
+    stand = columns.standing("terminal", rows)
+    keys = [column.key for column in stand]
+    bold = frozenset((k, keys.index("mean")) for k, row in enumerate(rows) if row.leads)
+    more = (MEANING if "verification" in keys else "", OLD if "superseded" in keys else "", str(pool), AGAIN)
     return Table(
         f"{named(place)}: {metric}",
-        COLUMNS,
-        [cells(row) for row in rows],
-        caption,
+        [column.heading for column in stand],
+        [[column.text(row) for column in stand] for row in rows],
+        " ".join(filter(None, (f"Test {metric}:", RANKED, *more))),
         bold,
-        [row.to_dict() for row in rows],
+        [columns.record(row) for row in rows],
+        frozenset(k for k, column in enumerate(stand) if column.align == "right"),
     )
 
 
 def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
     tasks = found.tasks[start:end]
-    columns = ("model", "score [95 %]", "mean rank", *(named(place) for place in tasks))
+    head = ("model", "score [95 %]", "mean rank", *(named(place) for place in tasks))
     lines = [
         (line.title, *_overall(line, len(found.tasks)), *(_cell(cell) for cell in line.cells[start:end]))
         for line in found.lines
@@ -171,11 +102,11 @@ def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> 
         (i, 3 + j)
         for i, line in enumerate(found.lines)
         for j, cell in enumerate(line.cells[start:end])
-        if cell is not None and leads(cell)
+        if cell is not None and cell.leads
     )
     caption = " ".join(filter(None, (OVERALL, str(pool)))) if last else ""
     title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
-    return Table(title, columns, lines, caption, bold, found.to_dict())
+    return Table(title, head, lines, caption, bold, found.to_dict())
 
 
 def _overall(line: ModelLine, tasks: int) -> tuple[str, str]:
@@ -217,7 +148,7 @@ def _contest(line: Contest) -> tuple[str, ...]:
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     gain = DASH if both is None else _gain(both.gain)
     return (
-        f"{named((line.a.task, line.a.variant))}: {line.a.metric} {arrow(line.a.goal)}",
+        f"{line.place}: {line.a.metric} {arrow(line.a.goal)}",
         _cell(line.a),
         _cell(line.b),
         gain,
@@ -229,7 +160,7 @@ def _contest(line: Contest) -> tuple[str, ...]:
 
 def _gain(gain: Estimate) -> str:
     ends = "" if gain.low is None or gain.high is None else f" [{gain.low:+.3g}, {gain.high:+.3g}]"
-    return f"{gain.value:+.3g}{ends}".replace("-", "−")
+    return f"{gain.value:+.3g}{ends}".translate(MINUS)
 
 
 def _short(value: Any) -> str:

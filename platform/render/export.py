@@ -32,6 +32,7 @@ class Table:
         caption: What the numbers are: n, the test, what was left out.
         bold: Cells in bold, as (line, column).
         records: The same for programs: one mapping a line, with more keys and full precision.
+        right: Columns whose cells stand to the right.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Table:
     caption: str = ""
     bold: frozenset[tuple[int, int]] = frozenset()
     records: Sequence[Mapping[str, Any]] = ()
+    right: frozenset[int] = frozenset()
 
 
 LATEX = {
@@ -123,7 +125,7 @@ def _markdown(table: Table) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
     lines = [line(cells) for cells in _marked(table, "**{}**".format)]
-    rule = "|" + " --- |" * len(table.columns)
+    rule = "|" + "".join(" ---: |" if k in table.right else " --- |" for k in range(len(table.columns)))
     caption = [table.caption, ""] if table.caption else []
     title = [f"### {table.title}", ""] if table.title else []
     return "\n".join([*title, line(table.columns), rule, *lines, "", *caption])
@@ -136,13 +138,14 @@ def _latex(table: Table) -> str:
         return " & ".join(cells) + r" \\"
 
     escaped = Table("", table.columns, [[escaped_latex(c) for c in cells] for cells in table.lines], bold=table.bold)
+    sides = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
     caption = escaped_latex(". ".join(filter(None, (table.title, table.caption))))
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
             *([rf"\caption{{{caption}}}"] if caption else []),
-            rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}",
+            rf"\begin{{tabular}}{{{sides}}}",
             r"\toprule",
             line([escaped_latex(name) for name in table.columns]),
             r"\midrule",

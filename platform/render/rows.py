@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from longwave.platform.boards.board import shown
-from longwave.platform.boards.rows import SHORT, DiffLine
+from longwave.platform.boards.diff import DiffLine
+from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.texts import shown
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, Table, write
 from longwave.platform.render.terminal import measured, say, table
 
 if TYPE_CHECKING:
-    from longwave.platform.boards.reproduce import Rerun, RerunPlan
+    from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
 
 VERDICTS = {
     "inside": "The row is reproduced: inside its interval.",
@@ -25,8 +26,8 @@ VERDICTS = {
 def expected(plan: RerunPlan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
-    metric = measured(about["metric"], about["unit"], about["goal"])
-    say(f"Row {config.row[:SHORT]}: {about['model']} on {config.task} {config.variant}".rstrip())
+    metric = measured(about.metric, about.unit, about.goal)
+    say(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
     say(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings")
     if plan.interval:
         say(f"  one more is expected in [{plan.interval[0]:.6g}, {plan.interval[1]:.6g}] (95 %, t·std·√(1 + 1/n))")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,8 @@ from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
+    from longwave.platform.records.stored import Asked
     from longwave.platform.records.trial import TrialConfig
-    from longwave.platform.storage.store import Trial
     from longwave.platform.sweeps.plan import Sweep
 
 _terminal = Console()
@@ -50,11 +50,17 @@ def say(text: str) -> None:
     console.print(text, highlight=False, markup=False)
 
 
-def table(columns: Sequence[str], lines: Sequence[Sequence[object]], title: str = "", **options: Any) -> None:
-    """Print a table; cells are printed as they are, not as markup."""
-    made = Table(
-        *columns, title=title or None, title_justify="left", box=options.pop("box", box.SIMPLE_HEAD), **options
-    )
+def table(
+    columns: Sequence[str],
+    lines: Sequence[Sequence[object]],
+    title: str = "",
+    right: Collection[int] = (),
+    **options: Any,
+) -> None:
+    """Print a table; cells are printed as they are, not as markup, those of the columns ``right`` to the right."""
+    made = Table(title=title or None, title_justify="left", box=options.pop("box", box.SIMPLE_HEAD), **options)
+    for k, name in enumerate(columns):
+        made.add_column(name, justify="right" if k in right else "left")
     for line in lines:
         made.add_row(*[cell if isinstance(cell, Text) else escape(str(cell)) for cell in line])
     console.print(made)
@@ -66,7 +72,7 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
         print(export.write(tables, format, content), end="")
         return
     for made in tables:
-        table(made.columns, made.lines, title=made.title, show_lines=False)
+        table(made.columns, made.lines, title=made.title, right=made.right, show_lines=False)
         if made.caption:
             say(f"  {made.caption}\n")
 
@@ -96,7 +102,7 @@ def plan(sweep: Sweep, trials: Sequence[TrialConfig], format: str) -> None:
     )
 
 
-def status(name: str, trials: Sequence[Trial], format: str) -> None:
+def status(name: str, trials: Sequence[Asked], failed: Sequence[tuple[str, str]], format: str) -> None:
     """Print how the trials of a sweep stand."""
     tally = Counter(t.status for t in trials)
     ended = {str(state): tally[state] for state in ENDED}
@@ -110,8 +116,7 @@ def status(name: str, trials: Sequence[Trial], format: str) -> None:
         as_json(counts)
         return
     table(list(counts), [list(counts.values())], title=f"{name}: {len(trials)} trials asked for")
-    reasons = Counter((t.config.model, t.run.reason) for t in trials if t.run and t.status == "failed")
-    for (model, reason), count in reasons.most_common(5):
+    for (model, reason), count in Counter(failed).most_common(5):
         console.print(f"  {model}: {count} failed: {reason}", highlight=False, markup=False)
 
 

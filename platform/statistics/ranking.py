@@ -66,10 +66,24 @@ def p_values(rows: Sequence[Summary]) -> NDArray[float64]:
     """
     import numpy as np
 
+    table = raw_p_values(rows)
+    known = np.array([k for k, row in enumerate(rows) if row.std is not None], dtype=int)
+    i, j = (known[side] for side in np.triu_indices(len(known), 1))
+    table[i, j] = table[j, i] = holm(table[i, j])
+    return table
+
+
+def raw_p_values(rows: Sequence[Summary]) -> NDArray[float64]:
+    """Return the p-value of each pair of rows being equal by itself, not adjusted, (rows, rows); see ``p_values``.
+
+    It is 1 on the diagonal and for a row without a std.
+    """
+    import numpy as np
+
     table = np.ones((len(rows), len(rows)))
     known = np.array([k for k, row in enumerate(rows) if row.std is not None], dtype=int)
     i, j = (known[side] for side in np.triu_indices(len(known), 1))
-    table[i, j] = table[j, i] = holm(_welch([rows[k] for k in known]))
+    table[i, j] = table[j, i] = _welch([rows[k] for k in known])
     return table
 
 

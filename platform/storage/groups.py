@@ -2,105 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.platform.records.run import Run
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, TrialRow
-from longwave.platform.storage.verification import HERE, OWN, verification
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """A trial as far as a board needs it, ended or not; metrics in the task's unit, the others as recorded."""
-
-    id: str
-    status: str
-    test: float | None = None
-    valid: float | None = None
-    seconds: float = 0.0
-    parameters: int | None = None
-    joules: float | None = None
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all."""
-
-    trials: int = 0
-    diverged: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Group:
-    """All retrainings of one configuration.
-
-    Attributes:
-        row: Identity of the configuration.
-        settings: Content of its trials without phase, seed and halving.
-        about: What explains it to a reader.
-        runs: Its retrainings, ended or not, by id.
-        search: Search trials of its model and task in the sweeps that asked for a retraining.
-        sweeps: Names of those sweeps, sorted.
-        environments: Distinct facts on where it ran.
-        verification: How far its numbers are verified here; see ``verification``.
-    """
-
-    row: str
-    settings: Mapping[str, Any]
-    about: Mapping[str, Any]
-    runs: Sequence[RunSummary]
-    search: Tally = field(default_factory=Tally)
-    sweeps: Sequence[str] = ()
-    environments: Sequence[Mapping[str, str]] = ()
-    verification: str = HERE
-
-    @property
-    def joules(self) -> float | None:
-        """Energy of a retraining; see ``mean_joules``."""
-        return mean_joules(self.runs)
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Which rows a board ranks against each other.
-
-    Attributes:
-        models: Registry keys; none means all.
-        min_seeds: Retrainings that ended ok below which a row is left out.
-    """
-
-    models: Sequence[str] = ()
-    min_seeds: int = 0
-
-    def __str__(self) -> str:
-        """Return what was left out, as a caption says it; empty where nothing was."""
-        named = [f"models {', '.join(self.models)}"] if self.models else []
-        counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
-        return f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
-
-    def holds(self, model: str) -> bool:
-        """Return whether a model belongs to it."""
-        return not self.models or model in self.models
-
-
-EVERYBODY = Pool()
-"""The pool that leaves nobody out."""
-
-
-OF_ONE_TRIAL = ("phase", "seed", "halving")
-"""Keys of a trial's content that are no part of its configuration."""
-
-
-def mean_joules(runs: Iterable[RunSummary | Run]) -> float | None:
-    """Return the mean energy of those runs of which it is known; None where of none."""
-    known = [run.joules for run in runs if run.joules is not None]
-    return sum(known) / len(known) if known else None
+from longwave.platform.records.about import About
+from longwave.platform.records.group import Group, RunSummary, Tally
+from longwave.platform.records.stored import Known
+from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.storage.schema import AskRow, EnvironmentRow, ImportRow, KnownRow, TrialRow
 
 
 def read_groups(connection: sa.Connection, task: str | None = None) -> list[Group]:
@@ -109,23 +21,45 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     where = where if task is None else sa.and_(where, TrialRow.task == task)
     sweeps = _sweeps(connection, where)
     tallies = _tallies(connection, task, {names for names in sweeps.values() if len(names) > 1})
-    ran, came = _environments(connection, where)
+    ran, checked, known = _environments(connection, where), _imports(connection), _catalogue(connection)
     groups = []
-    for (row, model, runs, places), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
-        settings, asked = content.config, sweeps.get(row, ())
+    for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
+        config, asked = TrialConfig.from_dict(content.config), sweeps.get(row, ())
+        places = [ran[place] for place, _, _ in came if place is not None]
         groups.append(
             Group(
-                row=row,
-                settings={k: v for k, v in settings.items() if k not in OF_ONE_TRIAL},
-                about=content.about,
+                config=config,
+                about=About.from_dict(content.about),
                 runs=runs,
-                search=tallies.get((asked, settings["task"], model), Tally()),
+                search=tallies.get((asked, config.task, model), Tally()),
                 sweeps=asked,
-                environments=list({id(facts): facts for facts in map(ran.__getitem__, places)}.values()),
-                verification=verification(came[place] for place in places if place in came),
+                environments=list({id(facts): facts for facts in places}.values()),
+                checks=[checked[origin] for _, origin, _ in came if origin is not None],
+                reruns=[rerun for _, origin, rerun in came if rerun and origin is None],
+                family=known[key].family if (key := ("model", model, "")) in known else "",
+                superseded=superseded(config, known),
             )
         )
     return groups
+
+
+def superseded(config: TrialConfig, known: Mapping[tuple[str, str, str], Known]) -> str:
+    """Return why a configuration is of another version than what is trained now; empty if it is not.
+
+    Args:
+        config: The configuration.
+        known: The catalogue, by kind, name and variant.
+    """
+    rules = known.get(("rules", "training", ""))
+    task = known.get(("task", config.task, config.variant))
+    model = known.get(("model", config.model, ""))
+    pairs = [
+        ("training rules", config.protocol, rules.version if rules else PROTOCOL),
+        (f"task {config.task}", config.task_version, task.version if task else config.task_version),
+        (f"data of {config.task}", config.data, task.data if task else config.data),
+        (f"model {config.model}", config.model_version, model.version if model else config.model_version),
+    ]
+    return "; ".join(f"{what}: version {then}, now {now}" for what, then, now in pairs if then != now)
 
 
 def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
@@ -140,32 +74,36 @@ def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, mod
 
 def _runs(
     connection: sa.Connection, where: sa.ColumnElement[bool]
-) -> Iterator[tuple[str, str, list[RunSummary], list[str]]]:
-    """Yield identity and model of each group, its retrainings, and the places of those, by task and identity."""
+) -> Iterator[tuple[str, str, list[RunSummary], list[tuple[str | None, str | None, str]]]]:
+    """Yield each group, by task and identity: these, its retrainings, and where each was and how it came."""
     t = TrialRow
     of_run: tuple[Any, ...] = (t.id, t.status, t.test, t.valid, t.seconds, t.parameters, t.joules)
     found = connection.execute(
-        sa.select(t.row, t.model, t.environment, *of_run).where(where).order_by(t.task, t.row, t.id)
+        sa.select(t.row, t.model, t.environment, t.origin, t.rerun, *of_run).where(where).order_by(t.task, t.row, t.id)
     ).all()
     for (row, model), lines in groupby(found, key=lambda line: (line[0], line[1])):
         kept = list(lines)
-        places = [line[2] for line in kept if line[2] is not None]
-        yield row, model, [RunSummary(*line[3:]) for line in kept], places
+        yield row, model, [RunSummary(*line[5:]) for line in kept], [(line[2], line[3], line[4]) for line in kept]
 
 
-def _environments(
-    connection: sa.Connection, where: sa.ColumnElement[bool]
-) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, str]]]:
-    """Return what each environment says of where runs were, equal facts as one object, and of how they came here."""
+def _environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, Mapping[str, str]]:
+    """Return what each environment says of where runs were."""
     known = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
-    ran: dict[str, Mapping[str, str]] = {}
-    came: dict[str, Mapping[str, str]] = {}
-    distinct: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
-    for place, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known)):
-        if own := {name: facts.pop(name) for name in OWN if name in facts}:
-            came[place] = own
-        ran[place] = distinct.setdefault(frozenset(facts.items()), facts)
-    return ran, came
+    found = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known))
+    return {line.id: line.facts for line in found}
+
+
+def _imports(connection: sa.Connection) -> dict[str, bool]:
+    """Return of each bundle that was taken up whether every check of it passed."""
+    found = connection.execute(sa.select(ImportRow.name, ImportRow.checked))
+    return {line.name: line.checked for line in found}
+
+
+def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Known]:
+    """Return the versions and families of what is known of models and tasks, by kind, name and variant."""
+    k = KnownRow
+    columns: tuple[Any, ...] = (k.kind, k.name, k.version, k.family, k.variant, k.data)
+    return {(line.kind, line.name, line.variant): Known(*line) for line in connection.execute(sa.select(*columns))}
 
 
 def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:

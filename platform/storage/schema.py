@@ -43,18 +43,42 @@ class Base(DeclarativeBase):
         }
     )
     type_annotation_map = {
-        dict[str, Any]: JSON().with_variant(JSONB(), "postgresql"),
+        dict[str, Any]: JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql"),
         datetime: UTCTime,
     }
 
 
 class SweepRow(Base):
-    """A sweep: its settings in full."""
+    """A sweep: its settings and its plan; see ``StoredSweep``."""
 
     __tablename__ = "sweeps"
     name: Mapped[str] = mapped_column(String(80), primary_key=True)
     content: Mapped[dict[str, Any]]
+    plan: Mapped[dict[str, Any] | None]
     created: Mapped[datetime] = mapped_column(default=utc_now)
+
+
+class ImportRow(Base):
+    """A bundle that was taken up, and whether every check of it passed."""
+
+    __tablename__ = "imports"
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    checked: Mapped[bool]
+    at: Mapped[datetime] = mapped_column(default=utc_now)
+
+
+class KnownRow(Base):
+    """What pages need of a model, or of a task's variant; see ``Known``."""
+
+    __tablename__ = "catalogue"
+    kind: Mapped[str] = mapped_column(String(10), primary_key=True)
+    name: Mapped[str] = mapped_column(String(80), primary_key=True)
+    variant: Mapped[str] = mapped_column(String(200), primary_key=True, server_default="")
+    version: Mapped[str]
+    family: Mapped[str]
+    data: Mapped[str] = mapped_column(server_default="")
+    facts: Mapped[dict[str, Any]]
+    written: Mapped[datetime] = mapped_column(default=utc_now)
 
 
 class EnvironmentRow(Base):
@@ -63,6 +87,23 @@ class EnvironmentRow(Base):
     __tablename__ = "environments"
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     facts: Mapped[dict[str, Any]]
+
+
+class PatchRow(Base):
+    """How the code of some trials differed from its commit; its id stands as ``diff`` in their environment."""
+
+    __tablename__ = "patches"
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    text: Mapped[str] = mapped_column(Text)
+
+
+class AliasRow(Base):
+    """The name that a trial or a row had before schema 0004, and the one it has."""
+
+    __tablename__ = "aliases"
+    old: Mapped[str] = mapped_column(String(16), primary_key=True)
+    new: Mapped[str] = mapped_column(String(16))
+    kind: Mapped[str] = mapped_column(String(10))
 
 
 class TrialRow(Base):
@@ -88,6 +129,8 @@ class TrialRow(Base):
     parameters: Mapped[int | None]
     joules: Mapped[float | None]
     environment: Mapped[str | None] = mapped_column(ForeignKey("environments.id"))
+    origin: Mapped[str | None] = mapped_column(ForeignKey("imports.name"))
+    rerun: Mapped[str] = mapped_column(String(10), server_default="")
     ended: Mapped[datetime | None]
     __table_args__ = (Index("ix_trials_phase_task", "phase", "task", "model", "id", "status", "seconds"),)
 
@@ -112,6 +155,52 @@ class CurveRow(Base):
     valid: Mapped[float]
     seconds: Mapped[float]
     at: Mapped[float]
+
+
+class MeasureRow(Base):
+    """One more number of a trial's run; see ``Measure``."""
+
+    __tablename__ = "measures"
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(80), primary_key=True)
+    x_name: Mapped[str] = mapped_column(String(40), primary_key=True, server_default="")
+    x: Mapped[float] = mapped_column(primary_key=True, server_default="0")
+    unit: Mapped[str]
+    value: Mapped[float]
+
+
+class AttemptRow(Base):
+    """One time that a trial was trained: who did, under which lease, from which epoch on."""
+
+    __tablename__ = "attempts"
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    owner: Mapped[str]
+    fence: Mapped[int]
+    epoch: Mapped[int] = mapped_column(server_default="0")
+    started: Mapped[datetime]
+    ended: Mapped[datetime | None]
+
+
+class LeaseRow(Base):
+    """Who may write a trial's results until when; a write under an older fence is refused."""
+
+    __tablename__ = "leases"
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
+    owner: Mapped[str]
+    fence: Mapped[int]
+    expires: Mapped[datetime]
+
+
+class CohortRow(Base):
+    """A trial's score at a rung of successive halving, and whether it stays once the whole cohort's are known."""
+
+    __tablename__ = "cohorts"
+    cohort: Mapped[str] = mapped_column(String(16), primary_key=True)
+    epoch: Mapped[int] = mapped_column(primary_key=True)
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
+    valid: Mapped[float | None]
+    stays: Mapped[bool | None]
 
 
 class PublishedRow(Base):

@@ -7,14 +7,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    StringConstraints,
+    ValidationError,
+)
 
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.sweeps.space import Sampler
+from longwave.platform.sweeps.space import SAMPLERS
 
 UNION_TAGS = ("Range", "float", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
+
+
+def _known(sampler: str) -> str:
+    if sampler not in SAMPLERS:
+        raise ValueError(f"must be one of {', '.join(SAMPLERS)}")
+    return sampler
 
 
 class _Strict(BaseModel):
@@ -60,7 +75,7 @@ class SweepFile(RecipeChanges):
         trials: Search trials a model.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
-        sampler: Optuna's: ``random``, ``qmc``, or ``tpe`` in ``rounds``, which learns from earlier rounds.
+        sampler: One of Optuna's, by its name in ``space.SAMPLERS``; one that learns does so in ``rounds``.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         precision: ``float32`` or ``float64``.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
@@ -75,7 +90,7 @@ class SweepFile(RecipeChanges):
     trials: PositiveInt
     retrain: Annotated[int, Field(ge=0)] = 5
     seed: Annotated[int, Field(ge=0)] = 0
-    sampler: Sampler = "random"
+    sampler: Annotated[str, AfterValidator(_known)] = "random"
     rounds: PositiveInt = 1
     pack: PositiveInt | Literal["auto"] = "auto"
     precision: Literal["float32", "float64"] = "float32"
@@ -128,4 +143,5 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
             known = Range.model_fields if len(place) > 1 and place[0] == "space" else kind.model_fields
             raise ConfigError(f"{origin}: {did_you_mean('key', place[-1], known)}") from None
         got = "" if first["type"] == "missing" else f", got {first['input']!r}"
-        raise ConfigError(f"{origin}: {'.'.join(place)}: {first['msg']}{got}.") from None
+        rule = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{origin}: {'.'.join(place)}: {rule}{got}.") from None

@@ -8,14 +8,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from longwave.platform.errors import WorkerError
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.sweeps.workers import Sink, Workers
 
 RAY_SWITCHES = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -32,42 +32,6 @@ REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; ends are sent at once."""
 RESTARTS = 2
 """How often a pack is restarted after its worker died."""
-
-
-class Sink(Protocol):
-    """Takes what packs report. Reports may come twice: after a restart a pack repeats what it had said."""
-
-    def started(self, pack: str) -> None:
-        """Note that a pack has a worker."""
-
-    def report(self, pack: str, points: Sequence[Point], runs: Sequence[Run]) -> None:
-        """Take epochs and ends."""
-
-    def ended(self, pack: str, error: str = "") -> None:
-        """Note that a pack is over; with ``error`` its worker died and some of its trials have not ended."""
-
-
-@dataclass(frozen=True)
-class Workers:
-    """How to run packs.
-
-    Attributes:
-        count: Packs at a time.
-        storage: Folder of checkpoints; on a cluster a path all nodes share.
-        address: Ray cluster to use; ``None`` starts a local one.
-        gpus: GPUs a pack, fractions allowed.
-        here: Run in this process, without Ray.
-    """
-
-    count: int
-    storage: Path
-    address: str | None = None
-    gpus: float = 0.0
-    here: bool = False
-
-    def checkpoint(self, pack: str) -> Checkpoint:
-        """Return the checkpoint of a pack."""
-        return Checkpoint(self.storage / "checkpoints" / f"{pack}.safetensors")
 
 
 def run_packs(packs: Mapping[str, Sequence[TrialConfig]], sink: Sink, workers: Workers) -> None:
@@ -160,8 +124,11 @@ def _listener(sink: Sink) -> Any:
         def on_trial_result(
             self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
         ) -> None:
+            if "refusal" in result:
+                self.problem = WorkerError(result["refusal"])
+                raise self.problem
             points, runs = result.get("points", []), result.get("runs", [])
-            self.tell(self.sink.report, trial, [Point(**p) for p in points], [Run(**r) for r in runs])
+            self.tell(self.sink.report, trial, [Point(**p) for p in points], [Run.from_dict(r) for r in runs])
 
         def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
             self.tell(self.sink.ended, trial)
@@ -203,7 +170,10 @@ def _work(config: Mapping[str, str], packs: Mapping[str, list[dict[str, Any]]], 
 
     key = config["pack"]
     own = Workers(count=1, storage=Path(storage))
-    train([TrialConfig.from_dict(c) for c in packs[key]], emit, own.checkpoint(key))
+    try:
+        train([TrialConfig.from_dict(c) for c in packs[key]], emit, own.checkpoint(key))
+    except WorkerError as refusal:  # raised, Tune would take it for a death and start the worker again
+        tune.report({"refusal": str(refusal)})
 
 
 def import_ray() -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model
 
 TENSORS_A_STEP = 24
 """Tensors of a state's size that autograd keeps for each step: the memory estimate's one constant."""
@@ -27,7 +26,12 @@ def member_bytes(config: TrialConfig, length: int) -> int:
 
 
 def divide(
-    trials: Sequence[TrialConfig], workers: int, size: int | Literal["auto"], length: int, memory: int
+    trials: Sequence[TrialConfig],
+    workers: int,
+    size: int | Literal["auto"],
+    length: int,
+    memory: int,
+    looped: Collection[str] = (),
 ) -> dict[str, list[TrialConfig]]:
     """Return packs by key, in the trials' order; each pack holds trials of one shape.
 
@@ -38,6 +42,7 @@ def divide(
             trials of a model that gains nothing from larger packs are divided over the workers by themselves.
         length: Steps of a sequence.
         memory: Bytes a worker may use; ``"auto"`` alone looks at it.
+        looped: Models that gain nothing from larger packs.
     """
     groups: dict[str, list[TrialConfig]] = {}
     for config in trials:
@@ -46,7 +51,8 @@ def divide(
     for group in groups.values():
         most = len(group)
         if not group[0].halving:
-            most = size if size != "auto" else _automatic(group, len(trials), workers, length, memory)
+            alone = len(group) if group[0].model in looped else len(trials)
+            most = size if size != "auto" else _automatic(group[0], math.ceil(alone / workers), length, memory)
         count = math.ceil(len(group) / most)
         for k in range(count):
             part = group[k * len(group) // count : (k + 1) * len(group) // count]
@@ -54,8 +60,6 @@ def divide(
     return packs
 
 
-def _automatic(group: Sequence[TrialConfig], trials: int, workers: int, length: int, memory: int) -> int:
-    """Return how many trials of ``group`` a pack should hold."""
-    looped = get_model(group[0].model).looped
-    share = math.ceil((len(group) if looped else trials) / workers)
-    return max(1, min(share, memory // member_bytes(group[0], length)))
+def _automatic(config: TrialConfig, share: int, length: int, memory: int) -> int:
+    """Return how many trials like ``config`` a pack should hold: a worker's share, within its memory."""
+    return max(1, min(share, memory // member_bytes(config, length)))

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}
@@ -25,16 +26,19 @@ class Progress:
     Args:
         name: The sweep.
         metric, goal: Of the task, for the best so far.
-        expected: Trial-epochs the whole sweep will train at most, retrainings included.
+        each: Trials a model at most, retrainings included.
+        planned: Epochs of a trial, by model.
         console: Where to print.
     """
 
-    def __init__(self, name: str, metric: str, goal: str, expected: int, console: Console) -> None:
-        self.name, self.metric, self.sign, self.expected = name, metric, 1.0 if goal == "max" else -1.0, expected
-        self.console = console
-        self.trials: dict[str, TrialConfig] = {}
+    def __init__(
+        self, name: str, metric: str, goal: str, each: int, planned: Mapping[str, int], console: Console
+    ) -> None:
+        self.name, self.metric, self.sign = name, metric, 1.0 if goal == "max" else -1.0
+        self.planned, self.expected, self.console = planned, each * sum(planned.values()), console
+        self.models: dict[str, str] = {}
         self.epochs: dict[str, int] = {}
-        self.ends: dict[str, Run] = {}
+        self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
         self._start, self._before = time.monotonic(), 0
@@ -50,11 +54,12 @@ class Progress:
     ) -> None:
         self._live.stop()
 
-    def plan(self, trials: Sequence[TrialConfig], ends: Mapping[str, Run]) -> None:
+    def plan(self, trials: Sequence[Asked]) -> None:
         """Take the trials known so far and how those from earlier runs of the sweep ended."""
-        self.trials.update({c.id: c for c in trials})
-        for run in ends.values():
-            self._end(run)
+        for trial in trials:
+            self.models[trial.id] = trial.model
+            if not trial.open:
+                self._end(trial.id, trial.status, trial.valid)
         if not self.epochs:
             self._before = self._done()
 
@@ -67,9 +72,9 @@ class Progress:
         """Take epochs and ends."""
         for point in points:
             self.epochs[point.trial] = max(self.epochs.get(point.trial, 0), point.epoch)
-            self._better(self.trials[point.trial], point.valid)
+            self._better(self.models[point.trial], point.valid)
         for run in runs:
-            self._end(run)
+            self._end(run.trial, run.status, run.valid)
 
     def ended(self, pack: str) -> None:
         """Note that a pack is over."""
@@ -79,23 +84,23 @@ class Progress:
 
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
-        tally = Counter(run.status for run in self.ends.values())
+        tally = Counter(self.ends.values())
         how = ", ".join(f"{tally[s]} {s}" for s in ENDED if tally[s])
-        return f"{len(self.ends)} of {len(self.trials)} trials done" + (f" ({how})" if how else "")
+        return f"{len(self.ends)} of {len(self.models)} trials done" + (f" ({how})" if how else "")
 
-    def _end(self, run: Run) -> None:
-        self.ends[run.trial] = run
-        if run.valid is not None:
-            self._better(self.trials[run.trial], run.valid)
+    def _end(self, trial: str, status: str, valid: float | None) -> None:
+        self.ends[trial] = status
+        if valid is not None:
+            self._better(self.models[trial], valid)
 
-    def _better(self, config: TrialConfig, valid: float) -> None:
-        old = self.best.get(config.model)
+    def _better(self, model: str, valid: float) -> None:
+        old = self.best.get(model)
         if old is None or self.sign * valid > self.sign * old:
-            self.best[config.model] = valid
+            self.best[model] = valid
 
     def _done(self) -> int:
         """Return the trial-epochs over: trained, or no longer needed because the trial ended early."""
-        return sum(c.epochs if i in self.ends else self.epochs.get(i, 0) for i, c in self.trials.items())
+        return sum(self.planned[m] if i in self.ends else self.epochs.get(i, 0) for i, m in self.models.items())
 
     def _left(self) -> str:
         done, now = self._done(), time.monotonic() - self._start
@@ -105,10 +110,10 @@ class Progress:
         return f"about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
 
     def _view(self) -> RenderableType:
-        tally = Counter(run.status for run in self.ends.values())
+        tally = Counter(self.ends.values())
         states = Text("  ").join(Text(f"{tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
-        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {len(self.trials)} trials", states, self._left())
+        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {len(self.models)} trials", states, self._left())
         rows = Table.grid(padding=(0, 2))
         rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
         best = "   ".join(f"{model} {value:.4g}" for model, value in sorted(self.best.items()))

@@ -1,6 +1,7 @@
 """Run a sweep: plan what is missing, train it in packs, store every epoch and end, until nothing is missing.
 
-Running and resuming are the same loop. This process is the only writer of the store.
+Running and resuming are the same loop. This process is the only writer of the store. What is missing is found from the
+plan in the store: no model, no task and no data are looked at for it.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ import psutil
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
+from longwave.platform.records.about import About
 from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.executor import Workers, run_packs, running
+from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.packing import divide, pack_key
-from longwave.platform.sweeps.plan import Sweep, asked, resolve
+from longwave.platform.sweeps.plan import ModelPlan, Sweep, further
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.tracking import Mirror
+from longwave.platform.sweeps.workers import Workers
+
+VERSIONS = ("task_version", "data", "model_version", "protocol")
+"""Fields of a trial that say under which versions it was planned."""
 
 
 class _Desk:
@@ -60,27 +65,59 @@ class _Desk:
         self.view.ended(pack)
 
 
+def plan(sweep: Sweep, store: Store) -> Sweep:
+    """Write a sweep to the store, with its plan, and return it as the store has it. Again, it changes nothing.
+
+    Raises:
+        ConfigError: The name is taken by another sweep, or this one was planned under other versions.
+    """
+    from longwave.platform.sweeps.resolve import catalogue, explained
+
+    name, content = sweep.file.name, settings(sweep.file)
+    if name not in store.sweeps():
+        store.learn(catalogue(sweep))
+        store.add_sweep(name, content, explained(sweep).to_dict())
+    store.add_sweep(name, content)
+    found = stored_sweep(store, name)
+    for ours, theirs in zip(sweep.entries, found.entries, strict=True):
+        for field in VERSIONS:
+            here, then = getattr(ours.base, field), getattr(theirs.base, field)
+            if here != then:
+                what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
+                raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
+    return found
+
+
 def start(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
-    """Run the sweep, or what is missing of it, and return its final counts.
+    """Plan a sweep and run it, or what is missing of it, as ``resume`` does.
+
+    Raises:
+        ConfigError: A rule is broken; or as ``plan`` and ``resume``.
+    """
+    from longwave.platform.sweeps.resolve import resolve
+
+    return resume(plan(resolve(file), store), store, workers, server, console)
+
+
+def resume(sweep: Sweep, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+    """Run what is missing of a sweep of the store, and return its final counts.
 
     Args:
-        file: The sweep.
+        sweep: As ``plan`` or ``stored_sweep`` returns it.
         store: Where rows go.
         workers: How to run packs.
         server: MLflow tracking URI to mirror to, or None.
         console: Where to show progress.
 
     Raises:
-        ConfigError: A rule is broken, the name is taken by another sweep, or the sweep is being run already.
+        ConfigError: The sweep is being run already.
     """
-    sweep = resolve(file)
     workers.storage.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(workers.storage / ".lock", timeout=0):
-            store.add_sweep(file.name, settings(file))
             return _run(sweep, store, workers, server, console)
     except Timeout:
-        raise ConfigError(f"The sweep {file.name!r} is being run by another process on this machine.") from None
+        raise ConfigError(f"The sweep {sweep.file.name!r} is being run by another process on this machine.") from None
 
 
 def settings(file: SweepFile) -> dict[str, Any]:
@@ -88,56 +125,104 @@ def settings(file: SweepFile) -> dict[str, Any]:
     return file.model_dump(mode="json", exclude_defaults=True)
 
 
-def stored_sweep(store: Store, name: str) -> SweepFile:
-    """Return the sweep ``name`` as the store has it.
+def stored_sweep(store: Store, name: str) -> Sweep:
+    """Return the sweep ``name`` with the plan that the store has of it.
 
     Raises:
         ConfigError: There is no such sweep.
     """
-    return check_sweep(store.sweep(name), name)
+    found = store.sweep(name)
+    file = check_sweep(found.content, name)
+    if found.plan is not None:
+        return Sweep.from_dict(file, found.plan)
+    return _of_before(file, store)
+
+
+def missing(sweep: Sweep, store: Store) -> list[Asked]:
+    """Return the trials of the sweep that have not ended, after writing those that follow from what has ended."""
+
+    def read(trials: Sequence[str]) -> dict[str, tuple[TrialConfig, Run]]:
+        return {t.config.id: (t.config, t.run) for t in store.trials_of(trials) if t.run}
+
+    while True:
+        planned = store.asked(sweep.file.name)
+        if new := list(further(_drawable(sweep, planned), planned, read)):
+            store.ask(sweep.file.name, new, [_about(sweep, c) for c in new])
+        else:
+            return [a for a in planned if a.open]
 
 
 def _run(sweep: Sweep, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
-    task, name = get_task(sweep.file.task), sweep.file.name
-    expected = sum((sweep.file.trials + sweep.file.retrain) * entry.base.epochs for entry in sweep.entries)
-    view = Progress(name, task.metric.name, task.metric.goal, expected, console)
+    file = sweep.file
+    epochs = {entry.base.model: entry.base.epochs for entry in sweep.entries}
+    view = Progress(file.name, sweep.metric, sweep.goal, file.trials + file.retrain, epochs, console)
     mirror = Mirror(store, server) if server else None
     with ExitStack() as stack:
         if mirror:
             stack.enter_context(mirror)
         stack.enter_context(view)
-        while True:
-            ends = _ends(store, name)
-            wanted = asked(sweep, ends)
-            view.plan(wanted, ends)
-            if all(c.id in ends for c in wanted):
-                break
-            store.ask(name, wanted, [about(c) for c in wanted])
-            packs = _packs(sweep, store, workers)
-            if packs:
-                stack.enter_context(running(workers))
-                run_packs(packs, _Desk(packs, store, workers, view), workers)
+        while left := missing(sweep, store):
+            view.plan(store.asked(file.name))
+            packs = packs_of(sweep, store, workers, left)
+            stack.enter_context(running(workers))
+            run_packs(packs, _Desk(packs, store, workers, view), workers)
+        view.plan(store.asked(file.name))
     if mirror and mirror.problem:
         console.print(f"[yellow]{mirror.problem}. Nothing is lost; send it later with: longwave mlflow sync[/]")
     return view
 
 
-def _ends(store: Store, name: str) -> dict[str, Run]:
-    return {t.config.id: t.run for t in store.trials(name) if t.run is not None}
-
-
-def _packs(sweep: Sweep, store: Store, workers: Workers) -> dict[str, list[TrialConfig]]:
-    """Return the packs of all trials that have not ended: as written in the store, or divided now and written there."""
-    left = [t for t in store.trials(sweep.file.name) if t.run is None]
-    store.mark([t.config.id for t in left], "planned")
-    fresh = [t.config for t in left if t.pack is None]
-    if fresh:
-        data = get_task(sweep.file.task).load(fresh[0].variant)
-        memory = psutil.virtual_memory().available // (2 * workers.count)
-        packs = divide(fresh, workers.count, sweep.file.pack, data.segment or data.valid.length, memory)
-        store.assign(packs)
-        return _packs(sweep, store, workers)
-    packs = {}
+def packs_of(sweep: Sweep, store: Store, workers: Workers, left: Sequence[Asked]) -> dict[str, list[TrialConfig]]:
+    """Return the packs of trials that have not ended: as written in the store, or divided now and written there."""
+    configs = store.configs([a.id for a in left])
+    store.mark(configs, "planned")
+    packs: dict[str, list[TrialConfig]] = {}
     for trial in left:
-        packs.setdefault(str(trial.pack), []).append(trial.config)
+        if trial.pack is not None:
+            packs.setdefault(trial.pack, []).append(configs[trial.id])
+    if fresh := [configs[a.id] for a in left if a.pack is None]:
+        memory = psutil.virtual_memory().available // (2 * workers.count)
+        known = _looked_up(sweep)
+        looped = {entry.base.model for entry in known.entries if entry.looped}
+        new = divide(fresh, workers.count, sweep.file.pack, known.length, memory, looped)
+        store.assign(new)
+        packs |= new
     return packs
+
+
+def _about(sweep: Sweep, config: TrialConfig) -> About:
+    found = next(entry.about for entry in sweep.entries if entry.base.model == config.model)
+    if found is None:
+        from longwave.platform.about import about
+
+        return about(config)
+    return found
+
+
+def _of_before(file: SweepFile, store: Store) -> Sweep:
+    """Return a sweep of a store before schema 0004, which kept no plan: made of its trials, if each model has some."""
+    firsts: dict[str, str] = {}
+    for trial in store.asked(file.name):
+        firsts.setdefault(trial.model, trial.id)
+    known = {t.config.model: t for t in store.trials_of(list(firsts.values()))}
+    if not {*file.models} <= known.keys():
+        return _looked_up(Sweep(file, "min", ()))
+    entries = tuple(ModelPlan(known[m].config, (), known[m].about) for m in file.models)
+    about = known[file.models[0]].about
+    return Sweep(file, about.goal, entries, about.metric)
+
+
+def _drawable(sweep: Sweep, planned: Sequence[Asked]) -> Sweep:
+    """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
+    count = {m: sum(a.model == m for a in planned) for m in sweep.file.models}
+    whole = all(n >= sweep.file.trials for n in count.values())
+    return sweep if whole else _looked_up(sweep)
+
+
+def _looked_up(sweep: Sweep) -> Sweep:
+    """Return the sweep as it is resolved now, if it is of a store before schema 0004 and so lacks spaces and length."""
+    if sweep.length:
+        return sweep
+    from longwave.platform.sweeps.resolve import resolve
+
+    return resolve(sweep.file)

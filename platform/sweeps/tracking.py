@@ -16,7 +16,8 @@ from typing import Any
 
 from longwave.platform.errors import LongwaveError, StoreError
 from longwave.platform.records.run import Point
-from longwave.platform.storage.store import Store, Trial
+from longwave.platform.records.stored import Trial
+from longwave.platform.storage.store import Store
 
 SECONDS = 5.0
 """How often the mirror looks for news."""
@@ -50,9 +51,10 @@ def sync(store: Store, server: str, stop: Callable[[], bool] = lambda: False) ->
     Raises:
         MirrorError: The server cannot be reached or refuses; what it took so far is noted.
     """
-    client, touched = _client(server), 0
+    client, touched = None, 0
     experiments: dict[str, str] = {}
     while waiting := store.unmirrored(server):
+        client = client or _client(server)  # MLflow takes seconds to import: only where there is news
         for trial, points, run in waiting:
             if stop():
                 return touched
@@ -150,11 +152,11 @@ def _send(client: Any, run: str, trial: Trial, points: list[Point]) -> None:
     metrics = [
         Metric(name, value, int(p.at * 1000), p.epoch)
         for p in points
-        for name, value in (("loss", p.loss), (f"valid_{trial.about['metric']}", p.valid))
+        for name, value in (("loss", p.loss), (f"valid_{trial.about.metric}", p.valid))
     ]
     if end and end.test is not None and end.best_epoch:
         at = int(trial.ended.timestamp() * 1000) if trial.ended else 0
-        metrics.append(Metric(f"test_{trial.about['metric']}", end.test, at, end.best_epoch))
+        metrics.append(Metric(f"test_{trial.about.metric}", end.test, at, end.best_epoch))
     client.log_batch(run, metrics=metrics, params=[Param(k, str(v)) for k, v in params.items()])
     if end:
         client.set_tag(run, "longwave.status", end.status)

@@ -36,6 +36,7 @@ class Checkpoint:
         from safetensors.torch import save_file
 
         tensors = {name: tensor.contiguous() for name, tensor in saved.tensors.items()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with whole(self.path) as partial:
             save_file(tensors, partial, {"facts": json.dumps(saved.facts)})
 

@@ -50,11 +50,6 @@ def describe() -> dict[str, str]:
     return facts | ({"diff": digest({"patch": patch()})} if patch() else {})
 
 
-def recorded() -> dict[str, str]:
-    """Return the facts as a run reports them: with the patch, if any, which the store keeps once."""
-    return {**describe(), **({"patch": patch() or ""} if patch() else {})}
-
-
 @cache
 def patch() -> str | None:
     """Return how the code differs from the commit, new files included, as git applies it; None where git cannot say.

@@ -195,7 +195,7 @@ class Pack:
     def restore(self, saved: Saved) -> bool:
         """Take up the state in ``saved``; return False and change nothing if it does not cover this pack's trials."""
         place = {trial: k for k, trial in enumerate(saved.facts["alive"])}
-        ended = {r["trial"]: Run(**r) for r in saved.facts["ended"]}
+        ended = {r["trial"]: Run.from_dict(r) for r in saved.facts["ended"]}
         mine = [c.id for c in self.configs]
         if not all(trial in place or trial in ended for trial in mine):
             return False

@@ -9,14 +9,16 @@ from functools import cache
 
 import torch
 
+from longwave.platform.errors import WorkerError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_task
+from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import PRECISIONS, Pack
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.raw import DataError
 
 Emit = Callable[[Sequence[Point], Sequence[Run]], None]
 """Takes the points of an epoch and the trials that ended with it. Taking the same twice must change nothing."""
@@ -39,15 +41,16 @@ def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | N
         checkpoint: Where to keep the state at least every 60 s, and where to resume from.
 
     Raises:
+        WorkerError: The trials were planned under other versions than are here; none is ended by that.
         Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
     ended: set[str] = set()
-    facts = environment.recorded()
+    facts, patch = environment.describe(), environment.patch() or ""
 
     def note(points: Sequence[Point], runs: Sequence[Run]) -> None:
         ended.update(r.trial for r in runs)
         try:
-            emit(points, [replace(r, environment={**facts, **r.environment}) for r in runs])
+            emit(points, [replace(r, environment={**facts, **r.environment}, patch=patch) for r in runs])
         except Exception as error:
             raise _Undelivered from error
 
@@ -56,6 +59,8 @@ def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | N
         return
     except _Undelivered as error:
         raise (error.__cause__ or error) from None
+    except WorkerError:
+        raise
     except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
         left = [c for c in configs if c.id not in ended]
         if not out_of_memory(error) or len(left) < 2:
@@ -74,6 +79,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | None) -> None:
     first = configs[0]
+    _check_versions(first)
     data = _data(first.task, first.variant, first.precision, str(environment.device()))
     pack = Pack(configs, data, environment.device())
     saved = checkpoint.load() if checkpoint else None
@@ -91,6 +97,35 @@ def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | 
         pack.train_epoch(save_when_due)
         emit(*pack.close_epoch())
     emit([], pack.close())
+
+
+def unfit(config: TrialConfig) -> str:
+    """Return which versions of a trial are others here; empty if its result would be what its name says.
+
+    Raises:
+        DataError: The data are not here.
+    """
+    task, model = get_task(config.task), get_model(config.model)
+    here = {
+        "protocol": PROTOCOL,
+        "task_version": task.version,
+        "data": task.load(config.variant).version,
+        "model_version": model.version,
+    }
+    of = {"protocol": "training rules", "task_version": config.task, "data": f"the data of {config.task}"}
+    wrong = [name for name, version in here.items() if version != getattr(config, name)]
+    told = [f"with version {getattr(config, n)} of {of.get(n, config.model)}, here is {here[n]}" for n in wrong]
+    return "; ".join(told)
+
+
+def _check_versions(config: TrialConfig) -> None:
+    """Raise WorkerError where a result would bear the name of another."""
+    try:
+        why = unfit(config)
+    except DataError as error:
+        raise WorkerError(f"A worker has not the data: {error}") from None
+    if why:
+        raise WorkerError(f"Trials were planned {why}. Start the sweep under another name, or use the older Longwave.")
 
 
 @cache

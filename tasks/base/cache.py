@@ -31,6 +31,8 @@ def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.
         with np.load(path, allow_pickle=False) as stored:
             return dict(stored)
     arrays = make()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError), whole(path) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
     return arrays

@@ -112,7 +112,8 @@ class TaskSpec:
         protocols: How the papers' protocols differ from this one, one sentence each.
         published: Variants of the published tables by variant of ours, where they differ.
         tokens: Size V of the vocabulary, 0 where inputs are numbers.
-        version: Grows when the same name begins to mean other data.
+        version: Bumped when loss, metric, split rules or what is asked change, so that results do. The data have their
+            own hash beside it.
         horizon: Steps ahead, for forecasting.
         files: The data set to fetch; None for generated data.
         baselines: Trivial predictors by name, measured beside the models.
@@ -139,7 +140,7 @@ class TaskSpec:
     protocols: tuple[str, ...] = ()
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tokens: int = 0
-    version: int = 1
+    version: str = "1"
     horizon: int | None = None
     files: Source | None = None
     baselines: Mapping[str, Baseline] = field(default_factory=dict)

@@ -138,6 +138,7 @@ def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
     path = folder() / f"{key}.npy"
     if not path.exists():
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with whole(path) as partial:
                 _write(partial, n, rows)
         except OSError as error:

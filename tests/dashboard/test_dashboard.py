@@ -15,13 +15,19 @@ from typing import Any
 import pandas as pd
 import pytest
 import streamlit as st
+from boards import retrained
 from streamlit import config, dataframe_util
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import cells, figures
-from longwave.platform.boards.board import Row, board
+from longwave.platform.boards import columns
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import duration, result, seeds, span
+from longwave.platform.records.about import About
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import Phase, TrialConfig
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 FOLDER = Path(cells.__file__).parent
@@ -34,21 +40,21 @@ def trial(
 ) -> TrialConfig:
     return TrialConfig(
         task=task, variant=variant, data="d1", model=model, options={"damping": "explicit"} if model == "cornn" else {},
-        params={"lr": 0.01}, hidden=16, batch=32, epochs=3, phase=phase, seed=seed,
+        params={"lr": 0.01}, hidden=16, batch=32, epochs=3, phase=phase, seed=seed, task_version="1", model_version="2",
     )  # fmt: skip
 
 
-def about(config: TrialConfig) -> dict[str, Any]:
+def about(config: TrialConfig) -> About:
     fast = config.task == "fitzhugh_nagumo"
-    return {
-        "task": "FitzHugh-Nagumo, next value" if fast else "Adding problem",
-        "model": TITLES[config.model],
-        "metric": "l2_error" if fast else "mse",
-        "unit": "1",
-        "goal": "min",
-        "published": "tau=0.02" if fast else config.variant,
-        "departures": ["epochs 3 (published 400)"],
-    }
+    return About(
+        task="FitzHugh-Nagumo, next value" if fast else "Adding problem",
+        model=TITLES[config.model],
+        metric="l2_error" if fast else "mse",
+        unit="1",
+        goal="min",
+        published=("tau=0.02" if fast else config.variant,),
+        departures=("epochs 3 (published 400)",),
+    )
 
 
 def ok(config: TrialConfig, test: float | None, seconds: float = 2.0) -> Run:
@@ -114,7 +120,7 @@ def figure(page: AppTest, place: int) -> dict[str, Any]:
 
 def ours(table: pd.DataFrame) -> pd.DataFrame:
     """Return the lines of rows that were retrained."""
-    return table[table["seeds"] != "published"].reset_index(drop=True)
+    return table[table["departures"] != "—"].reset_index(drop=True)
 
 
 def notes(page: AppTest) -> str:
@@ -126,24 +132,31 @@ def test_the_table_prints_each_row_as_computed_by_hand(url: str, monkeypatch: py
     lem, lstm, cornn = ours(table).to_dict("records")
     # t(2) = 4.303: 0.003 from the published 0.002 is 1.3 standard errors of one more run, √(4 / 3) · 0.002.
     assert lem == {
-        "rank": "1",
+        "rank_low": "1",
         " ": "●",
-        "model": "LEM",
-        "score": "0.0050 ± 0.0020 (3)",
-        "seeds": "3, provisional",
-        "diverged": "0 of 3, no search",
-        "published": "0.002 (lem, Table 4, Table 9)",
-        "verdict": "undecided",
-        "protocol": "epochs 3 (published 400)",
+        "title": "LEM",
+        "mean": "0.0050 ± 0.0020 (3, provisional)",
+        "published": "0.002 (best, lem Table 4, lem Table 9)",
+        "verdict": "undecided −1.5 sd, n 3 and ?, our mean against best",
+        "n": "3 ok",
+        "diverged": "0",
+        "departures": "epochs 3 (published 400)",
         "parameters": "1,233",
-        "train": "6.0 s",
-        "find": "—",
+        "train_seconds": "6.0 s",
+        "find_seconds": "—",
     }
-    assert [lstm[k] for k in ("rank", "score", "seeds")] == ["2", "0.0120 ± 0.0016 (5)", "5"]
-    assert [lstm[k] for k in ("published", "verdict")] == ["0.012 (lem, Table 4, Table 9)", "reproduced"]
-    assert [cornn[k] for k in ("rank", "model", "score")] == ["—", "coRNN", "—"]
-    assert [cornn[k] for k in ("seeds", "diverged")] == ["2 of 3, provisional", "2 of 3, search 1 of 2"]
-    assert [cornn[k] for k in ("parameters", "train", "find")] == ["—", "2.0 s", "2.5 min"]
+    assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["2", "0.0120 ± 0.0016 (5)", "5 ok"]
+    assert lstm["verdict"].startswith("reproduced")
+    assert [cornn[k] for k in ("rank_low", "title", "mean")] == ["—", "coRNN", "diverged"]
+    assert [cornn[k] for k in ("n", "diverged")] == ["2 diverged, 1 missing", "2"]
+    assert [cornn[k] for k in ("parameters", "train_seconds", "find_seconds")] == ["—", "2.0 s", "2.5 min"]
+
+
+def test_headings_and_help_are_those_of_the_columns(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = json.loads(visit(url, monkeypatch, task="fitzhugh_nagumo").dataframe[0].proto.columns)
+    for column in columns.of("dashboard"):
+        if not column.usual:
+            assert (shown[column.key]["label"], shown[column.key]["help"]) == (column.heading, column.meaning)
 
 
 def test_a_published_number_that_nobody_retrained_is_a_row_without_a_rank(
@@ -151,31 +164,31 @@ def test_a_published_number_that_nobody_retrained_is_a_row_without_a_rank(
 ) -> None:
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
     table = printed(page.dataframe[0])
-    theirs = table[table["seeds"] == "published"].to_dict("records")
-    assert [(row["model"], row["score"], row["rank"]) for row in theirs] == [
-        ("LEM (without multi-scale gates)", "0.011", "—"),
-        ("Lipschitz RNN", "0.018", "—"),
-        ("FastGRNN", "0.022", "—"),
-        ("expRNN", "0.023", "—"),
+    theirs = table[table["mean"].str.endswith("(published)")].to_dict("records")
+    assert [(row["title"], row["mean"], row["rank_low"]) for row in theirs] == [
+        ("LEM (without multi-scale gates)", "0.011 (published)", "—"),
+        ("Lipschitz RNN", "0.018 (published)", "—"),
+        ("FastGRNN", "0.022 (published)", "—"),
+        ("expRNN", "0.023 (published)", "—"),
     ]
-    assert [theirs[0][k] for k in ("published", "verdict", "protocol")] == ["0.011 (lem, Table 9)", "not run", "—"]
+    assert [theirs[0][k] for k in ("published", "verdict", "departures")] == ["0.011 (reported, lem Table 9)", "—", "—"]
     page.session_state[page.dataframe[0].key] = {"selection": {"rows": [1], "columns": [], "cells": []}}
     page.run()
-    assert page.subheader[0].value == "LEM (without multi-scale gates): 0.011"
+    assert page.subheader[0].value == "LEM (without multi-scale gates): 0.011 (published)"
     assert "A published number that nobody retrained here" in notes(page)
 
 
 def test_numbers_stay_numbers_under_the_print_so_that_columns_sort(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = ours(visit(url, monkeypatch, task="fitzhugh_nagumo").dataframe[0].value)
-    assert list(frame["score"][:2]) == pytest.approx([0.005, 0.012])
-    assert pd.isna(frame["score"][2]) and pd.isna(frame["rank"][2])
+    assert list(frame["mean"][:2]) == pytest.approx([0.005, 0.012])
+    assert pd.isna(frame["mean"][2]) and pd.isna(frame["rank_low"][2])
     assert list(frame["diverged"]) == [0, 0, 2]
 
 
 def test_what_is_missing_is_a_dash_and_no_zero(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
     assert [table.proto.placeholder for table in page.dataframe] == ["—", "—"]
-    assert ours(page.dataframe[0].value).loc[2, ["rank", "score", "parameters"]].isna().all()
+    assert ours(page.dataframe[0].value).loc[2, ["rank_low", "mean", "parameters"]].isna().all()
 
 
 def test_the_page_says_what_is_ranked_and_how(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +200,7 @@ def test_the_page_says_what_is_ranked_and_how(url: str, monkeypatch: pytest.Monk
 
 def test_the_best_row_is_open_before_any_click(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
-    assert page.subheader[0].value == "LEM: 0.0050 ± 0.0020 (3)"
+    assert page.subheader[0].value == "LEM: 0.0050 ± 0.0020 (3, provisional)"
     seeds = page.dataframe[1].value.sort_values("seed")
     assert list(seeds["test"]) == [0.003, 0.005, 0.007]
     assert list(seeds["best epoch"]) == [2, 2, 2]
@@ -197,6 +210,7 @@ def test_the_best_row_is_open_before_any_click(url: str, monkeypatch: pytest.Mon
     facts = dict(page.table[2].value.itertuples(index=False))
     assert (facts["commit"], facts["uncommitted changes"], facts["kernel"]) == ("abc1234", "false", "fused")
     assert dict(page.table[1].value.itertuples(index=False))["precision"] == "float32"
+    assert dict(page.table[1].value.itertuples(index=False))["versions"] == "task 1, model 2, protocol 1"
     assert " · trained here · row " in notes(page)
 
 
@@ -204,7 +218,7 @@ def test_a_click_on_a_row_shows_its_seeds_curves(url: str, monkeypatch: pytest.M
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
     page.session_state[page.dataframe[0].key] = {"selection": {"rows": [6], "columns": [], "cells": []}}
     page.run()
-    assert page.subheader[0].value == "coRNN: —"
+    assert page.subheader[0].value == "coRNN: diverged"
     seeds = page.dataframe[1].value.sort_values("seed")
     assert list(seeds["status"]) == ["diverged", "diverged", "running"]
     assert list(seeds["reason"]) == ["loss is nan in epoch 2"] * 2 + [""]
@@ -227,7 +241,7 @@ def test_an_address_opens_its_row_and_its_variant(url: str, monkeypatch: pytest.
     assert page.subheader[0].value == "LSTM: 0.0120 ± 0.0016 (5)"
     page = visit(url, monkeypatch, task="adding", variant="N=2000")
     assert page.selectbox(key="variant").options == ["N=500", "N=2000"]
-    assert page.subheader[0].value == "GRU: 0.75 (1)"
+    assert page.subheader[0].value == "GRU: 0.75 (1, provisional)"
 
 
 def test_the_dot_plot_holds_means_intervals_and_published_numbers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +251,7 @@ def test_the_dot_plot_holds_means_intervals_and_published_numbers(url: str, monk
     assert lstm["error_x"]["array"] == pytest.approx([2.7764 * 0.0015811 / 5**0.5], rel=1e-3)
     hollow = [t["x"][0] for t in drawn["data"] if t["marker"]["symbol"] == "diamond-open" and t["x"][0] is not None]
     assert hollow == [0.002, 0.011, 0.012, 0.018, 0.022, 0.023, 0.004]
-    assert drawn["layout"]["annotations"][0]["text"] == "no mean: diverged 2 of 3, search 1 of 2"
+    assert drawn["layout"]["annotations"][0]["text"] == "no mean: 2 diverged, 1 missing"
 
 
 def test_a_sweep_that_runs_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +265,7 @@ def test_a_sweep_that_runs_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     store.ask("demo", [config], [about(config)])
     st.cache_data.clear()
     page = visit(place, monkeypatch)
-    assert page.subheader[0].value == "LEM: —"
+    assert page.subheader[0].value == "LEM: missing"
     assert "No epoch of these retrainings is stored yet." in notes(page)
     store.engine.dispose()
 
@@ -264,15 +278,15 @@ def test_a_store_that_is_not_there_is_said_in_one_line(tmp_path: Path, monkeypat
 
 def test_rows_of_equal_name_are_told_apart_by_their_identity(url: str) -> None:
     with Store(url, create=False) as store:
-        rows = board(store, "adding")
-    assert cells.labels(rows) == [f"GRU #{row.config[:4]}" for row in rows]
+        found = read_board(store, "adding")
+    assert cells.labels(found) == [f"GRU #{row.config[:4]}" for row in found]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.44, "0.4 s"), (23, "23 s"), (150, "2.5 min"), (10800, "3.0 h"), (float("nan"), "—")]
+    ("seconds", "text"), [(0.44, "0.4 s"), (23, "23 s"), (150, "2.5 min"), (10800, "3.0 h"), (0.0, "—")]
 )
 def test_a_time_has_its_unit(seconds: float, text: str) -> None:
-    assert cells.duration(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_the_page_loads_no_torch() -> None:
@@ -292,7 +306,18 @@ def test_every_setting_is_one_that_streamlit_knows() -> None:
 
 def test_a_trivial_predictor_is_grey_has_no_seeds_and_no_protocol() -> None:
     row = Row("t", "", "AR(8)", "AR(8)", "mse", "1", "min", 0.0098, kind="trivial")
-    assert (cells.score(row), cells.seeds(row), cells.diverged(row), cells.rank(row)) == ("0.0098", "trivial", "—", "—")
+    assert (result(row), seeds(row), span(row.rank_low, row.rank_high)) == ("0.0098 (trivial)", "—", "—")
     frame = cells.board_frame([row])
-    assert frame["protocol"].tolist() == ["—"] and frame["score"].tolist() == [0.0098]
+    assert frame["departures"].tolist() == ["—"] and frame["mean"].tolist() == [0.0098]
+    assert frame["diverged"].isna().all()
     assert figures.colour(row.model, row.trivial) == figures.NEUTRAL != figures.colour("lem")
+
+
+def test_a_superseded_row_says_why_in_the_table_and_others_have_no_such_column() -> None:
+    now, old = rows([retrained("a", [1.0, 2.0]), retrained("a", [1.0], superseded="model version 1, now 2")], [])
+    table = cells.board_table([now, old], ["red", "red"]).data  # type: ignore[attr-defined]
+    assert table["superseded"].tolist() == ["—", "model version 1, now 2"] and table["rank_low"].isna().tolist() == [
+        False,
+        True,
+    ]
+    assert "superseded" not in cells.board_frame([now]) and "superseded" in cells.headings([old])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
+from trials import present_trial
 
 from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
@@ -59,7 +60,7 @@ def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
 def trial(model: str = "lem", seed: int = 1, lr: float = 0.01) -> TrialConfig:
     spec = get_model(model)
     params = {p.name: STRONG.get(p.name, p.low) for p in spec.space("")} | {"lr": lr}
-    return TrialConfig("tiny_text", "", "", model, spec.defaults, params, 8, BATCH, 3, "search", seed)
+    return present_trial("tiny_text", "", "", model, spec.defaults, params, 8, BATCH, 3, "search", seed)
 
 
 def folded(split: Split, strands: int) -> tuple[Tensor, Tensor]:

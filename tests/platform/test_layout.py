@@ -26,7 +26,7 @@ ALLOWED = {
     "dashboard": ("longwave.dashboard", "longwave.platform"),
 }
 ORDER = (
-    "errors paths records statistics literature registry about storage training sweeps boards exchange downloads "
+    "errors paths records statistics literature boards storage registry about training sweeps exchange downloads "
     "doctor bench render editions cli"
 ).split()
 """platform/ from the bottom up; a file, or a folder of them, imports only what stands before it."""
@@ -34,7 +34,7 @@ ONLY_ONE_KNOWS = {
     "ray": "executor",
     "optuna": "space",
     "mlflow": "tracking",
-    "alembic": "database",
+    "alembic": "upgrade",
     "scikit_posthocs": "diagram",
     "matplotlib": "diagram",
 }
@@ -94,6 +94,12 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         named = imports(path)
         used[name] = {*named, *(inner.rpartition(".")[0] for inner in named)} & set(files) - {name}
     TopologicalSorter(used).prepare()
+
+
+def test_sqlalchemy_stays_inside_the_storage_folder() -> None:
+    for path in python_files("platform", "dashboard"):
+        uses = any(name.split(".")[0] == "sqlalchemy" for name in imports(path))
+        assert not uses or "storage" in path.parts, f"{path.relative_to(ROOT)} imports SQLAlchemy; only storage/ may."
 
 
 @pytest.mark.parametrize(("package", "owner"), ONLY_ONE_KNOWS.items())
@@ -180,12 +186,10 @@ def test_tests_lie_where_what_they_test_lies() -> None:
 
 def test_files_and_functions_stay_short() -> None:
     for path in python_files(*FOLDERS, "tests"):
-        if "versions" in path.parts:
-            continue
         text, limit = path.read_text(), 400 if "tests" in path.parts else 250
         assert len(text.splitlines()) <= limit, f"{path.relative_to(ROOT)} has more than {limit} lines."
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.FunctionDef) and "versions" not in path.parts:  # a migration lists its tables
                 docs = ast.get_docstring(node, clean=False)
                 length = (node.end_lineno or 0) - node.lineno + 1 - (len(docs.splitlines()) if docs else 0)
                 assert length <= 40, f"{path.relative_to(ROOT)}: {node.name} has {length} lines without its docstring."

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 import torch
+from trials import present_trial
 
-from longwave.platform.boards import rows
+from longwave.platform.about import about
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model, get_task
-from longwave.platform.storage.schema import EnvironmentRow
+from longwave.platform.registry import get_task
+from longwave.platform.storage.schema import EnvironmentRow, PatchRow
 from longwave.platform.storage.store import Store
 from longwave.platform.training import energy, environment
 from longwave.platform.training.checkpoint import Checkpoint
@@ -31,9 +32,8 @@ Git = Callable[..., str]
 
 
 def trial(seed: int = 1, **changes: Any) -> TrialConfig:
-    options = get_model("gru").defaults
     task = get_task("adding").load("N=20").version
-    config = TrialConfig("adding", "N=20", task, "gru", options, {"lr": 0.01}, 8, 10, 3, "retrain", seed, steps=5)
+    config = present_trial("adding", "N=20", task, "gru", {}, {"lr": 0.01}, 8, 10, 3, "retrain", seed, steps=5)
     return replace(config, **changes)
 
 
@@ -80,7 +80,7 @@ def test_a_run_says_code_lock_device_kernel_precision_and_threads() -> None:
 def test_a_clean_checkout_is_its_commit(checkout: Git) -> None:
     facts = environment.describe()
     assert (facts["commit"], facts["dirty"]) == (checkout("rev-parse", "HEAD").strip(), "false")
-    assert "diff" not in facts and "patch" not in environment.recorded()
+    assert "diff" not in facts and environment.patch() == ""
 
 
 def test_the_patch_turns_the_commit_into_the_code_that_ran(checkout: Git, tmp_path: Path) -> None:
@@ -95,17 +95,17 @@ def test_the_patch_turns_the_commit_into_the_code_that_ran(checkout: Git, tmp_pa
     checkout("config", "diff.noprefix", "true")
     checkout("config", "color.ui", "always")
     before = checkout("status", "--porcelain")
-    facts = environment.recorded()
+    facts, patch = environment.describe(), environment.patch() or ""
     assert checkout("status", "--porcelain") == before, "the checkout's own index was touched"
-    assert facts["dirty"] == "true" and facts["diff"] == digest({"patch": facts["patch"]})
+    assert facts["dirty"] == "true" and facts["diff"] == digest({"patch": patch})
     other = tmp_path / "other"
     checkout("clone", "-q", str(root), str(other))
-    (tmp_path / "patch").write_text(facts["patch"], encoding="utf-8")
+    (tmp_path / "patch").write_text(patch, encoding="utf-8")
     checkout("apply", str(tmp_path / "patch"), at=other)
     for folder in environment.CODE:
         there = {p.name: p.read_text() for p in (other / folder).glob("*.py")}
         assert there == {p.name: p.read_text() for p in (root / folder).glob("*.py")}
-    assert "no code" not in facts["patch"] and "ignored" not in facts["patch"]
+    assert "no code" not in patch and "ignored" not in patch
 
 
 def test_a_change_outside_the_code_is_not_dirty(checkout: Git) -> None:
@@ -150,21 +150,24 @@ def test_the_lock_is_the_hash_of_its_file(checkout: Git) -> None:
 
 def test_the_store_keeps_a_patch_once_and_every_run_names_it(any_store_url: str) -> None:
     patch = "diff --git a/models/lem.py b/models/lem.py\n" * 100
-    facts = {"commit": "c", "diff": digest({"patch": patch}), "patch": patch}
+    facts = {"commit": "c", "diff": digest({"patch": patch})}
     configs = [trial(seed) for seed in range(4)]
-    runs = [Run(c.id, "ok", valid=1.0, test=1.0, environment={**facts, "kernel": f"{k % 2}"}) for k, c in
-            enumerate(configs)]  # fmt: skip
+    places = [{**facts, "kernel": f"{k % 2}"} for k in range(4)]
+    runs = [
+        Run(c.id, "ok", valid=1.0, test=1.0, environment=place, patch=patch)
+        for c, place in zip(configs, places, strict=True)
+    ]
     with Store(any_store_url) as store:
-        store.ask(None, configs, [{}] * 4)
+        store.ask(None, configs, [about(c) for c in configs])
         store.write([], runs[:2])
         store.write([], runs)
         stored = store.retrainings("adding")
-        assert all(t.run and "patch" not in t.run.environment for t in stored)
-        assert rows.find(store, configs[0].row[:5]) == rows.find(store, configs[0].row) == stored
-        assert rows.patches(store, stored) == [patch]
-        with store.transaction() as connection:
-            places = list(connection.scalars(sa.select(EnvironmentRow.facts)))
-    assert len(places) == 2 + 1 and sum("patch" in place for place in places) == 1
+        assert all(t.run and t.run.patch == "" for t in stored)
+        assert store.rows(configs[0].row[:5]) == store.rows(configs[0].row) == stored
+        assert store.patches([facts["diff"]]) == {facts["diff"]: patch}
+        with store.reading() as connection:
+            assert len(connection.execute(sa.select(EnvironmentRow.id)).all()) == 2
+            assert connection.scalars(sa.select(PatchRow.text)).all() == [patch]
 
 
 class Counter:

@@ -6,27 +6,37 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from longwave.platform.records.about import About
+from longwave.platform.records.group import Group, RunSummary
+from longwave.platform.records.run import ENDED, Run
+from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.groups import OF_ONE_TRIAL, Group, RunSummary
+from longwave.platform.storage.store import Store
+
+ABOUT = ("called", "trivial", "published", "metric", "unit", "departures")
+OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
+GROUP = ("search", "sweeps", "environments", "checks", "reruns", "family", "superseded")
+CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
 
 
 def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **changes: Any) -> Group:
     """Return one row's retrainings: a number is an ok run's test metric, a word is how another one ended.
 
-    The validation metric of each is its test metric, or ``valid``; ``about`` and the settings can be changed by name.
+    The validation metric of each is its test metric, or ``valid``; fields of ``About`` (its model as ``title``), of the
+    group and of the configuration can be changed by name.
     """
-    about = {"model": model.upper(), "metric": "mse", "unit": "1", "goal": goal, "published": [""], "departures": []}
     valid = changes.pop("valid", None)
-    about |= {name: changes.pop(name) for name in ("called", "trivial", "published", "metric") if name in changes}
-    config = replace(TrialConfig("t", "", "d", model, {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0), **changes)
+    told: dict[str, Any] = {name: changes.pop(name) for name in ABOUT if name in changes}
+    about = replace(About("T", changes.pop("title", model.upper()), "mse", "1", goal), **told)
+    group = {name: changes.pop(name) for name in GROUP if name in changes}
+    config = replace(CONFIG, model=model, **changes)
     runs = [
-        RunSummary(f"{config.row}-{k}", test, seconds=2.0)
+        RunSummary(replace(config, seed=k).id, test, seconds=2.0)
         if isinstance(test, str)
-        else RunSummary(f"{config.row}-{k}", "ok", test, test if valid is None else valid, 2.0, 7)
+        else RunSummary(replace(config, seed=k).id, "ok", test, test if valid is None else valid, 2.0, 7)
         for k, test in enumerate(tests)
     ]
-    settings = {name: value for name, value in config.to_dict().items() if name not in OF_ONE_TRIAL}
-    return Group(config.row, settings, about, runs)
+    return Group(config, about, runs, **group)
 
 
 def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
@@ -48,3 +58,24 @@ def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
         **changes,
     }
     return {"id": repr(sorted(number.items(), key=str)), **number}
+
+
+def trials(group: Group) -> list[Trial]:
+    """Return the retrainings of a group as a store gives them, seeds from 0."""
+    found, facts = [], next(iter(group.environments), {})
+    for seed, run in enumerate(group.runs):
+        ended = None
+        if run.status in ENDED:
+            same: Any = {name: getattr(run, name) for name in OF_RUN}
+            reason = "" if run.status == "ok" else "it did"
+            ended = Run(run.id, reason=reason, epochs=3, best_epoch=2, environment=facts, **same)
+        found.append(Trial(replace(group.config, seed=seed), group.about, run.status, run=ended))
+    return found
+
+
+def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:
+    """Write the retrainings of groups to a store, as asked for by a sweep that is there."""
+    for trial in (trial for group in groups for trial in trials(group)):
+        store.ask(sweep, [trial.config], [trial.about])
+        store.write([], [trial.run] if trial.run else [])
+        store.mark([trial.config.id], trial.status)

@@ -150,16 +150,9 @@ def a_baseline_of_ones_own(changed: Content) -> None:
     of(changed)[0]["about"]["trivial"] = {"<script>": 0.1}
 
 
-def no_departures(changed: Content) -> None:
-    del of(changed)[0]["about"]["departures"]
-
-
-def a_title_that_is_no_text(changed: Content) -> None:
-    of(changed)[0]["about"]["model"] = ["LEM"]
-
-
-def departures_that_are_no_texts(changed: Content) -> None:
-    of(changed)[0]["about"]["departures"] = [1]
+def another_version(changed: Content) -> None:
+    for entry in changed["trials"]:
+        entry["config"]["model_version"] = "7"
 
 
 def a_weaker_baseline(changed: Content) -> None:
@@ -258,11 +251,9 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (more_epochs, "reject", r"curves: trial \w+ trained 5 epochs, 4 were asked"),
     (a_missing_epoch, "reject", r"curves: trial \w+ has a curve with missing or repeated epochs"),
     (another_goal, "reject", r"explained: trial \w+: goal is 'min' here, got 'max'"),
-    (another_title, "flag", r"explained: trial \w+: departures is \['hidden 8 \(published 128\)'"),
+    (another_title, "flag", r"explained: trial \w+: departures is \('hidden 8 \(published 128\)'.* here, got \(\)"),
     (a_baseline_of_ones_own, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
-    (no_departures, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
-    (a_title_that_is_no_text, "reject", r"explained: trial \w+ is explained by what no task or model says of itself"),
-    (departures_that_are_no_texts, "reject", r"explained: trial \w+ is explained by what no task or model"),
+    (another_version, "flag", r"versions: trial \w+ has the versions of task, model and training rules 2, 7, 1; here"),
     (a_weaker_baseline, "flag", r"data: the predictor mean of adding N=20 scores [\d.]+ here, got"),
     (no_commit, "flag", r"provenance: trial \w+ does not say its commit"),
     (no_kernel, "flag", r"provenance: trial \w+ does not say its kernel"),

@@ -155,14 +155,14 @@ import sys
 from pathlib import Path
 import raw_images
 from longwave.platform.training.feed import epoch_batches
-from longwave.platform.records.trial import TrialConfig
+from trials import present_trial
 from longwave.tasks import ncifar, psmnist
 
 raw_images.write_mnist(Path(sys.argv[1]) / "raw/mnist", 60000, 10000)
 raw_images.write_cifar10(Path(sys.argv[1]) / "raw/cifar10", 50000, 10000)
 for task in (psmnist.TASK, ncifar.TASK):
     data = task.load(task.variant)
-    config = TrialConfig(task.name, task.variant, "", "lem", {}, {}, 128, 128, 1, "search", 1)
+    config = present_trial(task.name, task.variant, "", "lem", {}, {}, 128, 128, 1, "search", 1)
     batches = epoch_batches([config], data, 1, task.every_step)
     for _ in range(10):
         inputs, targets = next(batches)

@@ -1,4 +1,4 @@
-// What an edition holds, and each column of its tables: heading, how it is computed, order and cell.
+// What an edition holds, and the cells of its tables that are more than the text the edition says.
 const EDITION = JSON.parse(document.getElementById("data").textContent);
 const STEP = 100;
 const KINDS = { reproduced: "reproduced", published: "published", trivial: "trivial" };
@@ -7,6 +7,7 @@ const WORDS = {
   diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", better: "▲ better",
   worse: "▼ worse", reproduced: "= reproduced", undecided: "? undecided",
 };
+EDITION.rows.forEach((row, at) => { row.at = at; });
 const byKey = new Map(EDITION.rows.map((row) => [row.key, row]));
 const families = [...new Set(EDITION.rows.map((row) => row.family).filter(Boolean))].sort();
 const titles = new Map(EDITION.rows.filter((row) => row.family).map((row) => [row.model, row]));
@@ -22,14 +23,6 @@ function make(tag, attributes = {}, ...children) {
   }
   node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return node;
-}
-
-function duration(seconds) {
-  if (!seconds) return "—";
-  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60]]) {
-    if (seconds >= size) return `${(seconds / size).toPrecision(3)} ${unit}`;
-  }
-  return `${seconds.toPrecision(3)} s`;
 }
 
 const count = (value) => (value === null || value === undefined ? "—" : value.toLocaleString("en"));
@@ -61,10 +54,10 @@ function verdictWord(number) {
 function result(row) {
   if (row.state !== "ok") return stateWord(row.state);
   const lost = ["diverged", "failed", "missing"].filter((name) => row[name]);
-  const n = row.kind === "trivial" || !row.n ? "" : ` (${row.n})`;
-  const hint = row.interval ? `95 % interval of the mean: ${row.interval}` : null;
-  return make("span", { title: hint }, row.text + n, row.provisional ? make("span", { class: "small" }, "provisional") : "",
-    lost.map((name) => make("span", { class: `small ${name}` }, `${row[name]} ${name}`)));
+  const hint = row.texts.low === "—" ? null : `95 % interval of the mean: ${row.texts.low}`;
+  return make("span", { title: hint }, row.texts.mean, lost.map((name) => make("span", { class: `small ${name}` },
+    `${row[name]} ${name}`)), row.superseded ? make("span", { class: "small missing", title: row.superseded }, "superseded")
+    : "");
 }
 
 function copyButton(text) {
@@ -94,53 +87,21 @@ function title(row) {
   return [dot(row.family), make("a", { href: link({ row: row.key }) }, row.title), make("span", { class: "small" }, detail)];
 }
 
-const first = (row) => row.published[0] || {};
-const seedsText = (row) => ["n", "diverged", "failed", "missing"].filter((name) => row[name])
-  .map((name) => `${row[name]} ${name === "n" ? "ok" : name}`).join(", ") || "—";
-const reproduced = (row, text) => (row.kind === "reproduced" ? text : "—");
+const leading = (row) => row.published[0] || {};
 
-// name: heading, how it is computed, value to sort by, cell, good direction (1 up, −1 down, 0 by the board's goal).
-const COLUMNS = {
-  board: ["Board", "Task and its variant; rows are ranked within one board.", (r) => boardOf(r).name,
-    (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).name), 1, "nowrap"],
-  rank: ["Rank", "Best and worst rank that Welch tests of all pairs, adjusted by Holm at 5 %, allow among the rows of the"
-    + " board that the choice of models and of seeds leaves. Published numbers and trivial predictors have none.",
-    (r) => standing(r).rank_low, (r) => span(standing(r)), 1, "number"],
-  ties: ["Ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
-    (r) => standing(r).ties || null, (r) => standing(r).ties || "—", 1],
-  model: ["Model", "Name in print, options that are not the default, and the settings of this row. The colour is its"
-    + " family.", (r) => r.title.toLowerCase(), title, 1],
-  result: ["Result", "mean ± std (n): mean and standard deviation (n − 1) of the test metric over the n retrainings with"
-    + " fresh seeds that ended ok, each scored at its best epoch on validation; two digits of the deviation. Hover for"
-    + ` the 95 % interval. Provisional: fewer than ${EDITION.enough} retrainings.`, (r) => r.mean, result, 0, "nowrap result"],
-  interval: ["95 % interval", "t-interval of the mean over the retrainings.", (r) => r.low, (r) => r.interval || "—", 0,
-    "nowrap"],
-  published: ["Published", "Numbers that papers print for this model here: value, statistic, n and source.",
-    (r) => first(r).value, (r) => (r.published.length ? r.published.map((p) => make("div", { class: "published-number" },
-      p.text)) : "—"), 0, "wide"],
-  verdict: ["Verdict", "Our scores against each published number, tested at 5 %; and the gap in standard deviations,"
-    + " positive where ours is better. Undecided: the seeds or what was printed do not suffice. Too good: beyond what"
-    + " the printed spread explains.", (r) => first(r).gap,
-    (r) => (r.published.length ? r.published.map(verdictWord) : "—"), -1, "nowrap"],
-  seeds: ["Retrainings", "How the retrainings ended. Diverged, failed and missing ones are counted and never averaged.",
-    (r) => r.n, (r) => reproduced(r, seedsText(r)), -1, "nowrap"],
-  verification: ["Verified", `How far the numbers are verified where this edition was written. ${EDITION.verified}`,
-    (r) => r.verification || null, (r) => r.verification || "—", 1],
-  protocol: ["Protocol", "How the training differs from the published recipe.", (r) => r.departures.length,
-    (r) => reproduced(r, r.departures.join("; ") || "as published"), 1, "wide"],
-  hidden: ["Hidden", "Units of a layer.", (r) => r.hidden || null, (r) => (r.hidden ? count(r.hidden) : "—"), 1, "number"],
-  parameters: ["Parameters", "Trainable numbers; of published rows, as printed.", (r) => r.parameters,
-    (r) => count(r.parameters), 1, "number"],
-  valid: ["Validation", "Mean of the best validation metric; what a model's best row is chosen by.", (r) => r.valid,
-    (r) => (r.valid === null ? "—" : short(r.valid)), 0, "number"],
-  searched: ["Searched", "Search trials behind the choice of the settings.", (r) => (r.kind === "reproduced" ? r.searched
-    : null), (r) => reproduced(r, `${count(r.searched)}${r.search_diverged ? ` (${r.search_diverged} diverged)` : ""}`), 1,
-    "number"],
-  train: ["Time to train", "Seconds of all retrainings together.", (r) => r.train_seconds || null,
-    (r) => duration(r.train_seconds), 1, "number"],
-  find: ["Time to find", "Seconds of the search.", (r) => r.find_seconds || null, (r) => duration(r.find_seconds), 1,
-    "number"],
-  command: ["Command", "Trains the row once more with a fresh seed and checks its number.", null, commandOf, 1, "nowrap"],
+/** How cells are built whose text is not all; by: what to sort by, null: nothing. Any other column shows its text. */
+const RICH = {
+  place: { by: (r) => boardOf(r).name,
+    cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).name) },
+  rank_low: { by: (r) => standing(r).rank_low, cell: (r) => span(standing(r)) },
+  ties: { by: (r) => standing(r).ties || null, cell: (r) => standing(r).ties || "—" },
+  title: { by: (r) => r.title.toLowerCase(), cell: title },
+  mean: { cell: result },
+  published: { by: (r) => leading(r).value ?? null, cell: (r) => (r.published.length
+    ? r.published.map((p) => make("div", { class: "published-number" }, p.text)) : "—") },
+  verdict: { cell: (r) => (r.published.length ? r.published.map(verdictWord) : "—") },
+  command: { by: null, cell: commandOf },
 };
-const STANDARD = "rank ties model result published verdict verification protocol parameters command".split(" ")
-  .filter((name) => name !== "verification" || EDITION.rows.some((r) => r.verification && r.verification !== EDITION.here));
+const plain = ({ key }) => ({ by: (r) => (r.texts[key] === "—" ? null : r[key]), cell: (r) => r.texts[key] });
+const COLUMNS = new Map(EDITION.columns.map((column) => [column.key, { ...plain(column), ...column, ...RICH[column.key] }]));
+const STANDARD = EDITION.columns.filter(({ stands }) => stands).map(({ key }) => key);

@@ -12,16 +12,17 @@ function summary(values) {
   return { mean, std: n > 1 ? Math.hypot(...values.map((x) => x - mean)) / Math.sqrt(n - 1) : null, n };
 }
 
-/** Return the numbers of the boards with a retrained row, in order, and a line for each model, best first.
+/** Return the numbers of the boards with a current row, in order, and a line for each model, best first.
  *
+ * Of boards it takes goal, pairs and lost; see platform/boards/pairs.py.
  * A cell is the key of the model's row best on validation, empty where it was never run. Score and rank have value, low
  * and high; a score's interval takes random numbers that a page cannot draw alike, so it is null.
  */
-function overview(rows, goals) {
-  const up = goals.map(({ goal }) => (goal === "max" ? 1 : -1));
+function overview(rows, all) {
+  const up = all.map(({ goal }) => (goal === "max" ? 1 : -1));
   const models = new Map();
   for (const row of rows) {
-    if (row.kind !== "reproduced") continue;
+    if (row.kind !== "reproduced" || row.superseded) continue;
     const best = models.get(row.model) ?? new Map();
     const other = best.get(row.board);
     if (!other || better(row, other, up[row.board])) best.set(row.board, row);
@@ -36,7 +37,7 @@ function overview(rows, goals) {
   const full = lines.filter(({ ran }) => ran === boards.length);
   const tasks = boards.map((board) => {
     const trivial = rows.filter((row) => row.kind === "trivial" && row.board === board);
-    return judged(full.map(({ best }) => best.get(board)), trivial, up[board], ALPHA / boards.length);
+    return judged(full.map(({ best }) => best.get(board)), trivial, all[board], ALPHA / boards.length);
   });
   full.forEach((line, k) => Object.assign(line, over(tasks.map((places) => places[k]))));
   const order = ({ ran, score, rank, model }) => [-ran, -(score?.value ?? 0), rank?.value ?? 0, model];
@@ -64,15 +65,16 @@ function over(places) {
 }
 
 /** Return each row's mean normalised score on one board, its rank, and the lowest and highest that the tests allow. */
-function judged(rows, trivial, up, alpha) {
+function judged(rows, trivial, board, alpha) {
+  const up = board.goal === "max" ? 1 : -1;
   const seeds = rows.map((row) => [...row.seeds.flatMap(({ test }) => (test === null ? [] : [up * test])),
     ...Array(row.diverged).fill(null)]);
   const known = seeds.flat().filter((score) => score !== null);
   const lowest = known.length ? Math.min(...known) : 0;
   const zero = trivial.length ? Math.max(...trivial.map(({ mean }) => up * mean)) : lowest;
   const worst = Math.min(zero, ...known);
-  const means = seeds.map((scores) => summary(scores.map((score) => score ?? worst)));
-  const places = standings(means, "max", alpha);
+  const means = seeds.map((scores, k) => ({ ...summary(scores.map((score) => score ?? worst)), at: rows[k].at }));
+  const places = standings(means, "max", pairsOf(rows, board, worst), alpha);
   const scores = normalised(seeds, zero).map((gains) => summary(gains).mean);
   return means.map((row, k) => {
     const { rank_low: low, rank_high: high } = places.get(row);
@@ -87,6 +89,13 @@ function normalised(rows, zero) {
   const useful = raw.some((seeds) => summary(seeds).mean > 0);
   const best = useful ? Math.max(...gains.map((seeds) => summary(seeds).mean)) : Infinity;
   return gains.map((seeds) => seeds.map((gain) => gain / best));
+}
+
+/** Return the pairs of a board in which a diverged seed counts as worst, larger being better. */
+function pairsOf(rows, { pairs, lost }, worst) {
+  const broken = new Set(rows.filter((row) => row.diverged).map((row) => row.at));
+  const whole = pairs.filter(([i, j]) => !broken.has(i) && !broken.has(j));
+  return [...whole, ...(lost.find((one) => one.worst === worst)?.pairs ?? [])];
 }
 
 function rankOf(row, rows) {

@@ -70,9 +70,9 @@ function build() {
   }
   $("kinds").append(...Object.entries(KINDS).map(([kind, text]) => box(text, { value: kind },
     (input) => set({ kinds: toggled("kinds", Object.keys(KINDS), kind, input.checked) }))));
-  $("columns").append(...Object.entries(COLUMNS).map(([name, [text]]) => box(text, { value: name }, (input) => set({
-    cols: Object.keys(COLUMNS).filter((one) => (one === name ? input.checked : columns().includes(one))).join(" ") }))));
-  $("how").append(...Object.values(COLUMNS).flatMap(([text, how]) => [make("dt", {}, text), make("dd", {}, how)]),
+  $("columns").append(...[...COLUMNS].map(([name, { heading: text }]) => box(text, { value: name }, (input) => set({
+    cols: [...COLUMNS.keys()].filter((one) => (one === name ? input.checked : columns().includes(one))).join(" ") }))));
+  $("how").append(...[...COLUMNS.values()].flatMap(({ heading: text, meaning: how }) => [make("dt", {}, text), make("dd", {}, how)]),
     make("dt", {}, "Without a number"), make("dd", {}, "“diverged”: every retraining met a loss that is not finite; “failed”:"
     + " an error ended it; “missing”: asked for and not ended; “not run”: nobody asked for it. None of them is a zero."));
   const { counts } = EDITION;

@@ -21,7 +21,7 @@ function set(change) {
 
 const list = (text) => text.split(" ").filter(Boolean);
 const place = () => EDITION.boards.findIndex((board) => board.name === state.view);
-const columns = () => (state.cols ? list(state.cols) : state.view === "all rows" ? ["board", ...STANDARD] : STANDARD);
+const columns = () => (state.cols ? list(state.cols) : state.view === "all rows" ? ["place", ...STANDARD] : STANDARD);
 
 /** Return the fewest retrainings that a row of the pool has; leaving out provisional rows says that, too. */
 const leastSeeds = () => Math.max(Number(state.seeds) || 0, state.prov === "1" ? 0 : EDITION.enough);
@@ -48,7 +48,7 @@ function standing(row) {
   const { boards } = anew();
   if (!boards.has(row.board)) {
     const theirs = EDITION.rows.filter((one) => one.board === row.board && one.rank_low !== null && inPool(one));
-    boards.set(row.board, standings(theirs, boardOf(row).goal));
+    boards.set(row.board, standings(theirs, boardOf(row).goal, boardOf(row).pairs));
   }
   return boards.get(row.board).get(row) ?? { rank_low: null, rank_high: null, ties: "" };
 }

@@ -1,6 +1,6 @@
 // The three parts of the page: the rows of a board, the overview of all, one row with its seeds.
 function searchText(row) {
-  row.text_of_all ??= [row.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state,
+  row.text_of_all ??= [row.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
     ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, row.verification,
     ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ").toLowerCase();
   return row.text_of_all;
@@ -14,7 +14,7 @@ function matches(row) {
 
 function sorted(rows) {
   const [name, way] = state.sort.split("-");
-  const value = COLUMNS[name]?.[2];
+  const value = COLUMNS.get(name)?.by;
   if (!value) return rows;
   const sign = way === "down" ? -1 : 1;
   return rows.map((row) => [value(row) ?? null, row]).sort(([a], [b]) => {
@@ -24,27 +24,27 @@ function sorted(rows) {
 }
 
 function heading(name, goal) {
-  const [text, how, by, , good, kind = ""] = COLUMNS[name];
-  const value = good || goal ? by : null; // numbers of different metrics have no order
-  const best = good || (goal === "max" ? -1 : 1);
+  const { heading: text, meaning: how, by, by_goal: metric, align } = COLUMNS.get(name);
+  const value = metric && !goal ? null : by; // numbers of different metrics have no order
+  const best = metric && goal === "max" ? -1 : 1;
   const [now, way] = state.sort.split("-");
   const next = now === name ? (way === "down" ? "up" : "down") : best < 0 ? "down" : "up";
-  const label = name === "result" && goal ? `${text} ${goal === "max" ? "↑" : "↓"}` : text;
+  const label = name === "mean" && goal ? `${text} ${goal === "max" ? "↑" : "↓"}` : text;
   const sort = now === name ? (way === "down" ? "descending" : "ascending") : value ? "none" : null;
   const inside = value ? make("button", { type: "button", title: how, "data-sort": name,
     on: { click: () => { set({ sort: `${name}-${next}` }); document.querySelector(`[data-sort=${name}]`)?.focus(); } } },
   label) : label;
-  return make("th", { scope: "col", "aria-sort": sort, class: kind.includes("number") ? "number" : null }, inside);
+  return make("th", { scope: "col", "aria-sort": sort, class: align === "right" ? "number" : null }, inside);
 }
 
 function drawRows(pool, board) {
   const found = sorted(pool.filter(matches));
   const start = Math.min(Number(state.page) || 0, Math.max(0, Math.ceil(found.length / STEP) - 1)) * STEP;
-  const names = columns().filter((name) => name in COLUMNS);
+  const names = columns().filter((name) => COLUMNS.has(name));
   const lines = found.slice(start, start + STEP).map((row) => make("tr", {
     id: `row-${row.key}`, class: [row.kind, leads(standing(row)) ? "leads" : ""].join(" "),
-  }, names.map((name) => make(name === "model" ? "th" : "td", { class: COLUMNS[name][5], scope: name === "model" ? "row"
-    : null }, COLUMNS[name][3](row)))));
+  }, names.map((name) => make(name === "title" ? "th" : "td", { class: COLUMNS.get(name).align === "right" ? "number" : null,
+    "data-column": name, scope: name === "title" ? "row" : null }, COLUMNS.get(name).cell(row)))));
   show(make("thead", {}, make("tr", {}, names.map((name) => heading(name, board?.goal)))), lines, found.length, start);
   const ranked = (rows, place) => rows.filter((row) => place(row).rank_low !== null).length;
   const [all, chosen, seen] = [ranked(pool, (row) => row), ranked(pool, standing), ranked(found, standing)];
@@ -118,15 +118,16 @@ function drawRow(row) {
   const found = [
     make("p", {}, make("a", { href: link({ row: "" }) }, "← Back to the table")),
     make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.title} on ${board.name}`),
-    make("p", {}, `${measured(board)}, ${arrow(board)}: `, result(row), row.interval ? `, 95 % interval ${row.interval}` : "",
+    make("p", {}, `${measured(board)}, ${arrow(board)}: `, result(row), row.texts.low === "—" ? "" : `, 95 % interval ${row.texts.low}`,
       `; ${row.kind === "reproduced" ? ranked : `${KINDS[row.kind]}, not ranked`}.`),
   ];
+  if (row.superseded) found.push(make("p", { class: "doubt" }, `Superseded: ${row.superseded}.`));
   if (row.command) found.push(make("p", {}, commandOf(row)));
   if (row.seeds.length) {
     found.push(make("h3", {}, "Retrainings"), small(["seed", "ended", `test ${measured(board)}`, "validation", "best epoch",
       "epochs", "time", "trial"], row.seeds.map((s) => cells([String(s.seed), make("span", {}, stateWord(s.status === "planned"
       || s.status === "running" ? "missing" : s.status), s.reason ? make("span", { class: "small" }, s.reason) : ""),
-    number(s.test), number(s.valid), s.best_epoch ?? "—", s.epochs ?? "—", duration(s.seconds), make("code", {}, s.trial)]))));
+    number(s.test), number(s.valid), s.best_epoch ?? "—", s.epochs ?? "—", s.time, make("code", {}, s.trial)]))));
   }
   if (row.published.length) {
     found.push(make("h3", {}, "Published numbers"), ...row.published.map((p) => make("div", {},
@@ -134,15 +135,15 @@ function drawRow(row) {
       make("ul", {}, p.sources.map((source) => make("li", {}, source))), p.note ? make("p", { class: "small" }, p.note) : "")));
   }
   if (row.kind === "reproduced") {
-    const plain = (values) => Object.entries(values).map(([name, v]) => [name, typeof v === "object" ? JSON.stringify(v) : short(v)]);
+    const named = (values) => Object.entries(values).map(([name, v]) => [name, typeof v === "object" ? JSON.stringify(v) : short(v)]);
     found.push(make("div", { class: "two" },
       make("div", {}, make("h3", {}, "Configuration and protocol"), facts([["row", make("code", {}, row.key)],
-        ...plain(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...plain(row.protocol),
+        ...named(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...named(row.protocol),
         ["differs from the recipe", row.departures.join("; ") || "in nothing"]])),
       make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
         ["sweeps", row.sweeps.join(", ") || "—"], ["searched",
-        `${count(row.searched)} trials, ${count(row.search_diverged)} diverged`], ["time to find", duration(row.find_seconds)],
-      ["time to train", duration(row.train_seconds)], ...Object.entries(row.facts)]))));
+        `${count(row.searched)} trials, ${count(row.search_diverged)} diverged`], ["time to find", row.texts.find_seconds],
+      ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)]))));
   }
   $("row-part").replaceChildren(...found);
 }

@@ -12,6 +12,7 @@ import pytest
 import torch
 from kernel_cases import build, inputs, on_cpu
 from torch import Tensor
+from trials import present_trial
 
 from longwave.models.gru import GRU
 from longwave.models.kernels import choose, using
@@ -19,7 +20,6 @@ from longwave.models.kernels.op import scan
 from longwave.models.lem import LEM
 from longwave.models.tanh_rnn import TanhRNN
 from longwave.models.tau_gru import TauGRU
-from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
@@ -181,7 +181,7 @@ def test_a_second_derivative_says_where_it_is_to_be_had() -> None:
 
 
 def test_fifty_training_steps_follow_the_reference() -> None:
-    config = TrialConfig("fitzhugh_nagumo", "", "", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
+    config = present_trial("fitzhugh_nagumo", "", "", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
     data, curves = get_task("fitzhugh_nagumo").load(""), []
     for way in ("reference", "cpu"):
         pack, losses = Pack([config], data, CPU), []
@@ -198,7 +198,7 @@ def test_lem_learns_fitzhugh_nagumo_in_the_400_epochs_of_its_paper() -> None:
     recipe, ended = get_task("fitzhugh_nagumo").recipe("lem"), []
     assert (recipe.hidden, recipe.batch, recipe.epochs) == (16, 32, 400)
     params = {"lr": 0.00904, "dt": 1.0}
-    config = TrialConfig("fitzhugh_nagumo", "", "", "lem", {}, params, 16, 32, recipe.epochs, "retrain", 1)
+    config = present_trial("fitzhugh_nagumo", "", "", "lem", {}, params, 16, 32, recipe.epochs, "retrain", 1)
     train([config], lambda points, runs: ended.extend(runs))
     assert ended[0].environment["kernel"].startswith(LEM(2, 16).why().path)
     assert ended[0].test <= 4e-3

@@ -27,7 +27,8 @@ from longwave.platform.bench.peers import worst_error
 from longwave.platform.bench.report import Report, Timing, targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
 from longwave.platform.cli.main import main
-from longwave.platform.sweeps.executor import Workers, run_plain
+from longwave.platform.sweeps.executor import run_plain
+from longwave.platform.sweeps.workers import Workers
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")
 QUICK = ["bench", "kernels", "--device", "cpu", "--size", "7,3,2,4", "--repeats", "1", "--seconds", "0", "--no-compile"]

@@ -10,16 +10,18 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from trials import present_trial
 
 from longwave.platform.about import about
 from longwave.platform.bench import board as bench_board
 from longwave.platform.bench.board import board_benchmark, fill
-from longwave.platform.boards.board import board
 from longwave.platform.boards.overview import overview
 from longwave.platform.cli.main import main
 from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.store import Store, Trial
+from longwave.platform.records.stored import Trial
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.schema import utc_now
+from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
 TASKS, MODELS = 3, 4
@@ -34,7 +36,7 @@ def large(any_store_url: str, open_store: OpenStore) -> Store:
 
 
 def test_a_large_board_has_the_numbers_that_plain_loops_over_its_trials_find(large: Store) -> None:
-    rows = [row for row in board(large) if row.kind == "reproduced"]
+    rows = [row for row in read_board(large) if row.kind == "reproduced"]
     assert len(rows) == TASKS * MODELS * bench_board.ROWS
     by_row: dict[str, list[Trial]] = {}
     searched: dict[tuple[str, str], list[Trial]] = {}
@@ -55,15 +57,13 @@ def test_a_large_board_has_the_numbers_that_plain_loops_over_its_trials_find(lar
         assert row.search_diverged == sum(trial.status == "diverged" for trial in search)
         assert row.find_seconds == pytest.approx(sum(trial.run.seconds for trial in search if trial.run))
         assert row.params == again[0].config.params
-        assert row.settings == {
-            k: v for k, v in again[0].config.to_dict().items() if k not in ("phase", "seed", "halving")
-        }
+        assert row.settings == again[0].config.in_full()
         assert row.environments == [dict(runs[0].environment)]
 
 
 def test_the_board_of_one_task_is_its_part_of_the_board_of_all(large: Store) -> None:
-    everything = board(large)
-    assert [row for task in large.tasks() for row in board(large, task)] == everything
+    everything = read_board(large)
+    assert [row for task in large.tasks() for row in read_board(large, task)] == everything
     assert len(overview(everything).lines) == MODELS
 
 
@@ -74,8 +74,8 @@ def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
         counted.append(statement)
 
     sa.event.listen(large.engine, "before_cursor_execute", count)
-    board(large)
-    assert len(counted) == 6
+    read_board(large)
+    assert len([s for s in counted if s.startswith("SELECT")]) == 8
     assert not [s for s in counted if "curves" in s]
 
 
@@ -83,7 +83,7 @@ def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
 def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
     """Two sweeps that share the search trial of seed 1 and the retraining; each has a search trial of its own."""
     store = open_store(any_store_url)
-    base = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "search", 0, steps=5)
+    base = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "search", 0, steps=5)
     again = replace(base, phase="retrain", seed=9)
     for sweep, seeds in {"one": (0, 1), "two": (1, 2)}.items():
         trials = [*(replace(base, seed=seed) for seed in seeds), again]
@@ -96,69 +96,43 @@ def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
 
 
 def test_a_search_trial_of_two_sweeps_is_counted_once(shared: Store) -> None:
-    [row] = [row for row in board(shared) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(shared) if row.kind == "reproduced"]
     assert (row.searched, row.find_seconds, row.sweeps) == (3, 9.0, ("one", "two"))
     assert row.missing == 0
 
 
 def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url: str, open_store: OpenStore) -> None:
     store = open_store(any_store_url)
-    base = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
+    base = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
     configs = [replace(base, seed=seed) for seed in range(6)]
-    came: list[dict[str, str]] = [
-        {},
-        {"bundle": "b", "checked": "yes"},
-        {"rerun": "inside"},
-        {"rerun": "outside"},
-        {"device": "other"},
+    came = [
+        ("", "H200", 2.0),
+        ("", "H200", None),
+        ("inside", "H200", 4.0),
+        ("outside", "H200", 9.0),
+        ("", "other", None),
     ]
     runs = [
-        Run(c.id, "ok", valid=1.0, test=1.0, environment={"device": "H200", **own}, joules=joules)
-        for c, own, joules in zip(configs, came, (2.0, None, 4.0, 9.0, None), strict=False)
+        Run(c.id, "ok", valid=1.0, test=1.0, environment={"device": device}, joules=joules)
+        for c, (_, device, joules) in zip(configs, came, strict=False)
     ]
+    imported = Trial(configs[1], about(configs[1]), "ok", None, runs[1], utc_now(), "b")
+    store.take("b", True, [imported], [], [])
     store.ask(None, configs, [about(c) for c in configs])
-    store.write([], runs)
+    for run, (rerun, _, _) in zip(runs, came, strict=True):
+        store.write([], [run], rerun)
     assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
-    [row] = [row for row in board(store) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(store) if row.kind == "reproduced"]
     assert sorted(map(str, row.environments)) == ["{'device': 'H200'}", "{'device': 'other'}"]
     assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval")
 
 
 def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStore, any_store_url: str) -> None:
     store = open_store(any_store_url)
-    config = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
+    config = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
     store.ask(None, [config], [about(config)])
-    [row] = [row for row in board(store) if row.kind == "reproduced"]
+    [row] = [row for row in read_board(store) if row.kind == "reproduced"]
     assert (row.searched, row.sweeps, row.missing, row.state) == (0, (), 1, "missing")
-
-
-def test_a_store_of_the_first_schema_is_upgraded_with_its_runs(
-    any_store_url: str, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from longwave.platform.storage import database
-
-    with monkeypatch.context() as patched:
-        upgrade = database.command.upgrade
-        patched.setattr(database.command, "upgrade", lambda config, _: upgrade(config, "0001"))
-        patched.setattr(database, "published_rows", lambda: [])
-        old = open_store(any_store_url)
-        old.close()
-    columns = {column["name"] for column in sa.inspect(old.engine).get_columns("published")}
-    assert "note" not in columns
-    with old.engine.begin() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO published (id, task, variant, model, model_variant, metric, value, statistic, units,"
-                " sources) VALUES ('x', 'u', '', 'm', '', 'mse', 1.0, 'mean', '', 'from an older longwave')"
-            )
-        )
-    old.close()
-    new = open_store(any_store_url)
-    numbers = new.published()
-    assert len(numbers) > 500 and "x" not in {number["id"] for number in numbers}
-    assert any(number["note"] for number in numbers)
-    indexes = {index["name"] for index in sa.inspect(new.engine).get_indexes("trials")}
-    assert "ix_trials_phase_task" in indexes and "ix_trials_task_phase" not in indexes
 
 
 def test_the_benchmark_prints_what_both_databases_take(

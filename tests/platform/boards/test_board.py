@@ -8,7 +8,6 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,19 +16,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from longwave.platform.boards.board import Row, rows, shown
+from longwave.platform.boards.board import check_pool, rows
+from longwave.platform.boards.columns import of
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import seeds, shown
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.group import EVERYBODY, Pool, Tally
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.ranking import standings
 from longwave.platform.statistics.stats import Summary, mean_interval, mean_std, summary
 from longwave.platform.statistics.verdict import Printed, verdict
-from longwave.platform.storage.groups import EVERYBODY, Pool, Tally
 
 CONTRACT = (
     "task model config metric unit goal mean std n low high diverged failed searched provisional "
     "rank_low rank_high published"
 ).split()
 numbers = st.floats(-1e6, 1e6)
+
+
+def written(row: Row) -> dict[str, str]:
+    """Return a row's cells in a terminal by heading."""
+    return {column.heading: column.text(row) for column in of("terminal")}
 
 
 def test_mean_and_deviation_by_hand() -> None:
@@ -128,7 +136,7 @@ def test_ranks_are_those_of_the_pool() -> None:
 
 
 def test_a_row_says_what_its_search_cost() -> None:
-    [row] = rows([replace(retrained("lem", [1.0]), search=Tally(12, 1, 40.0), sweeps=("s",))], [])
+    [row] = rows([retrained("lem", [1.0], search=Tally(12, 1, 40.0), sweeps=("s",))], [])
     assert (row.searched, row.search_diverged, row.find_seconds, row.sweeps) == (12, 1, 40.0, ("s",))
 
 
@@ -148,7 +156,7 @@ def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_wit
     assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("GRU", 7.0, 0.5, 10, 99, 16)
     assert (ours.rank_low, ours.rank_high) == (1, 1), "published rows are no part of the pool"
     assert [row.kind for row in rows([retrained("lem", lem)], published, Pool(("gru",)))] == ["published"]
-    both = rows([retrained("lem", lem, called=["", "without gates"])], published)
+    both = rows([retrained("lem", lem, called=("", "without gates"))], published)
     assert [p["value"] for p in both[0].published] == [0.5, 0.6]
 
 
@@ -170,11 +178,6 @@ def test_a_row_without_scores_leaves_a_published_number_undecided() -> None:
     assert (row.published[0]["verdict"], row.published[0]["n_ours"]) == ("undecided", 0)
 
 
-def test_numbers_of_a_store_from_before_lists_of_variants_are_found() -> None:
-    [row] = rows([retrained("lem", [1.0], published="tau=1")], [printed("lem", 1.0, variant="tau=1")])
-    assert len(row.published) == 1
-
-
 @pytest.mark.parametrize(("goal", "order"), [("min", ["copy", "a", "slow", "b"]), ("max", ["b", "slow", "a", "copy"])])
 def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank(goal: str, order: list[str]) -> None:
     ends: list[tuple[str, list[float | str]]] = [("a", [1.0, 1.1, 1.2]), ("b", [3.0, 3.2, 3.1]), ("c", ["diverged"])]
@@ -185,7 +188,8 @@ def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank
         "copy": (0.5, 0, None, []),
         "slow": (2.0, 0, None, []),
     }
-    assert render_board.cells(trivial["copy"])[:4] == ("—", "—", "copy", "0.5 (trivial)")
+    cells = written(trivial["copy"])
+    assert [cells[name] for name in ("rank", "ties", "model", "mean ± std (n)")] == ["—", "—", "copy", "0.5 (trivial)"]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +226,7 @@ def test_json_keeps_the_contract(two_rows: list[Row], capsys: pytest.CaptureFixt
 def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
     published = [printed("lem", 0.5), printed("lem", 0.6, units=""), printed("lem", 9.0, n=3, statistic="best")]
     [row] = rows([retrained("lem", [1.0, 1.1] * 3)], published)
-    cells = dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))
+    cells = written(row)
     assert [c.split(" ")[0] for c in cells["published"].split("; ")] == ["0.5", "0.6", "9"]
     assert [c.split(" ")[0] for c in cells["verdict"].split("; ")] == ["worse", "worse", "better"]
     gap = (0.5 - 1.05) / row.std if row.std else 0
@@ -233,15 +237,14 @@ def test_each_published_number_has_its_own_verdict_in_the_same_place() -> None:
 
 def test_a_cell_says_how_retrainings_ended() -> None:
     made = rows([retrained("a", [1.0, "diverged", "failed", "planned"]), retrained("b", ["running"])], [])
-    assert [render_board.seeds(row) for row in made] == ["1 ok, 1 diverged, 1 failed, 1 missing", "1 missing"]
-    assert render_board.cells(made[1])[3] == "missing"
+    assert [seeds(row) for row in made] == ["1 ok, 1 diverged, 1 failed, 1 missing", "1 missing"]
+    assert written(made[1])["mean ± std (n)"] == "missing"
 
 
 def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: pytest.CaptureFixture[str]) -> None:
-    groups = [retrained("a", [1.0, 2.0]), replace(retrained("b", [3.0]), verification="claimed")]
+    groups = [retrained("a", [1.0, 2.0]), retrained("b", [3.0], checks=(True, False))]
     made = rows(groups, [printed("c", 1.0)])
-    cells = {row.model: dict(zip(render_board.COLUMNS, render_board.cells(row), strict=True))["seeds"] for row in made}
-    assert cells == {"a": "2 ok", "b": "1 ok; claimed", "c": "—"}
+    assert {row.model: written(row)["verified"] for row in made} == {"a": "trained here", "b": "claimed", "c": "—"}
     render_board.boards(made, EVERYBODY, Format.markdown)
     assert "claimed: a check raised a flag" in capsys.readouterr().out
     render_board.boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
@@ -260,7 +263,7 @@ def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixtu
 def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
     render_board.boards(two_rows, Pool(("lem", "gru")), Format.markdown)
     lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[0] == "### t: mse [1] ↓" and lines[3].replace("|", "").replace("-", "").strip() == ""
+    assert lines[0] == "### t: mse [1] ↓" and set(lines[3]) <= set("|-: ")
     assert "**2.0 ± 1.4 (2, provisional)**" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
     assert all(line.count("|") == 11 for line in lines[2:6])
     assert lines[-1].endswith(
@@ -274,11 +277,82 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
     assert "2.0 ± 1.4 (2, provisional)" in out and "adjusted by Holm at 5 %" in " ".join(out.split())
 
 
-def test_boards_need_neither_torch_nor_pandas() -> None:
-    code = "import sys; sys.modules.update(torch=None, pandas=None); import longwave.platform.render.board"
+def test_boards_need_neither_torch_nor_pandas_nor_a_store() -> None:
+    absent = "import sys; sys.modules.update(torch=None, pandas=None, sqlalchemy=None)"
+    code = f"{absent}; import longwave.platform.render.board"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_summary_of_scores_is_what_a_row_is_ranked_by() -> None:
     [row] = rows([retrained("a", [1.0, 2.0, 4.0])], [])
     assert Summary(row.mean or 0.0, row.std, row.n) == summary([1.0, 2.0, 4.0])
+
+
+def test_rows_that_disagree_on_what_a_board_measures_are_named_on_both_sides() -> None:
+    one, other = retrained("a", [1.0]), retrained("b", [2.0], "max")
+    with pytest.raises(ConfigError) as raised:
+        rows([one, other], [])
+    assert str(raised.value) == (
+        f"Rows of t disagree on its goal: 'min' in {one.row[:12]} (a); 'max' in {other.row[:12]} (b). Bump the version "
+        "of the task: its older rows are superseded then."
+    )
+    five = [retrained("c", [1.0], metric="mae", hidden=k) for k in range(1, 6)]
+    with pytest.raises(
+        ConfigError, match=r"disagree on its metric: 'mse' in \w{12} \(a\); 'mae' in .* and 2 more\. Bump"
+    ):
+        rows([one, *five], [])
+    with pytest.raises(ConfigError, match=r"disagree on its unit: '1' in \w{12} \(a\); '%' in \w{12} \(b\)"):
+        rows([one, retrained("b", [1.0], unit="%")], [])
+    with pytest.raises(ConfigError, match=r"its published names: '' in \w{12} \(a\); 'N=1', '' in \w{12} \(b\)"):
+        rows([one, retrained("b", [1.0], published=("N=1", ""))], [])
+    assert (
+        len(rows([one, retrained("b", [2.0], "max", superseded="old"), retrained("b", [2.0], "max", task="u")], []))
+        == 3
+    )
+
+
+def test_a_pool_of_families_ranks_their_models_alone() -> None:
+    groups = [
+        retrained("a", [1.0, 1.1, 1.2], family="gated"),
+        retrained("b", [2.0, 2.1, 2.2], family="gated"),
+        retrained("c", [0.0, 0.1, 0.2], family="oscillator"),
+    ]
+    numbers = [printed("b", 3.0, model_variant="x"), printed("z", 4.0)]
+    found = rows(groups, numbers, Pool(families=("gated",)))
+    assert [(row.model, row.kind, row.family, row.rank_low) for row in found] == [
+        ("a", "reproduced", "gated", 1),
+        ("b", "reproduced", "gated", 2),
+        ("b", "published", "gated", None),
+    ]
+    assert [row.model for row in rows(groups, [], Pool(("b", "c"), families=("gated",)))] == ["b"]
+    assert str(Pool(families=("gated", "flow"))) == "Ranked among models of family gated or flow alone."
+    both = str(Pool(("b",), 3, ("gated",)))
+    assert both == "Ranked among models b of family gated and rows with at least 3 retrainings alone."
+
+
+def test_a_pool_of_what_has_no_results_is_refused() -> None:
+    groups, numbers = [retrained("lem", [1.0], family="multiscale")], [printed("gru", 1.0)]
+    check_pool(Pool(("lem", "gru"), families=("multiscale",)), groups, numbers)
+    with pytest.raises(ConfigError, match="^No results of model 'lemm'. Did you mean lem?"):
+        check_pool(Pool(("lemm",)), groups, numbers)
+    with pytest.raises(ConfigError, match="^No results of family 'multi'. Did you mean multiscale?"):
+        check_pool(Pool(families=("multi",)), groups, numbers)
+
+
+@pytest.mark.parametrize(
+    ("checks", "reruns", "level"),
+    [
+        ((), (), "trained here"),
+        ((True, True), (), "schema-checked"),
+        ((True, False), (), "claimed"),
+        ((), ("undecided",), "trained here"),
+        ((), ("inside",), "re-run once"),
+        ((True,), ("inside", "outside", "inside", "undecided"), "re-run 3 times, 1 outside its interval"),
+        ((False,), ("inside",), "re-run once, claimed with flags"),
+    ],
+)
+def test_a_row_is_as_verified_as_its_checks_and_re_runs_say(
+    checks: tuple[bool, ...], reruns: tuple[str, ...], level: str
+) -> None:
+    [row] = rows([retrained("a", [1.0], checks=checks, reruns=reruns)], [])
+    assert row.verification == level

@@ -1,4 +1,4 @@
-"""Expected best against budget: the curve of the trials behind a row, from a real store."""
+"""Expected best against budget: the curve of the trials behind a row."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boards import CONFIG, retrained
 
-from longwave.platform.boards.board import board
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.budget import budgets
+from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
+from longwave.platform.records.about import About
+from longwave.platform.records.group import RunSummary
 from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 
-ABOUT = {"model": "LEM", "metric": "mse", "unit": "1", "goal": "min", "published": [], "departures": []}
-BASE = TrialConfig("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "search", 0, steps=5)
+ABOUT = About("Adding problem", "LEM", "mse", "1", "min", ())
+BASE = replace(CONFIG, task="adding", variant="N=20", model="lem", phase="search", steps=5)
 
 
 def searched(store: Store, name: str, valid: Sequence[float | None], **settings: Any) -> None:
@@ -36,9 +39,20 @@ def searched(store: Store, name: str, valid: Sequence[float | None], **settings:
     store.write([], [*ends, Run(again.id, "ok", valid=0.1, test=0.2)])
 
 
-def test_a_curve_is_the_mean_of_the_best_over_all_subsets(store: Store) -> None:
-    searched(store, "s", [0.5, 0.3, 0.9, None])
-    [found] = budgets(store, board(store))
+def row(**changes: Any) -> Row:
+    return rows([retrained("lem", [0.1], sweeps=("s", "t"), **changes)], [])[0]
+
+
+def summaries(valid: Sequence[float | None], status: str = "ok") -> list[RunSummary]:
+    """Return ended search trials with these validation metrics, None for one that diverged."""
+    return [
+        RunSummary(str(k), status if v is not None else "diverged", valid=v, seconds=4.0) for k, v in enumerate(valid)
+    ]
+
+
+def test_a_curve_is_the_mean_of_the_best_over_all_subsets() -> None:
+    trials = [*summaries([0.5, 0.3, 0.9, None]), *summaries([0.1], "failed"), *summaries([0.1], "running")]
+    [found] = budgets([row()], lambda _: trials)
     counted = [0.5, 0.3, 0.9, 0.9]  # the diverged one counts as the worst
     for k, point in enumerate(found.curve, 1):
         best = [min(subset) for subset in combinations(counted, k)]
@@ -46,16 +60,18 @@ def test_a_curve_is_the_mean_of_the_best_over_all_subsets(store: Store) -> None:
     assert (len(found.curve), found.seconds, found.why) == (4, 4.0, "")
 
 
-@pytest.mark.parametrize(
-    ("valid", "settings", "why"),
-    [([0.5], {"sampler": "tpe"}, "learned from earlier trials"), ([None], {}, "no search trial has a score")],
-)
-def test_a_search_without_a_curve_says_why(
-    store: Store, valid: list[float | None], settings: dict[str, Any], why: str
-) -> None:
-    searched(store, "s", valid, **settings)
-    [found] = budgets(store, board(store))
-    assert found.curve == () and why in found.why
+def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
+    asked: list[Row] = []
+    best, other = row(), row(hidden=9, valid=9.0)
+    budgets([other, best], lambda one: asked.append(one) or [])  # type: ignore[func-returns-value]
+    assert asked == [best]
+
+
+def test_a_search_without_a_curve_says_why() -> None:
+    [found] = budgets([row()], lambda _: summaries([0.5]), {"t"})
+    assert (found.curve, found.why) == ((), "its search learned from earlier trials")
+    [found] = budgets([row()], lambda _: summaries([None]), {"u"})
+    assert (found.curve, found.why) == ((), "no search trial has a score")
 
 
 def test_the_command_prints_curves(

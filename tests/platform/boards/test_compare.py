@@ -6,17 +6,17 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from boards import retrained
+from boards import keep, retrained
 
-from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.compare import compare, resolve
+from longwave.platform.boards.row import Row
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.contrast import contrast
@@ -123,12 +123,9 @@ def stored(tmp_path: Path, open_store: Callable[[str], Store]) -> str:
     """A store with three retrainings of LEM and of LSTM on FitzHugh-Nagumo."""
     url = f"sqlite:///{tmp_path}/pair.db"
     store = open_store(url)
-    about = {"metric": "l2_error", "unit": "1", "goal": "min", "published": ["tau=0.02"], "departures": []}
-    store.add_sweep("s", {})
+    store.add_sweep("demo", {})
     for model, tests in {"lem": [0.002, 0.003, 0.004], "lstm": [0.012, 0.013, 0.014]}.items():
-        trials = [TrialConfig("fitzhugh_nagumo", "", "d", model, {}, {}, 16, 32, 3, "retrain", k) for k in range(3)]
-        store.ask("s", trials, [{**about, "model": model.upper()}] * 3)
-        store.write([], [Run(c.id, "ok", valid=t, test=t) for c, t in zip(trials, tests, strict=True)])
+        keep(store, retrained(model, tests, task="fitzhugh_nagumo", metric="l2_error", published=("tau=0.02",)))
     return url
 
 
@@ -166,6 +163,22 @@ def test_bad_input_is_one_line(
     assert captured.out == "" and captured.err.count("\n") == 1 and message in captured.err
 
 
-def test_a_name_is_a_model_before_it_is_a_row(stored: str, open_store: Callable[[str], Store]) -> None:
+def test_a_name_is_a_model_before_it_is_a_row_and_its_first_digits_are_enough() -> None:
     made = six_tasks()
-    assert resolve(open_store(stored), made, "lem") == "lem"
+    assert resolve(made, "lem") == "lem"
+    name = made[0].config
+    assert resolve(made, name[:9].upper()) == name == resolve(made, name)
+
+
+def test_names_that_name_nothing_or_too_much_say_what_to_do() -> None:
+    alike = [replace(row, config=f"abcd{k}" + row.config[5:]) for k, row in enumerate(six_tasks())]
+    with pytest.raises(
+        ConfigError, match="^No row has a name that begins with 0123456789. See the names with: longwave"
+    ):
+        resolve(alike, "0123456789")
+    with pytest.raises(
+        ConfigError, match=r"^abcd begins the names of 13 rows: abcd\w{8} \(\w+ on \w\), .* and 8 more\. Give"
+    ):
+        resolve(alike, "abcd")
+    with pytest.raises(ConfigError, match="^No retrained model 'abc'. .*Rows are named by 4 hex digits or more"):
+        resolve(alike, "abc")

@@ -16,17 +16,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from boards import retrained
+from boards import keep, retrained
+from pages import published
 from scipy.stats import chi2, friedmanchisquare, wilcoxon
 
-from longwave.platform.boards.board import board, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.diagram import Diagram, diagram, save, svg
 from longwave.platform.boards.overview import ModelLine, Overview, overview
 from longwave.platform.cli.main import main
-from longwave.platform.editions.publish import publish
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
+from longwave.platform.records.group import Group
 from longwave.platform.statistics.overall import mean_ranks, task_ranks
 from longwave.platform.statistics.ranking import holm
 from longwave.platform.storage.store import Store
@@ -193,21 +192,19 @@ def test_a_figure_is_written_as_one_of_three_kinds_of_file(tmp_path: Path) -> No
         save(found, tmp_path / "absent/a.svg")
 
 
-def fill(store: Store, tasks: Sequence[str]) -> None:
-    """Add two retrainings of LEM, GRU and LSTM, in this order of merit, on each task."""
-    store.add_sweep("demo", {})
-    for task, (k, model), seed in product(tasks, enumerate(("lem", "gru", "lstm")), range(2)):
-        trial = TrialConfig(task, "", "d", model, {}, {"lr": 0.01}, 16, 32, 3, "retrain", seed)
-        about = {"model": f"{model} </script>", "metric": "l2_error", "unit": "1", "goal": "min", "published": [""]}
-        about |= {"called": [""], "departures": [], "task": task, "trivial": {"persistence": 9.0}}
-        store.ask("demo", [trial], [about])
-        store.write([], [Run(trial.id, "ok", "", 3, 2, 0.5, k + seed / 10, 2.0, 1, 1233, {})])
+def on(tasks: Sequence[str]) -> list[Group]:
+    """Return two retrainings of LEM, GRU and LSTM, in this order of merit, on each task."""
+    return [
+        retrained(model, [k + 0.0, k + 0.1], task=task, title=f"{model} </script>", trivial={"persistence": 9.0})
+        for task, (k, model) in product(tasks, enumerate(("lem", "gru", "lstm")))
+    ]
 
 
 def test_the_command_writes_the_figure_of_the_overview(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fill(store, ("adding", "fitzhugh_nagumo"))
+    store.add_sweep("demo", {})
+    keep(store, *on(("adding", "fitzhugh_nagumo")))
     url, file = str(store.engine.url), tmp_path / "f.svg"
     assert main(["board", "--figure", str(file), "--min-seeds", "2", "--store", url]) == 0
     shown = capsys.readouterr()
@@ -219,11 +216,11 @@ def test_the_command_writes_the_figure_of_the_overview(
     assert "here are 1 and 3." in capsys.readouterr().err
 
 
-def test_an_edition_holds_the_figure_as_a_file_and_in_its_page(store: Store, tmp_path: Path) -> None:
-    fill(store, ("adding", "fitzhugh_nagumo"))
-    publish(tmp_path / "one", store, "Ours", "c")
+def test_an_edition_holds_the_figure_as_a_file_and_in_its_page(tmp_path: Path) -> None:
+    groups = on(("adding", "fitzhugh_nagumo"))
+    published(tmp_path / "one", groups)
     picture = (tmp_path / "one/critical-difference.svg").read_text(encoding="utf-8")
-    assert picture == svg(diagram(overview(board(store))))
+    assert picture == svg(diagram(overview(rows(groups, []))))
     assert "critical-difference.svg" in json.loads((tmp_path / "one/manifest.json").read_text())["files"]
     page = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     [inside] = re.findall(r"<figure>(.*)</figure>", page, re.DOTALL)
@@ -232,9 +229,8 @@ def test_an_edition_holds_the_figure_as_a_file_and_in_its_page(store: Store, tmp
     assert "&lt;/script&gt; 1.00" in inside and 'href="critical-difference.svg"' in page
 
 
-def test_an_edition_without_a_figure_says_why(store: Store, tmp_path: Path) -> None:
-    fill(store, ("adding",))
-    publish(tmp_path / "one", store, "Ours", "c")
+def test_an_edition_without_a_figure_says_why(tmp_path: Path) -> None:
+    published(tmp_path / "one", on(("adding",)))
     assert not (tmp_path / "one/critical-difference.svg").exists()
     page = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     assert "here are 1 and 3. Train more" in page and "<figure>" not in page

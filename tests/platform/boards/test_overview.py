@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from boards import printed, retrained
 
-from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import ModelLine, best_on_validation, overview, state
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score
-from longwave.platform.storage.groups import EVERYBODY, Group, Pool
 
 LEM, GRU = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]
 

@@ -9,24 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from boards import printed, retrained
+from boards import keep, printed, retrained, trials
 
-from longwave.platform.boards.board import board, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.editions.changes import Change, difference
 from longwave.platform.editions.edition import Edition, edition, load
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.groups import Group
+from longwave.platform.records.group import Group
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 LOW, HIGH = [1.0, 1.1, 1.2, 1.3, 1.4], [5.0, 5.1, 5.2, 5.3, 5.4]
 
 
 def made(groups: Sequence[Group], numbers: Sequence[dict[str, Any]] = (), **head: str) -> Edition:
-    """Return the edition of a board; its rows have no retrainings to show."""
+    """Return the edition of a board."""
     told = {"title": "Ours", "created": "2026-01-01T00:00:00+00:00", "commit": "c", **head}
-    return edition([replace(row, trials=(), scores=()) for row in rows(groups, numbers)], [], **told)
+    return edition(rows(groups, numbers), [trial for group in groups for trial in trials(group)], **told)
 
 
 def changes(before: Edition, after: Edition) -> dict[str, tuple[str, list[str]]]:
@@ -57,7 +56,7 @@ def test_every_row_has_a_key_of_its_own_that_the_next_edition_knows() -> None:
 
 def test_an_edition_counts_what_it_holds() -> None:
     counts = made([retrained("a", LOW, trivial={"mean": 3.0})], [printed("c", 0.5)]).counts
-    assert counts == {"boards": 1, "reproduced": 1, "published": 1, "trivial": 1, "retrainings": 0}
+    assert counts == {"boards": 1, "reproduced": 1, "published": 1, "trivial": 1, "retrainings": 5}
 
 
 def test_an_edition_survives_its_file() -> None:
@@ -69,8 +68,11 @@ def test_an_edition_survives_its_file() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 9}, "here: schema version 9; this Longwave reads 1"),
+        ({"schema": 9}, "here: schema version 9; this Longwave reads 2"),
+        ({"schema": 1}, "here: schema version 1; this Longwave reads 2"),
         ({"rows": []}, "here: its rows were changed after publishing"),
+        ({"pairs": []}, "here: its rows were changed after publishing"),
+        ({"pairs": {}}, "here has not the form of an edition"),
         ({"sha256": "0" * 64}, "here: its rows were changed after publishing"),
     ],
 )
@@ -132,14 +134,48 @@ def test_a_new_number_under_the_old_rank_is_told_with_its_reason() -> None:
 
 
 def test_retrainings_that_end_while_the_board_is_read_stop_the_edition(store: Store) -> None:
-    config = TrialConfig("t", "", "d", "a", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0)
-    told = {"task": "T", "model": "A", "metric": "mse", "unit": "1", "goal": "min", "published": [""], "departures": []}
-    store.ask(None, [config], [told])
-    found = board(store)
-    store.write([], [Run(config.id, "ok", valid=1.0, test=2.0)])
-    with pytest.raises(ConfigError, match="Retrainings of t ended while its board was read. Publish once more"):
-        edition(found, store.retrainings("t"), "Ours", "", "")
-    assert edition(board(store), store.retrainings("t"), "Ours", "", "").rows[0]["seeds"][0]["test"] == 2.0
+    store.add_sweep("demo", {})
+    keep(store, retrained("a", ["planned"], task="adding"))
+    found = read_board(store)
+    keep(store, retrained("a", [2.0], task="adding"))
+    with pytest.raises(ConfigError, match="Retrainings of adding ended while its board was read. Publish once more"):
+        edition(found, store.retrainings("adding"), "Ours", "", "")
+    made = edition(read_board(store), store.retrainings("adding"), "Ours", "", "")
+    assert [seed["test"] for row in made.rows for seed in row["seeds"]] == [2.0]
+
+
+def test_seeds_are_those_of_the_retrainings_by_seed() -> None:
+    group = retrained("a", [1.0, "diverged", "planned"])
+    made = edition(rows([group], []), trials(group), "Ours", "", "")
+    told = [
+        (seed["trial"], seed["seed"], seed["status"], seed["reason"], seed["test"]) for seed in made.rows[0]["seeds"]
+    ]
+    one, two, three = (run.id for run in group.runs)
+    assert told == [(one, 0, "ok", "", 1.0), (two, 1, "diverged", "it did", None), (three, 2, "planned", None, None)]
+    with pytest.raises(ConfigError, match="Retrainings of t ended while its board was read"):
+        edition(rows([retrained("a", ["running", "diverged", "planned"])], []), trials(group), "Ours", "", "")
+
+
+def test_a_row_that_was_superseded_says_why_and_leaves_the_pool() -> None:
+    before = made([retrained("a", LOW), retrained("b", HIGH)])
+    after = made([retrained("a", LOW, superseded="model version 1, now 2"), retrained("b", HIGH)])
+    assert changes(before, after) == {
+        "A": ("rank", ["superseded: model version 1, now 2"]),
+        "B": ("rank", [f"pool changed: {short(after, 'A')} superseded"]),
+    }
+    told = {c.title: c.after for c in difference(before, after)}
+    assert told == {"A": "superseded, 1.20 ± 0.16 (5)", "B": "rank 1, 5.20 ± 0.16 (5)"}
+    back = changes(after, before)
+    assert back["A"] == ("rank", ["no longer superseded"])
+    assert back["B"] == ("rank", [f"pool changed: {short(before, 'A')} current again"])
+
+
+def test_what_is_superseded_moves_nobody() -> None:
+    old = retrained("a", LOW, superseded="old", hidden=9)
+    before = made([old, retrained("b", HIGH)])
+    after = made([replace(old, runs=old.runs[:3]), retrained("b", HIGH)])
+    assert changes(before, after) == {"A": ("value", ["fewer seeds: n 5 → 3", "mean changed by −0.1"])}
+    assert changes(before, made([retrained("b", HIGH)])) == {"A": ("gone", ["row gone"])}
 
 
 def test_a_row_that_got_its_first_score_says_what_it_was_before() -> None:
@@ -151,13 +187,13 @@ def test_a_row_that_got_its_first_score_says_what_it_was_before() -> None:
 
 def test_a_published_number_that_was_retrained_stands_in_its_row_now() -> None:
     before = made([retrained("a", LOW)], [printed("b", 1.0)])
-    after = made([retrained("a", LOW), retrained("b", HIGH, called=[""])], [printed("b", 1.0)])
+    after = made([retrained("a", LOW), retrained("b", HIGH, called=("",))], [printed("b", 1.0)])
     gone = next(c for c in difference(before, after) if c.what == "gone")
     assert (gone.kind, gone.reasons) == ("published", ["retrained here now: it stands in the row that retrains it"])
 
 
 def test_a_published_number_that_is_printed_no_more_is_gone() -> None:
-    groups, other = [retrained("b", HIGH, called=[""])], printed("b", 2.0, model_variant="x")
+    groups, other = [retrained("b", HIGH, called=("",))], printed("b", 2.0, model_variant="x")
     [gone] = difference(made(groups, [printed("b", 1.0), other]), made(groups, [printed("b", 1.0)]))
     assert (gone.what, gone.kind, gone.reasons) == ("gone", "published", ["row gone"])
 

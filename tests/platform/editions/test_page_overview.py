@@ -11,17 +11,15 @@ import pytest
 from boards import retrained
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import Page, published_page
+from pages import Page, published
 
-from longwave.platform.boards.board import Row, rows
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.overview import overview
-from longwave.platform.editions.publish import publish
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render.board import estimate
+from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import estimate
+from longwave.platform.records.group import Group, Pool
 from longwave.platform.statistics.stats import Estimate, summary
-from longwave.platform.storage.groups import Group, Pool
-from longwave.platform.storage.store import Store
 
 OVERALL = Page("ranks", "overall")
 ENDS = st.one_of(
@@ -49,24 +47,25 @@ def expected(found: list[Row], places: list[tuple[str, str]]) -> dict[str, Any]:
 
 def same(groups: list[Group], pool: Pool) -> None:
     """Check that the page computes of the rows in a pool the overview that Python computes of them."""
-    places = sorted({(group.settings["task"], "") for group in groups})
-    goals = {group.settings["task"]: group.about["goal"] for group in groups}
+    places = sorted({(group.config.task, "") for group in groups})
+    goals = {group.config.task: group.about.goal for group in groups}
+    whole = rows(groups, [])
+    at = {row.key: k for k, row in enumerate(whole)}
+    told = {(board["task"], ""): board for board in pairs(whole)}
     found = rows(groups, [], pool)
+    names = ("kind", "superseded", "model", "title", "mean", "n", "diverged", "valid", "config", "key")
     given = [
         {
-            **{
-                name: getattr(row, name)
-                for name in ("kind", "model", "title", "mean", "n", "diverged", "valid", "config")
-            },
-            "key": row.config,
+            **{name: getattr(row, name) for name in names},
+            "at": at.get(row.key),
             "board": places.index((row.task, "")),
             "seeds": [{"test": test} for test in [*row.scores, *[None] * (row.diverged + row.failed)]],
         }
         for row in found
     ]
     ours = expected(found, places)
-    theirs = OVERALL("overview(rows, goals)", rows=given[::-1], goals=[{"goal": goals[task]} for task, _ in places])
-    assert theirs == ours
+    boards = [{"goal": goals[place[0]], **told[place]} for place in places]
+    assert OVERALL("overview(rows, boards)", rows=given[::-1], boards=boards) == ours
 
 
 @st.composite
@@ -81,6 +80,7 @@ def stores(draw: st.DrawFn) -> list[Group]:
                 tests = draw(st.lists(ENDS, min_size=1, max_size=6))
                 valid = draw(st.sampled_from([None, 0.5, -0.5]))
                 more = {"task": task, "hidden": hidden, "valid": valid, "trivial": trivial}
+                more |= {"superseded": draw(st.sampled_from(["", "", "", "old"]))}
                 groups.append(retrained(model, tests, goal, **more))
     return groups
 
@@ -148,25 +148,20 @@ TASKS = {"fitzhugh_nagumo": "min", "psmnist": "max", "adding": "min"}
 MODELS = ("lem", "lstm", "gru", "cornn")
 
 
-@pytest.fixture
-def filled(store: Store) -> Store:
-    """A store of three boards; one model is absent from one, one diverged on all of another, some seeds diverged."""
+def filled() -> list[Group]:
+    """Three boards; one model is absent from one, one diverged on all of another, some seeds diverged."""
     rng = np.random.default_rng(2)
-    store.add_sweep("demo", {"trials": 2})
+    groups = []
     for task, goal in TASKS.items():
-        about = {"task": task, "metric": "m", "unit": "1", "goal": goal, "published": [""], "called": [""]}
         for k, model in enumerate(MODELS):
-            for seed in range(2 * k + 2 if (model, task) != ("gru", "adding") else 0):
-                config = TrialConfig(task, "", "d", model, {}, {"lr": 1.0}, 8, 2, 3, "retrain", seed)
-                told = {**about, "model": f"{model.upper()} (x)", "departures": [], "trivial": {"zero": 5.0}}
-                store.ask("demo", [config], [told])
+            if (model, task) == ("gru", "adding"):
+                continue
+            ends: list[float | str] = []
+            for seed in range(2 * k + 2):
                 lost = seed == 1 if task != "psmnist" else model == "lstm"
-                test = round(float(rng.normal(5 + k, 0.3)), 1)
-                run = (
-                    Run(config.id, "diverged", "nan") if lost else Run(config.id, "ok", "", 3, 2, test, test, 2.0, 1, 9)
-                )
-                store.write([], [run])
-    return store
+                ends.append("diverged" if lost else round(float(rng.normal(5 + k, 0.3)), 1))
+            groups.append(retrained(model, ends, goal, task=task, trivial={"zero": 5.0}, family=model[:1]))
+    return groups
 
 
 @pytest.mark.parametrize(
@@ -182,12 +177,12 @@ def filled(store: Store) -> Store:
     ],
 )
 def test_filters_change_the_front_view_as_the_options_change_the_overview(
-    filled: Store, tmp_path: Path, chosen: dict[str, str], pool: Pool
+    tmp_path: Path, chosen: dict[str, str], pool: Pool
 ) -> None:
-    publish(tmp_path / "one", filled, "Ours", "c")
-    page = published_page(tmp_path / "one", chosen)
+    published(tmp_path / "one", filled())
+    page = Page.of(tmp_path / "one", **chosen)
     theirs = page("overall()")
-    found = rows(filled.groups(), filled.published(), pool)
+    found = rows(filled(), [], pool)
     ours = expected(found, [(task, "") for task in sorted(TASKS)])
     whole = {line.model: line.score for line in overview(found).lines}
     for line in theirs["lines"]:

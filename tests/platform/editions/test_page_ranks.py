@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from boards import retrained
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import Page, published_page
-from scipy.special import stdtr
+from pages import Page, published
 
-from longwave.platform.boards.board import Row, board
-from longwave.platform.editions.publish import publish
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render.board import leads, span
-from longwave.platform.statistics.ranking import letters, p_values, standings
-from longwave.platform.statistics.stats import Summary, summary
-from longwave.platform.storage.groups import Pool
-from longwave.platform.storage.store import Store
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import span
+from longwave.platform.records.group import Group, Pool
+from longwave.platform.statistics.ranking import letters, p_values, raw_p_values, standings
+from longwave.platform.statistics.stats import Summary, difference, summary
 
 MODELS = ("lem", "lstm", "gru", "cornn", "unicornn", "exprnn")
 spreads = st.one_of(st.none(), st.just(0.0), st.floats(0, 5))
@@ -37,19 +36,33 @@ boards = st.lists(
 RANKS = Page("ranks")
 
 
-def same(rows: Sequence[Summary], goal: str) -> None:
-    """Check that the page gives rows the ranks and tie letters that Python gives them."""
+def raw(rows: Sequence[Summary]) -> list[tuple[int, int, float]]:
+    """Return the p-values that an edition stores of rows, by an own path: one test a pair."""
+    found = []
+    for i, j in combinations(range(len(rows)), 2):
+        gap = difference(rows[i], rows[j], cautious=True)
+        if gap and gap.p_value <= 0.05:
+            found.append((i, j, gap.p_value))
+    return found
+
+
+def same(rows: Sequence[Summary], goal: str, pool: Sequence[int] | None = None) -> None:
+    """Check that the page gives those of the rows in a pool the ranks and tie letters that Python gives them."""
+    chosen = range(len(rows)) if pool is None else pool
     ours = [
-        {"rank_low": place.low, "rank_high": place.high, "ties": letters(place.ties)} for place in standings(rows, goal)
+        {"rank_low": place.low, "rank_high": place.high, "ties": letters(place.ties)}
+        for place in standings([rows[k] for k in chosen], goal)
     ]
-    expression = "((places) => rows.map((row) => places.get(row)))(standings(rows, goal))"
-    theirs = RANKS(expression, rows=[asdict(row) for row in rows], goal=goal)
+    given = [{**asdict(rows[k]), "at": k} for k in chosen]
+    expression = "((places) => rows.map((row) => places.get(row)))(standings(rows, goal, pairs))"
+    theirs = RANKS(expression, rows=given, goal=goal, pairs=raw(rows))
     assert [{name: place[name] for name in ("rank_low", "rank_high", "ties")} for place in theirs] == ours
 
 
-@given(boards, st.sampled_from(["max", "min"]))
-def test_the_page_ranks_any_board_as_python_does(rows: list[Summary], goal: str) -> None:
+@given(boards, st.sampled_from(["max", "min"]), st.data())
+def test_the_page_ranks_any_rows_of_a_board_as_python_does(rows: list[Summary], goal: str, data: st.DataObject) -> None:
     same(rows, goal)
+    same(rows, goal, data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)) if rows else [])
 
 
 @pytest.mark.parametrize("rows", [5, 22, 60])
@@ -74,22 +87,21 @@ def test_a_p_value_of_exactly_5_percent_tells_apart_in_both() -> None:
     assert [place.low for place in standings(rows, "min")] == [1, 2, 1]
     same(rows, "min")
     same([*rows, wide], "min")
+    assert raw_p_values(rows)[0][1] <= 0.05 / 3
 
 
-def test_the_tails_of_students_t_are_those_of_scipy() -> None:
-    freedom = [1, 1.3, 2, 2.5, 4, 9, 20.2, 49.5, 99]
-    t = [0, 1e-6, 0.1, 0.5, 1, 1.7, math.sqrt(3), 1.74, 2, 2.5, 3, 5, 8, 20, 100, 1e6]
-    tails = np.array(RANKS("freedom.map((f) => t.map((x) => outside(x, f)))", freedom=freedom, t=t))
-    expected = 2 * stdtr(np.array(freedom)[:, None], -np.array(t))
-    np.testing.assert_allclose(tails, expected, rtol=1e-8, atol=1e-300)
-    small = expected < 0.06
-    np.testing.assert_allclose(tails[small], expected[small], rtol=1e-12, atol=1e-300)
-    assert RANKS("[outside(Infinity, 3), outside(2, 1e5)]") == pytest.approx([0, 2 * stdtr(1e5, -2.0)], rel=1e-10)
-
-
-def test_counts_of_permutations_are_exact() -> None:
-    pairs = [(n, k) for n in range(1, 31) for k in range(n + 1)]
-    assert RANKS("pairs.map(([n, k]) => choose(n, k))", pairs=pairs) == [math.comb(n, k) for n, k in pairs]
+def test_an_edition_stores_the_p_values_of_its_pairs_that_decide_anything() -> None:
+    rng = np.random.default_rng(4)
+    groups = [retrained(f"m{k}", rng.normal(k / 2, 1, 2 + k % 4).tolist(), goal="max") for k in range(20)]
+    old = retrained("m0", [99.0, 99.1], "max", hidden=9, superseded="old")
+    found = rows([*groups, retrained("alone", [4.0], "max"), old, retrained("none", ["diverged"], "max")], [])
+    [board] = pairs(found)
+    ranked = [row for row in found if row.rank_low is not None]
+    places = {found.index(row): k for k, row in enumerate(ranked)}
+    told = [(places[i], places[j], p) for i, j, p in board["pairs"]]
+    expected = raw([Summary(row.mean or 0.0, row.std, row.n) for row in ranked])
+    assert [pair[:2] for pair in told] == [pair[:2] for pair in expected] and max(p for *_, p in told) > 0.04
+    np.testing.assert_allclose([p for *_, p in told], [p for *_, p in expected], rtol=1e-12)
 
 
 def test_ranks_and_tie_groups_are_written_as_elsewhere() -> None:
@@ -98,24 +110,21 @@ def test_ranks_and_tie_groups_are_written_as_elsewhere() -> None:
         assert RANKS("span({ rank_low, rank_high })", rank_low=low, rank_high=high) == span(low, high)
     row = Row("t", "", "m", "M", "mse", "1", "min", 1.0)
     for ties in ("", "a", "ab", "b", "a1", "b1"):
-        assert RANKS("leads({ ties })", ties=ties) == leads(replace(row, ties=ties))
+        assert RANKS("leads({ ties })", ties=ties) == replace(row, ties=ties).leads
 
 
-@pytest.fixture
-def filled(store: Store) -> Store:
-    """A store of two boards, six models with two rows each, of one to eight retrainings, a few of them equal."""
+def filled() -> list[Group]:
+    """Two boards, six models with two rows each, of one to eight retrainings, a few of them equal, and old rows."""
     rng = np.random.default_rng(1)
-    store.add_sweep("demo", {"trials": 2})
+    groups = []
     for task, goal in (("fitzhugh_nagumo", "min"), ("psmnist", "max")):
-        about = {"task": task, "metric": "m", "unit": "1", "goal": goal, "published": [""], "called": [""]}
         for k, model in enumerate(MODELS):
             for c in range(2):
-                for seed in range(1 + (3 * k + 5 * c) % 8):
-                    config = TrialConfig(task, "", "d", model, {}, {"lr": 1.0 + c}, 8, 2, 3, "retrain", seed)
-                    store.ask("demo", [config], [{**about, "model": model, "departures": [], "trivial": {"zero": 9.0}}])
-                    test = round(float(rng.normal(k // 2 + 0.1 * c, 0.3)), 1)
-                    store.write([], [Run(config.id, "ok", "", 3, 2, test, test, 2.0, 1, 9)])
-    return store
+                tests = [round(float(rng.normal(k // 2 + 0.1 * c, 0.3)), 1) for _ in range(1 + (3 * k + 5 * c) % 8)]
+                told = {"task": task, "params": {"lr": 1.0 + c}, "trivial": {"zero": 9.0}}
+                groups.append(retrained(model, tests, goal, **told))
+            groups.append(retrained(model, [-9.0, 9.0, 9.1], goal, **told, model_version="0", superseded="old"))
+    return groups
 
 
 @pytest.mark.parametrize(
@@ -130,14 +139,14 @@ def filled(store: Store) -> Store:
     ],
 )
 def test_filters_rank_the_page_as_the_options_rank_the_board(
-    filled: Store, tmp_path: Path, chosen: dict[str, str], pool: Pool
+    tmp_path: Path, chosen: dict[str, str], pool: Pool
 ) -> None:
-    publish(tmp_path / "one", filled, "Ours", "c")
-    page = published_page(tmp_path / "one", chosen)
+    published(tmp_path / "one", filled())
+    page = Page.of(tmp_path / "one", **chosen)
     place = "[row.key, inPool(row), standing(row).rank_low, standing(row).rank_high, standing(row).ties]"
     found = page(f"EDITION.rows.map((row) => {place})")
     theirs = {key: tuple(place) for key, inside, *place in found if inside}
-    ours = {row.config: (row.rank_low, row.rank_high, row.ties) for row in board(filled, pool=pool) if row.config}
+    ours = {row.config: (row.rank_low, row.rank_high, row.ties) for row in rows(filled(), [], pool) if row.config}
     assert {key: place for key, place in theirs.items() if key in ours} == ours
     assert {place for key, place in theirs.items() if key not in ours} <= {(None, None, "")}
     assert {tuple(place) for _, inside, *place in found if not inside} <= {(None, None, "")}

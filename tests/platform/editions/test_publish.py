@@ -6,13 +6,15 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from boards import keep, retrained
+from pages import page_data, published
 
-from longwave.platform.boards.board import board
 from longwave.platform.cli.main import main
 from longwave.platform.editions.changes import changelog
 from longwave.platform.editions.edition import edition
@@ -20,53 +22,41 @@ from longwave.platform.editions.publish import publish, read
 from longwave.platform.errors import ConfigError
 from longwave.platform.literature.bibliography import bibliography, entries, keys
 from longwave.platform.literature.published import published_rows
-from longwave.platform.records.run import Run
-from longwave.platform.records.trial import TrialConfig
+from longwave.platform.records.group import Group
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 FILES = {"index.html", "board.json", "rows.parquet", "trials.parquet", "sources.bib", "CHANGES.md", "changes.json"}
 FACTS = {"commit": "abc1234", "device": "H200", "kernel": "fused"}
 
 
-def add(store: Store, model: str, scores: list[float | str], first: int = 0) -> None:
-    """Add retrainings of one row: a number is an ok run's test metric, a word how another one ended."""
-    for seed, score in enumerate(scores, first):
-        config = TrialConfig("fitzhugh_nagumo", "", "d", model, {}, {"lr": 0.01}, 16, 32, 3, "retrain", seed)
-        about = {
-            "task": "FitzHugh-Nagumo",
-            "model": f"{model} </script><b>",
-            "metric": "l2_error",
-            "unit": "1",
-            "goal": "min",
-            "published": ["tau=0.02"],
-            "called": [""],
-            "departures": ["epochs 3 (published 400)"],
-            "trivial": {"persistence": 0.5},
-        }
-        store.ask("demo", [config], [about])
-        if isinstance(score, str):
-            store.write([], [Run(config.id, score, "it did", environment=FACTS)])  # type: ignore[arg-type]
-        else:
-            store.write([], [Run(config.id, "ok", "", 3, 2, 0.5, score, 2.0, 1, 1233, FACTS)])
+def row(model: str, scores: list[float | str], **changes: Any) -> Group:
+    """Return retrainings of one row: a number is an ok run's test metric, a word how another one ended."""
+    told = {
+        "task": "fitzhugh_nagumo",
+        "metric": "l2_error",
+        "title": f"{model} </script><b>",
+        "published": ("tau=0.02",),
+    }
+    more = {"departures": ("epochs 3 (published 400)",), "trivial": {"persistence": 0.5}, "environments": [FACTS]}
+    return retrained(model, scores, **{**told, **more, **changes})
+
+
+LSTM: list[float | str] = [0.010, 0.012, "diverged"]
+GROUPS = [
+    row("lem", [0.003, 0.005, 0.007, 0.004, 0.006], family="multiscale"),
+    row("lstm", LSTM),
+    row("gru", ["failed"]),
+]
+"""A full row, one with a diverged seed, one without a mean."""
 
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    """A store with a full row, one with a diverged seed, one without a mean, and the published numbers."""
-    store.add_sweep("demo", {"trials": 2})
-    add(store, "lem", [0.003, 0.005, 0.007, 0.004, 0.006])
-    add(store, "lstm", [0.010, 0.012, "diverged"])
-    add(store, "gru", ["failed"])
+    """A store with these rows and the published numbers."""
+    store.add_sweep("demo", {})
+    keep(store, *GROUPS)
     return store
-
-
-def data(folder: Path) -> dict[str, Any]:
-    """Return the data in a page as a browser finds it: up to the first end of a script."""
-    text = (folder / "index.html").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(
-        text.split('<script type="application/json" id="data">')[1].split("</script>")[0]
-    )
-    return found
 
 
 def test_an_edition_is_a_folder_whose_manifest_names_every_other_file(filled: Store, tmp_path: Path) -> None:
@@ -85,15 +75,15 @@ def test_the_same_store_gives_the_same_edition_and_one_more_seed_another(filled:
     assert one.id == two.id
     for name in ("rows.parquet", "trials.parquet", "sources.bib"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    add(filled, "lstm", [0.011], first=9)
+    keep(filled, row("lstm", [*LSTM, 0.011]))
     assert publish(tmp_path / "three", filled, "Ours", "c").id != one.id
 
 
 def test_board_json_holds_the_rows_of_the_board_with_their_seeds(filled: Store, tmp_path: Path) -> None:
     publish(tmp_path / "one", filled, "Ours", "c0ffee")
     content = json.loads((tmp_path / "one/board.json").read_text())
-    assert (content["schema"], content["title"], content["commit"]) == (1, "Ours", "c0ffee")
-    assert [row["mean"] for row in content["rows"]] == [row.mean for row in board(filled)]
+    assert (content["schema"], content["title"], content["commit"]) == (2, "Ours", "c0ffee")
+    assert [row["mean"] for row in content["rows"]] == [row.mean for row in read_board(filled)]
     lem = next(row for row in content["rows"] if row["model"] == "lem" and row["kind"] == "reproduced")
     assert [(s["seed"], s["test"], s["status"]) for s in lem["seeds"]] == [
         (k, test, "ok") for k, test in enumerate((0.003, 0.005, 0.007, 0.004, 0.006))
@@ -114,19 +104,38 @@ def test_parquet_holds_the_same_rows_and_retrainings(filled: Store, tmp_path: Pa
     assert sorted(trials["status"]) == ["diverged", "failed", *["ok"] * 7]
 
 
-def test_a_row_says_how_far_it_is_verified_and_what_a_retraining_took(filled: Store, tmp_path: Path) -> None:
-    config = TrialConfig("fitzhugh_nagumo", "", "d", "lem", {}, {"lr": 0.01}, 16, 32, 3, "retrain", 99)
-    filled.ask("demo", [config], [filled.retrainings("fitzhugh_nagumo")[0].about])
-    came = {**FACTS, "bundle": "b", "checked": "flags"}
-    filled.write([], [Run(config.id, "ok", "", 3, 2, 0.5, 0.004, 2.0, 1, 1233, came, joules=40.0)])
-    made = publish(tmp_path / "one", filled, "Ours", "c")
-    levels = {row["model"]: row["verification"] for row in made.rows if row["kind"] != "published"}
-    assert levels == {"lem": "claimed", "lstm": "trained here", "gru": "trained here", "persistence": ""}
+def test_a_row_says_how_far_it_is_verified_and_what_a_retraining_took(tmp_path: Path) -> None:
+    lem = row("lem", [0.003, 0.004], checks=[True, False])
+    lem = replace(lem, runs=[lem.runs[0], replace(lem.runs[1], joules=40.0)])
+    made = published(tmp_path / "one", [lem, row("lstm", [0.010])])
+    levels = {r["model"]: r["verification"] for r in made.rows}
+    assert levels == {"lem": "claimed", "lstm": "trained here", "persistence": ""}
     rows, trials = (pd.read_parquet(tmp_path / "one" / f"{name}.parquet") for name in ("rows", "trials"))
     assert set(rows["verification"]) == {"claimed", "trained here", ""}
-    assert trials.set_index("seed")["joules"].dropna().to_dict() == {99: 40.0}
-    lem = next(row for row in data(tmp_path / "one")["rows"] if row["verification"] == "claimed")
-    assert lem["facts"] == {**FACTS, "joules a retraining": "40"}
+    assert trials.set_index("seed")["joules"].dropna().to_dict() == {1: 40.0}
+    data = page_data(tmp_path / "one")
+    shown = next(r for r in data["rows"] if r["verification"] == "claimed")
+    assert shown["facts"] == {**FACTS, "joules a retraining": "40"}
+    [verified] = [column for column in data["columns"] if column["key"] == "verification"]
+    assert verified["stands"] and "claimed: a check raised a flag" in verified["meaning"]
+
+
+def test_what_goes_without_saying_is_no_column_of_the_page_unless_a_reader_asks(tmp_path: Path) -> None:
+    published(tmp_path / "one", GROUPS)
+    stands = {column["key"]: column["stands"] for column in page_data(tmp_path / "one")["columns"]}
+    assert [stands[key] for key in ("verification", "superseded", "valid", "mean")] == [False, False, False, True]
+
+
+def test_a_superseded_row_is_shown_with_its_reason_in_every_file(tmp_path: Path) -> None:
+    why = "model version 1, now 2"
+    made = published(tmp_path / "one", [*GROUPS, row("lem", [0.001, 0.002], superseded=why, model_version="0")])
+    assert [r["superseded"] for r in made.rows if r["superseded"]] == [why]
+    assert why in set(pd.read_parquet(tmp_path / "one/rows.parquet")["superseded"])
+    data = page_data(tmp_path / "one")
+    [old] = [r for r in data["rows"] if r["superseded"]]
+    assert (old["texts"]["superseded"], old["rank_low"], old["state"]) == (why, None, "ok")
+    assert [column["stands"] for column in data["columns"] if column["key"] == "superseded"] == [True]
+    assert old["key"] not in json.dumps(data["overview"])
 
 
 def test_parquet_has_the_same_columns_whatever_is_in_them(
@@ -134,8 +143,8 @@ def test_parquet_has_the_same_columns_whatever_is_in_them(
 ) -> None:
     publish(tmp_path / "one", filled, "Ours", "c")
     bare = open_store(f"sqlite:///{tmp_path}/bare.db")
-    bare.add_sweep("demo", {"trials": 2})
-    add(bare, "lstm", ["failed"])
+    bare.add_sweep("demo", {})
+    keep(bare, row("lstm", ["failed"]))
     publish(tmp_path / "two", bare, "Ours", "c")
     for name in ("rows", "trials"):
         one, two = (pd.read_parquet(tmp_path / folder / f"{name}.parquet").dtypes for folder in ("one", "two"))
@@ -148,12 +157,12 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     assert "<title>A &lt; {{data}} &amp; &lt;/title&gt;</title>" in text
     for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "import ", "src=", "<link"):
         assert word not in text.split('id="data">')[0] + text.split('id="data">')[1].split("</script>", 1)[1], word
-    found = data(tmp_path / "one")
+    found = page_data(tmp_path / "one")
     assert found["id"] == made.id
     assert [row["key"] for row in found["rows"]] == [row["key"] for row in made.rows]
     assert {row["state"] for row in found["rows"]} == {"ok", "failed"}
     [lem] = [row for row in found["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
-    assert (lem["text"], lem["n"], lem["facts"], lem["family"]) == ("0.0050 ± 0.0016", 5, FACTS, "multiscale")
+    assert (lem["texts"]["mean"], lem["n"], lem["facts"]) == ("0.0050 ± 0.0016 (5)", 5, FACTS)
     assert all(cell in {"", *(r["key"] for r in found["rows"])} for cell in found["overview"]["lines"][0]["cells"])
 
 
@@ -207,11 +216,11 @@ def test_a_folder_without_a_manifest_is_no_edition(tmp_path: Path) -> None:
 def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path) -> None:
     one = publish(tmp_path / "one", filled, "Ours", "c")
     assert (tmp_path / "one/CHANGES.md").read_text() == f"# Ours: edition {one.id}\n\nThe first edition.\n"
-    add(filled, "lstm", [0.001], first=9)
+    keep(filled, row("lstm", [*LSTM, 0.001]))
     two = publish(tmp_path / "two", filled, "Ours", "c", tmp_path / "one")
     told = json.loads((tmp_path / "two/changes.json").read_text())
     assert (told["edition"], told["previous"]) == (two.id, one.id)
-    assert told["changes"] == data(tmp_path / "two")["changes"] != []
+    assert told["changes"] == page_data(tmp_path / "two")["changes"] != []
     text = (tmp_path / "two/CHANGES.md").read_text(encoding="utf-8")
     assert (
         f"Since edition {one.id}: {len(told['changes'])} changes. A moved rank is told" in text
@@ -221,7 +230,7 @@ def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path)
 
 
 def test_a_changelog_without_changes_says_so(filled: Store) -> None:
-    made = edition(board(filled), filled.retrainings("fitzhugh_nagumo"), "Ours", "", "")
+    made = edition(read_board(filled), filled.retrainings("fitzhugh_nagumo"), "Ours", "", "")
     assert "Since edition 77: no changes." in changelog(made, "77", [])
 
 
@@ -230,7 +239,7 @@ def test_the_sources_of_an_edition_are_those_its_rows_name(filled: Store, tmp_pa
     found = set(
         re.findall(r"^@\w+\{([\w-]+),", (tmp_path / "one/sources.bib").read_text(encoding="utf-8"), re.MULTILINE)
     )
-    named = {s for row in board(filled) for number in row.published for s in number["sources"]}
+    named = {s for row in read_board(filled) for number in row.published for s in number["sources"]}
     assert {s.split(",")[0] for s in named} <= found <= set(entries())
 
 

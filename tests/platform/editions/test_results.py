@@ -15,7 +15,6 @@ import pytest
 from bundles import forge, of
 from rich.console import Console
 
-from longwave.platform.boards.board import board
 from longwave.platform.cli.main import main
 from longwave.platform.editions import results
 from longwave.platform.editions.edition import Edition
@@ -23,11 +22,11 @@ from longwave.platform.editions.publish import publish, read, received
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
-from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 
 SIZES = {"variant": "N=20", "hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 3}
 Row = dict[str, Any]
@@ -66,8 +65,13 @@ def mend(folder: Path, change: Callable[[list[Row]], Any]) -> None:
     """Change an edition's rows and write every hash anew, as a careful forger would."""
     made = read(folder)
     rows = json.loads(json.dumps(made.rows))
-    forged = Edition(change(rows) or rows, made.title, made.created, made.commit)
-    (folder / "board.json").write_text(json.dumps({**made.to_dict(), "rows": forged.rows, "sha256": forged.sha256}))
+    write(folder, replace(made, rows=change(rows) or rows))
+
+
+def write(folder: Path, forged: Edition) -> None:
+    """Write an edition of rows and pairs that may be anything, with hashes that fit."""
+    content = {"rows": forged.rows, "pairs": forged.pairs, "sha256": forged.sha256}
+    (folder / "board.json").write_text(json.dumps({**read(folder).to_dict(), **content}))
     sign(folder)
 
 
@@ -85,7 +89,7 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
     captured = capsys.readouterr()
     assert captured.err == "" and captured.out.count("10 trials imported, 0 known before: schema-checked.") == 2
     assert (tmp_path / f"0/{results.NAME}").read_bytes() == (tmp_path / f"1/{results.NAME}").read_bytes()
-    boards = [board(open_store(url), "adding") for url in urls]
+    boards = [read_board(open_store(url), "adding") for url in urls]
     numbers = [[(r.model, r.mean, r.std, r.n, r.rank_low, r.rank_high, r.searched) for r in rows] for rows in boards]
     assert numbers[0] == numbers[1] == numbers[2]
     levels = [{r.verification for r in rows if r.kind == "reproduced"} for rows in boards]
@@ -187,6 +191,23 @@ def test_an_edition_that_shows_what_its_results_do_not_give_is_rejected_in_one_l
     assert end.endswith("is rejected; nothing was imported.") and store.tasks() == []
 
 
+@pytest.mark.parametrize(
+    "pairs",
+    [[{"pairs": [[0, 1, 0.04]], "lost": []}], [{"pairs": [], "lost": [{"worst": 1.0, "pairs": [[0, 1, 0.001]]}]}]],
+)
+def test_p_values_that_the_results_do_not_give_are_rejected(pairs: list[dict[str, Any]], folder: Path) -> None:
+    write(folder, replace(read(folder), pairs=pairs))
+    [finding] = results.unlike(*received(folder))
+    assert (finding.severity, finding.message) == ("reject", "its pairs are not those of its results.")
+
+
+@pytest.mark.parametrize("pairs", [[5], [{"pairs": [[0, 99, 0.04]], "lost": []}], [{"pairs": [[0]], "lost": []}]])
+def test_pairs_of_another_form_are_rejected(pairs: list[Any], folder: Path) -> None:
+    write(folder, replace(read(folder), pairs=pairs))
+    [finding] = results.unlike(*received(folder))
+    assert finding.message == "its rows have not the form of rows."
+
+
 def test_several_wrong_rows_are_counted(folder: Path) -> None:
     def all_better(rows: list[Row]) -> None:
         for row in rows:
@@ -252,11 +273,11 @@ def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, messa
     ("options", "place", "value", "why"),
     [
         (["--no-results"], "editions.results.MOST", {}, "they were not asked for."),
-        ([], "editions.results.MOST", {"trials": (TrialRow, 9)}, "the store has 10 trials, more than 9. Ask for them"),
+        ([], "editions.results.MOST", {"trials": 9}, "the store has 10 trials, more than 9. Ask for them"),
         (
             [],
             "editions.results.MOST",
-            {"epochs": (CurveRow, 39)},
+            {"epochs": 39},
             "the store has 40 epochs, more than 39. Ask for them",
         ),
         ([], "exchange.bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
@@ -277,7 +298,7 @@ def test_an_edition_too_large_for_its_results_is_published_without_them_and_says
 def test_results_are_put_in_where_they_are_asked_for(
     swept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.editions.results.MOST", {"trials": (TrialRow, 9)})
+    monkeypatch.setattr("longwave.platform.editions.results.MOST", {"trials": 9})
     assert main(["publish", str(tmp_path / "one"), "--store", swept, "--results"]) == 0
     assert (tmp_path / "one" / results.NAME).exists()
 
@@ -285,8 +306,8 @@ def test_results_are_put_in_where_they_are_asked_for(
 def test_results_that_import_would_reject_are_left_out(swept: str, tmp_path: Path, store: Store) -> None:
     with Store(swept) as other:
         entries = [t for t in other.trials("tiny") if t.config.phase == "retrain" and t.config.model == "gru"]
-        told = other.sweep("tiny")
-    store.add_sweep("tiny", told)
+        told = other.sweep("tiny").content
+    store.add_sweep("tiny", dict(told))
     store.ask("tiny", [t.config for t in entries], [t.about for t in entries])
     store.write([], [replace(t.run, environment={}) for t in entries if t.run])
     lines: list[str] = []

@@ -22,7 +22,7 @@ from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal,
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 
 SWEEP = {"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 3}
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4}
@@ -126,7 +126,7 @@ def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
 
 
 WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
-    (lambda f: f.update(version=2), r"version: Input should be 1, got '2'. This Longwave reads version 1"),
+    (lambda f: f.update(version=3), r"version: Input should be 2, got '3'. This Longwave reads versions 1 and 2"),
     (lambda f: f.update(format="zip"), "format: Input should be 'longwave bundle', got 'zip'"),
     (lambda f: f.pop("hashes"), "hashes: Field required"),
     (lambda f: f.update(extra=1), "extra: Extra inputs are not permitted, got '1'"),
@@ -138,7 +138,16 @@ WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
     (lambda f: f["content"]["trials"][0]["run"].update(valid="0.1"), "run.valid: Input should be a valid number"),
     (lambda f: f["content"]["trials"][0]["points"][0].update(loss=float("inf")), "Input should be a finite number"),
     (lambda f: f["content"]["trials"][0]["about"].update(unit="\0"), "a text in it holds the character NUL"),
-    (lambda f: f["content"]["trials"][0]["about"].update(unit=float("nan")), "a number in it is not finite"),
+    (lambda f: f["content"]["trials"][0]["about"].update(model=["LEM"]), "about.model: Input should be a valid string"),
+    (
+        lambda f: f["content"]["trials"][0]["about"].update(departures=[1]),
+        "departures.0: Input should be a valid strin",
+    ),
+    (
+        lambda f: f["content"]["trials"][0]["about"].update(goal="up"),
+        "about: Value error, A goal is max or min, got 'u",
+    ),
+    (lambda f: f["content"]["sweeps"][0]["content"].update(seed=float("nan")), "a number in it is not finite"),
 )
 
 

@@ -13,20 +13,19 @@ import sqlalchemy as sa
 from bundles import Content, forge, of
 from rich.console import Console
 
-from longwave.platform.boards import reproduce
-from longwave.platform.boards.board import board
+from longwave.platform.boards.verification import verification
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
 from longwave.platform.records.run import Run
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
-from longwave.platform.storage.verification import verification
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import reproduce, sweep
 from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 4, "retrain": 2, "variant": "N=20"}
 
@@ -61,7 +60,7 @@ def counts(store: Store) -> dict[str, int]:
 
 
 def level(store: Store, model: str) -> str:
-    [row] = [row for row in board(store, "adding") if row.model == model and row.kind == "reproduced"]
+    [row] = [row for row in read_board(store, "adding") if row.model == model and row.kind == "reproduced"]
     return row.verification
 
 
@@ -77,7 +76,7 @@ def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
     name = read(tmp_path / "0.json.gz").name
     assert captured.err == "" and f"Bundle {name[:12]}: 2 rows, 12 trials, in " in captured.out
     assert f"Bundle {name[:12]}: 12 trials imported, 0 known before: schema-checked." in captured.out
-    boards = [[(r.model, r.mean, r.std, r.n, r.searched) for r in board(open_store(u), "adding")] for u in urls]
+    boards = [[(r.model, r.mean, r.std, r.n, r.searched) for r in read_board(open_store(u), "adding")] for u in urls]
     assert boards[0] == boards[1] == boards[2]
 
 
@@ -224,10 +223,8 @@ def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
 
 
 def test_levels_are_words() -> None:
-    flagged, fine = ({"bundle": "a", "checked": checked} for checked in ("flags", "yes"))
-    inside, outside = {"rerun": "inside"}, {"rerun": "outside"}
-    assert verification([]) == verification([{}, {}]) == verification([{"rerun": "undecided"}]) == "trained here"
-    assert verification([{}, fine, {**fine, **inside}]) == "schema-checked"
-    assert verification([fine, flagged, {}]) == verification([flagged, fine]) == "claimed"
-    assert verification([fine, inside, outside]) == "re-run 2 times, 1 outside its interval"
-    assert verification([flagged, inside]) == "re-run once, claimed with flags"
+    assert verification([], []) == verification([], ["undecided"]) == "trained here"
+    assert verification([True, True], []) == "schema-checked"
+    assert verification([True, False], []) == verification([False, True], []) == "claimed"
+    assert verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
+    assert verification([False], ["inside"]) == "re-run once, claimed with flags"

@@ -6,6 +6,7 @@ from typing import Any
 
 from longwave.platform.literature.pairing import belongs, beside, quoted
 from longwave.platform.literature.published import names, published_rows
+from longwave.platform.records.about import About
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 
 PRINTED = published_rows()
@@ -14,7 +15,8 @@ PRINTED = published_rows()
 def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, Any]]:
     """Return the numbers that stand beside a model with these options, on a task and variant."""
     spec, form = get_task(task), get_model(model)
-    about = {"published": list(spec.called(variant)), "metric": spec.metric.name}
+    metric = spec.metric
+    about = About(task, model, metric.name, metric.unit, metric.goal, tuple(spec.called(variant)))
     called = form.called({**form.defaults, **options})
     near = [n for n in PRINTED if n["task"] == task and belongs(n, about)]
     return [n for n in near if n["model"] == model and n["model_variant"] in called]

@@ -19,12 +19,15 @@ from hypothesis import strategies as st
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.literature.published import FILE, published_rows
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Measure, Point, Run
+from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.schema import Base
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import asked, resolve
+from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.resolve import resolve
 
 Tiny = Callable[..., SweepFile]
 OpenStore = Callable[[str], Store]
@@ -50,7 +53,7 @@ def test_a_plan_comes_back_in_order_as_it_was_asked(filled: tuple[Store, list[Tr
     assert [t.config for t in stored] == trials
     assert {(t.status, t.pack, t.run) for t in stored} == {("planned", None, None)}
     assert stored[0].about == about(trials[0])
-    assert store.sweep("tiny") == {"trials": 4}
+    assert store.sweep("tiny") == StoredSweep("tiny", {"trials": 4})
 
 
 def test_a_record_and_its_curve_come_back_equal(filled: tuple[Store, list[TrialConfig]]) -> None:
@@ -114,6 +117,73 @@ def test_points_that_arrive_twice_and_at_once_are_stored_once(filled: tuple[Stor
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda curve: store.write(curve, []), curves * 4))
     assert len(store.curves([c.id for c in trials])) == 20 * len(trials)
+
+
+def test_what_is_asked_is_told_in_short_and_by_id(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    store.assign({"p": trials[2:]})
+    store.write([], [Run(trials[1].id, "ok", valid=0.25), Run(trials[4].id, "failed", "lost")])
+    asked_for = store.asked("tiny")
+    assert [a.id for a in asked_for] == [c.id for c in trials]
+    second = Asked(trials[1].id, trials[1].model, "search", trials[1].row, "ok", None, 0.25)
+    assert (asked_for[1], asked_for[1].open, asked_for[2].open, asked_for[2].pack) == (second, False, True, "p")
+    assert store.configs([c.id for c in trials[:3]]) == {c.id: c for c in trials[:3]}
+    assert [t.config.id for t in store.trials_of([trials[5].id, trials[0].id])] == sorted([trials[5].id, trials[0].id])
+    assert store.failures("tiny") == [(trials[4].model, "lost")]
+    store.ask("tiny", [replace(trials[0], seed=1)], [about(trials[0])])
+    assert store.asked("tiny")[-1].id == replace(trials[0], seed=1).id
+
+
+def test_a_runs_measures_patch_and_place_come_back(filled: tuple[Store, list[TrialConfig]]) -> None:
+    store, trials = filled
+    patch = "diff --git a/models/lem.py b/models/lem.py\n"
+    where = {**HERE, "diff": digest({"patch": patch})}
+    measures = (Measure("accuracy", "%", 91.5), *(Measure("recall", "1", 0.1 * k, "length", k) for k in (16.0, 32.0)))
+    run = Run(trials[0].id, "ok", valid=0.5, environment=where, patch=patch, measures=measures)
+    store.write([], [run, replace(run, trial=trials[1].id, measures=())])
+    store.write([], [run])
+    first, second = (t.run for t in store.trials("tiny")[:2])
+    assert first == replace(run, patch="") and second and second.measures == ()
+    assert store.patches([where["diff"], "none"]) == {where["diff"]: patch}
+
+
+def test_what_pages_need_is_the_newest_that_was_learnt(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    old, new = (Known("model", "lem", v, "multiscale", facts={"title": f"LEM {v}"}) for v in ("1", "2"))
+    task = Known("task", "adding", "2", "arithmetic", "N=20", "d" * 12, {"metric": {"name": "mse"}})
+    store.learn([old, task])
+    store.learn([new])
+    assert store.catalogue() == [new, task]
+
+
+def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
+    any_store_url: str, open_store: OpenStore, tiny: Tiny
+) -> None:
+    store, trials = open_store(any_store_url), asked(resolve(tiny(models=["lem"])), {})
+    runs = [Run(c.id, "ok", valid=0.5, environment=HERE, measures=(Measure("a", "1", 1.0),)) for c in trials]
+    at = datetime(2026, 1, 2, tzinfo=UTC)
+    told = [Trial(c, about(c), "ok", None, r, at, "bundle", "inside") for c, r in zip(trials, runs, strict=True)]
+    sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials])]
+    with pytest.raises(StoreError, match="cannot be used"):
+        store.take("bundle", False, [*told, told[0]], [], sweeps)
+    assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
+    store.take("bundle", False, told, points(trials[0], 2), sweeps)
+    assert store.trials("there@1") == told and store.count() == {"trials": 4, "epochs": 2}
+
+
+def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(store: Store, tiny: Tiny) -> None:
+    [first, *_] = asked(resolve(tiny(models=["lem"])), {})
+    base = replace(first, phase="retrain")
+    others = [replace(base, model_version="0"), replace(base, data="0" * 12), replace(base, protocol="0")]
+    store.ask(None, [base, *others], [about(base)] * 4)
+    store.learn([Known("model", "lem", "1", "multiscale"), Known("task", "adding", "2", "", "N=20", base.data)])
+    told = {group.row: group.superseded for group in store.groups("adding")}
+    assert told == {
+        base.row: "",
+        others[0].row: "model lem: version 0, now 1",
+        others[1].row: f"data of adding: version {'0' * 12}, now {base.data}",
+        others[2].row: "training rules: version 0, now 1",
+    }
 
 
 def test_the_migrations_give_the_tables_that_the_code_declares(any_store_url: str, open_store: OpenStore) -> None:

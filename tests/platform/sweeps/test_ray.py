@@ -26,7 +26,7 @@ from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
 LONGER = """

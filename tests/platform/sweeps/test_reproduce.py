@@ -17,18 +17,21 @@ import pytest
 from rich.console import Console
 from scipy import stats as scipy_stats
 
-from longwave.platform.boards import reproduce, rows
+from longwave.platform.boards.diff import compared
+from longwave.platform.boards.row import command
 from longwave.platform.cli.main import main
+from longwave.platform.records.about import About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.stats import Summary, summary
-from longwave.platform.storage.store import Store, Trial
-from longwave.platform.sweeps import sweep
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import reproduce, sweep
 from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import train as train_module
 
-ABOUT = {"model": "GRU", "metric": "mse", "unit": "1", "goal": "min", "published": "", "departures": []}
+ABOUT = About("Adding problem", "GRU", "mse", "1", "min")
 Printed = Callable[..., str]
 
 
@@ -110,7 +113,7 @@ def test_the_same_seed_gives_the_same_number_alone_as_in_its_pack(known: Store, 
 def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: Store, said: Printed) -> None:
     row = of(known, "lem")[0].config.row
     before = of(known, "lem")
-    arguments = rows.command(row).split()[1:]
+    arguments = command(row).split()[1:]
     assert arguments == ["reproduce", row[:12]]
     printed = said(0, *arguments)
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
@@ -138,7 +141,7 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
     fresh = [t for t in of(known, "gru") if t.config.id not in before]
     assert len(fresh) == 2 and first["kept"] and first["seed"] in {t.config.seed for t in fresh}
     for trial in fresh:
-        assert trial.run and (trial.status, trial.run.environment["rerun"]) == ("ok", "inside")
+        assert trial.run and (trial.status, trial.rerun) == ("ok", "inside")
         assert [p.epoch for p in known.curves([trial.config.id])] == [1, 2, 3, 4]
     assert {t.config.id for t in known.trials("tiny")}.isdisjoint({t.config.id for t in fresh})
     line = said(2, "reproduce", row, "--keep", "--seed", first["seed"])
@@ -149,9 +152,7 @@ def test_a_row_whose_numbers_are_false_is_outside(known: Store, said: Printed) -
     row = claimed(known, [1e-6, 1.1e-6, 1.2e-6])
     assert "NOT reproduced: outside" in said(1, "reproduce", row)
     assert json.loads(said(1, "reproduce", row, "--keep", "--format", "json"))["outcome"] == "outside"
-    assert [t.run.environment["rerun"] for t in rows.find(known, row) if t.run and "rerun" in t.run.environment] == [
-        "outside"
-    ]
+    assert [t.rerun for t in known.rows(row) if t.rerun] == ["outside"]
 
 
 def test_a_re_run_that_diverges_is_outside(known: Store, said: Printed) -> None:
@@ -166,7 +167,7 @@ def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) ->
     assert "no interval can be stated for one more: 2 equal scores" in said(3, "reproduce", equal)
     broken = claimed(known, [0.1, 0.2], params={"lr": 0.1, "nonsense": 1.0}, options={"nonsense": True})
     printed = said(3, "reproduce", broken, "--keep")
-    assert "gave failed: " in printed and "Undecided." in printed and len(rows.find(known, broken)) == 2
+    assert "gave failed: " in printed and "Undecided." in printed and len(known.rows(broken)) == 2
 
 
 def test_equal_scores_are_reproduced_by_an_equal_one(known: Store) -> None:
@@ -201,7 +202,7 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Prin
     known.ask(None, [twin, other], [ABOUT] * 2)
     line = said(2, "reproduce", other.row[:4])
     assert f"{other.row[:4]} begins the names of 2 rows: " in line and f"{twin.row[:12]} (gru on adding)" in line
-    assert rows.find(known, other.row[:12].upper())[0].config == other
+    assert known.rows(other.row[:12].upper())[0].config == other
     missing = next(f"{k:04x}" for k in range(2**16) if f"{k:04x}" not in {*first, *[t.config.row[:4] for t in
                    known.retrainings("adding")]})  # fmt: skip
     assert f"No row has a name that begins with {missing}. See the names with:" in said(2, "reproduce", missing)
@@ -243,8 +244,8 @@ def test_a_rows_uncommitted_changes_are_printed_as_git_takes_them(known: Store, 
     config = replace(of(known, "gru")[0].config, epochs=2)
     known.ask(None, [config], [ABOUT])
     patch = "diff --git a/models/lem.py b/models/lem.py\n"
-    facts = {"diff": digest({"patch": patch}), "patch": patch}
-    known.write([], [Run(config.id, "ok", valid=1.0, test=1.0, environment=facts)])
+    facts = {"diff": digest({"patch": patch})}
+    known.write([], [Run(config.id, "ok", valid=1.0, test=1.0, environment=facts, patch=patch)])
     assert said(0, "reproduce", config.row, "--patch") == patch
     assert said(0, "reproduce", claimed(known, [1.0], epochs=3), "--patch") == ""
 
@@ -260,7 +261,7 @@ def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store,
     whole = lines(said(0, "diff", a, b, "--all", "--format", "json"))
     assert whole["task"] == ("adding", "adding") and whole["sweeps"] == (["tiny"], ["tiny"]) and set(found) < set(whole)
     assert {"commit", "lock", "version", "batch", "mean", "n", "kernel", "differs from the recipe"} <= set(whole)
-    assert whole["verified"] == ("trained here", "trained here")
+    assert whole["origin"] == (["trained here"], ["trained here"])
     table = said(0, "diff", a, b)
     assert f"lem {a[:12]}" in table and "configuration" in table
     assert "differ in nothing" in said(0, "diff", a, a)
@@ -290,8 +291,8 @@ def test_scores_of_equal_seeds_are_paired(known: Store, said: Printed) -> None:
 
 
 def test_unlike_tasks_have_no_difference_of_scores(known: Store) -> None:
-    a, b = rows.find(known, claimed(known, [1.0, 2.0])), rows.find(known, claimed(known, [1.0, 2.0], variant="N=50"))
-    assert not [line for line in rows.compared(known, a, b) if line.what.startswith("a − b")]
+    a, b = known.rows(claimed(known, [1.0, 2.0])), known.rows(claimed(known, [1.0, 2.0], variant="N=50"))
+    assert not [line for line in compared(a, b, ([], [])) if line.what.startswith("a − b")]
 
 
 def test_a_row_is_found_by_the_index_alone(known: Store) -> None:

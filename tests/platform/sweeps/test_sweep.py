@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from longwave.platform.boards.board import board
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import ENDED, Run
 from longwave.platform.statistics.stats import mean_std
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import executor, sweep
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import train as training
 
 Tiny = Callable[..., SweepFile]
@@ -53,7 +53,7 @@ def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
         assert trial.run.valid == min(p.valid for p in store.curves([trial.config.id]))
         assert (trial.run.test is None) == (trial.config.phase == "search")
         assert {"torch", "kernel", "device", "commit"} <= set(trial.run.environment)
-    rows = [row for row in board(store, "adding") if row.kind == "reproduced"]
+    rows = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
     assert sorted(row.model for row in rows) == ["gru", "lem"]
     for row in rows:
         tests = [t.run.test for t in trials if t.run and t.run.test is not None and t.config.model == row.model]
@@ -71,7 +71,8 @@ def test_a_finished_sweep_run_again_trains_nothing(
 ) -> None:
     sweep.start(tiny(), store, here, None, console)
     count = len(packs_trained)
-    sweep.start(sweep.stored_sweep(store, "tiny"), store, here, None, console)
+    sweep.start(tiny(), store, here, None, console)
+    sweep.resume(sweep.stored_sweep(store, "tiny"), store, here, None, console)
     assert len(packs_trained) == count > 0
 
 
@@ -95,7 +96,7 @@ def test_more_retrainings_train_only_what_is_new(
     packs_trained.clear()
     sweep.start(tiny(name="three", retrain=3), store, here, None, console)
     assert sum(map(len, packs_trained)) == 2
-    assert {row.n for row in board(store, "adding") if row.kind == "reproduced"} == {3}
+    assert {row.n for row in read_board(store, "adding") if row.kind == "reproduced"} == {3}
 
 
 def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
@@ -159,7 +160,7 @@ def test_a_diverged_search_is_shown_and_its_model_has_no_row(
 ) -> None:
     view = sweep.start(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
     assert view.counts() == "4 of 4 trials done (4 diverged)"
-    assert board(store, "adding") == []
+    assert read_board(store, "adding") == []
 
 
 def test_one_sweep_has_one_driver_at_a_time(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:

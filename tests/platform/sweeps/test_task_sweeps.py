@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from longwave.platform.boards.board import board
 from longwave.platform.registry import all_tasks
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import Workers
+from longwave.platform.sweeps.workers import Workers
 from longwave.tasks.base.spec import TaskSpec
 
 GENERATED = [task for task in all_tasks().values() if task.files is None]
@@ -32,7 +32,7 @@ def test_a_sweep_over_a_generated_task_ends_with_a_row_beside_the_trivial_ones(
     sweep.start(file, store, here, None, Console(file=io.StringIO()))
     trials = store.trials("tiny")
     assert [(t.config.phase, t.status) for t in trials] == [("search", "ok"), ("search", "ok"), ("retrain", "ok")]
-    rows = board(store, task.name)
+    rows = read_board(store, task.name)
     assert {row.model for row in rows if row.trivial} == set(task.baselines)
     row = next(row for row in rows if row.kind == "reproduced")
     assert row.n == 1 and row.mean is not None and math.isfinite(row.mean)

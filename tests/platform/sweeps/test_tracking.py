@@ -22,8 +22,8 @@ from rich.console import Console
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep, tracking
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import Workers
 from longwave.platform.sweeps.tracking import Mirror, MirrorError, sync
+from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
 pytestmark = [

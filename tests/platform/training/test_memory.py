@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tree import ROOT
 
 PROGRAM = """
 import json, resource, sys
 from pathlib import Path
 import psutil
+from trials import present_trial
 from longwave.platform.training.checkpoint import Checkpoint
-from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.train import train
 
 def trial(seed, hidden=64):
     params = {"lr": 1e-3, "dt": 0.1}
-    return TrialConfig("adding", "N=500", "", "lem", {}, params, hidden, 50, 1, "search", seed, steps=1)
+    return present_trial("adding", "N=500", "here", "lem", {}, params, hidden, 50, 1, "search", seed, steps=1)
 
 ends, sizes = {}, {}
 def emit(points, runs):
@@ -37,7 +40,8 @@ print(json.dumps([(ends[c.id], sizes[c.id]) for c in configs]))
 def ended(folder: Path, *room: int) -> list[list]:
     """Train eight trials with so many MiB of memory; return how each ended and in a pack of how many."""
     command = [sys.executable, "-c", PROGRAM, str(folder), *map(str, room)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    places = {**os.environ, "PYTHONPATH": str(ROOT / "tests/support")}
+    done = subprocess.run(command, env=places, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout.splitlines()[-1]))
 

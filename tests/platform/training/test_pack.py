@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from trials import present_trial
 
 from longwave.models.base.network import Network
 from longwave.models.base.spec import Sizes
@@ -36,9 +37,9 @@ def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: ob
     facts = {
         "task": task,
         "variant": "N=20" if task == "adding" else "",
-        "data": "",
+        "data": "here",
         "model": model,
-        "options": spec.defaults,
+        "options": {},
         "params": {p.name: PARAMS.get(p.name, p.low) for p in spec.space(task)},
         "hidden": 8,
         "batch": 10,
@@ -47,7 +48,7 @@ def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: ob
         "phase": "search",
         "seed": seed,
     }
-    return TrialConfig(**{**facts, **changes})  # type: ignore[arg-type]
+    return present_trial(**{**facts, **changes})  # type: ignore[arg-type]
 
 
 class Heard:
@@ -307,7 +308,7 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
 
 
 def test_an_error_in_training_ends_the_open_trials_as_failed_with_its_reason() -> None:
-    heard = trained([trial(seed=1, variant="N=0"), trial(seed=2, variant="N=0")])
+    heard = trained([trial(seed=seed, variant="N=0", data="none") for seed in (1, 2)])
     assert [r.status for r in heard.runs] == ["failed", "failed"]
     assert "ValueError: adding takes a variant" in heard.runs[0].reason
 

@@ -7,18 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from longwave.platform.boards.rows import SHORT, environments, find, scores, values
+from longwave.platform.boards.diff import environments, scores, values
+from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
 from longwave.platform.records.identity import derive_seed, digest
+from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_task
 from longwave.platform.statistics.stats import Difference, Summary, summary
-from longwave.platform.storage.store import Store, Trial
+from longwave.platform.storage.store import Store
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.environment import describe
-from longwave.platform.training.train import train
+from longwave.platform.training.train import train, unfit
 
 Agreement = Literal["inside", "outside", "undecided"]
 MATTERS = "commit diff lock torch numpy device driver cuda cudnn tf32 kernel precision threads".split()
@@ -103,25 +105,21 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
 
     Args:
         store: Where the row is.
-        name: Its name or the first digits, as ``rows.find`` takes them.
+        name: Its name or the first digits, as ``Store.rows`` takes them.
         seed: Seed to train with; by default one that no retraining of the row has.
         task: Look at rows of this task alone.
 
     Raises:
-        ConfigError: No such row, no score in it, or the data are not those the row was made with.
+        ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
-    row = find(store, name, task)
+    row = store.rows(name, task)
     config, found = row[0].config, list(scores(row).values())
     if not found:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
-    here = get_task(config.task).load(config.variant).version
-    if here != config.data:
-        raise ConfigError(
-            f"Row {config.row[:SHORT]} was made with version {config.data} of the data of {config.task}, here is "
-            f"{here}: another number would prove nothing."
-        )
+    if why := unfit(config):
+        raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: another number would prove nothing.")
     taken = {t.config.seed for t in row}
-    fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", config.row, k)) not in taken)
+    fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
     return RerunPlan(row, again, summary(found), prediction(summary(found)))
 
@@ -161,7 +159,7 @@ def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) 
 def keep(store: Store, done: Rerun) -> bool:
     """Store a re-run as one more retraining of its row, and return whether it is one: not if it failed.
 
-    No sweep asks for it, and its environment has the fact ``rerun``: its outcome.
+    No sweep asks for it, and it is marked as a re-run with its outcome.
 
     Raises:
         ConfigError: As ``check_new``.
@@ -170,8 +168,7 @@ def keep(store: Store, done: Rerun) -> bool:
         return False
     check_new(done.plan)
     store.ask(None, [done.plan.config], [done.plan.row[0].about])
-    run = replace(done.run, environment={**done.run.environment, "rerun": done.outcome})
-    store.write(done.points, [run])
+    store.write(done.points, [done.run], rerun=done.outcome)
     return True
 
 

@@ -1,0 +1,170 @@
+"""The one table of a board's columns. Terminal, CSV, Markdown, LaTeX, JSON, Parquet, dashboard and page draw from it.
+
+To add one: a line in ``COLUMNS``, and the function that computes it in ``statistics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from longwave.platform.boards import texts
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.verification import HERE, MEANING
+from longwave.platform.statistics.verdict import ENOUGH
+
+View = Literal["terminal", "page", "dashboard", "record", "parquet"]
+ValueKind = Literal["text", "texts", "whole", "number", "flag", "json"]
+Align = Literal["left", "right"]
+DATA: tuple[View, ...] = ("record", "parquet")
+"""For programs: JSON and CSV; and Parquet."""
+ALL: tuple[View, ...] = ("terminal", "page", "dashboard", *DATA)
+"""``terminal`` is also Markdown and LaTeX."""
+LAB: tuple[View, ...] = ("dashboard", *DATA)
+PAGE: tuple[View, ...] = ("page",)
+METRIC = "metric"
+"""Stands for the unit of the board's metric: such numbers are ordered by its goal, and not across boards."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One thing that boards say of each row.
+
+    Attributes:
+        key: Its name for programs; a contract: it never changes.
+        heading: Its name in tables.
+        meaning: What it is and how it is computed, in sentences.
+        kind: Of its value; ``texts`` is a list of texts, ``json`` anything nested.
+        views: Where it stands.
+        asked: Where it stands only once a reader asks for it; of those, the page lets him choose.
+        unit: Of its value: empty, ``METRIC``, or as printed.
+        read: Gives the value, with full precision; by default the row's own of this key.
+        write: Gives the value as people read it; by default see ``texts.plain``.
+        left: Whether its text stands to the left, although the value is a number.
+        usual: Texts that go without saying: a table leaves the column out where no row says anything else.
+    """
+
+    key: str
+    heading: str
+    meaning: str
+    kind: ValueKind
+    views: tuple[View, ...] = DATA
+    asked: tuple[View, ...] = ()
+    unit: str = ""
+    read: Callable[[Row], Any] | None = None
+    write: Callable[[Row], str] | None = None
+    left: bool = False
+    usual: frozenset[str] = frozenset()
+
+    def value(self, row: Row) -> Any:
+        """Return what it says of a row, for programs."""
+        return self.read(row) if self.read else getattr(row, self.key)
+
+    def text(self, row: Row) -> str:
+        """Return what it says of a row, for people."""
+        return self.write(row) if self.write else texts.plain(self.value(row))
+
+    @property
+    def align(self) -> Align:
+        """Side that its text stands at: numbers right, so that digits stand below each other."""
+        return "right" if self.kind in ("whole", "number") and not self.left else "left"
+
+
+def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
+    """Return a writer that has a dash for what was not retrained here."""
+    return lambda row: write(row) if row.kind == "reproduced" else texts.DASH
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
+    Column("rank_low", "rank", "Best and worst rank that Welch tests of all pairs, adjusted by Holm at 5 %, allow among"
+           " the rows of the board in the pool. Published numbers, trivial predictors and superseded rows have none.",
+           "whole", ALL, write=lambda row: texts.span(row.rank_low, row.rank_high)),
+    Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
+           "text", ("terminal", "page", *DATA)),
+    Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL),
+    Column("superseded", "superseded", "Why the row is of an older version than what is trained now. It stands last,"
+           " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH})),
+    Column("mean", "mean ± std (n)", "Mean and standard deviation (n − 1) of the test metric over the n retrainings"
+           " with fresh seeds that ended ok, each scored at its best epoch on validation, or at its last where the"
+           f" protocol says so; two digits of the deviation. Provisional: n < {ENOUGH}.", "number", ALL, unit=METRIC,
+           write=texts.result, left=True),
+    Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings; for programs its lower end.",
+           "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
+    Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
+           "json", ALL, unit=METRIC, write=texts.published),
+    Column("verdict", "verdict", "Our scores against each published number, tested at 5 %; and the gap in standard"
+           " deviations, positive where ours is better. Undecided: the seeds or what was printed do not suffice. Too"
+           " good: beyond what the printed spread explains.", "number", ("terminal", "page", "dashboard"), unit="sd",
+           left=True, read=lambda row: next((told.get("gap") for told in row.published), None), write=texts.verdicts),
+    Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged, failed and missing ones"
+           " are counted and never averaged.", "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True),
+    Column("diverged", "diverged", "Retrainings that met a loss or metric that is not finite. None is in the mean.",
+           "whole", LAB, write=retrained(lambda row: str(row.diverged))),
+    Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
+           usual=frozenset({texts.DASH, HERE})),
+    Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ("terminal", *DATA),
+           PAGE, write=texts.searched, left=True),
+    Column("departures", "protocol", "How the training differs from the published recipe.", "texts", ALL,
+           write=texts.protocol),
+    Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
+           write=lambda row: texts.plain(row.hidden or None)),
+    Column("parameters", "parameters", "Trainable numbers; of published rows, as printed.", "whole", ("page", *LAB)),
+    Column("valid", "validation", "Mean of the best validation metric; what a model's best row is chosen by.", "number",
+           DATA, PAGE, METRIC),
+    Column("train_seconds", "time to train", "Time of all retrainings together.", "number", LAB, PAGE, "s",
+           write=lambda row: texts.duration(row.train_seconds)),
+    Column("find_seconds", "time to find", "Time of the search behind the row.", "number", LAB, PAGE, "s",
+           write=lambda row: texts.duration(row.find_seconds)),
+    Column("config", "row", "Identity of the configuration: the row's name in commands.", "text", ("terminal", *DATA),
+           write=lambda row: texts.plain(row.config[:texts.DIGITS])),
+    Column("command", "command", "Trains the row once more with a fresh seed and checks its number.", "text",
+           ("page", *DATA)),
+    Column("key", "key", "Name in links, equal in every edition: the row's name; of other kinds, a hash of what was"
+           " printed.", "text"),
+    Column("task", "task", "Registry key of the task.", "text"),
+    Column("variant", "variant", "Form of the task.", "text"),
+    Column("model", "model key", "Registry key of the model; of a trivial predictor, its name.", "text"),
+    Column("family", "family", "Idea that the model stands for, where it is known.", "text"),
+    Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and retrained by nobody here;"
+           " “trivial”: a predictor that no sweep trains.", "text"),
+    Column("trivial", "trivial", "Whether it is a trivial predictor.", "flag"),
+    Column("state", "state", "“ok” with a mean; else why there is none: “diverged”, “failed”, “missing”.", "text"),
+    Column("metric", "metric", "What is measured on the test split.", "text"),
+    Column("unit", "unit", "Of the metric.", "text"),
+    Column("goal", "goal", "Whether the metric should be large, “max”, or small, “min”.", "text"),
+    Column("params", "parameters by name", "Learning rate and the model's parameters.", "json"),
+    Column("options", "options", "Static choices of the model that are not its default.", "json"),
+    Column("settings", "settings", "All of the configuration, versions and defaults too.", "json"),
+    Column("std", "std", "Standard deviation of the scores, n − 1; of published rows, as printed.", "number",
+           unit=METRIC),
+    Column("high", "upper end", "Upper end of the 95 % interval.", "number", unit=METRIC),
+    Column("scores", "scores", "Test metric of each retraining that ended ok.", "json", unit=METRIC),
+    Column("failed", "failed", "Retrainings that an error ended.", "whole"),
+    Column("missing", "missing", "Retrainings that were asked for and have not ended.", "whole"),
+    Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
+    Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended ok.", "flag"),
+    Column("trials", "trials", "Ids of the retrainings.", "json"),
+    Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
+    Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
+    Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
+    Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),
+)  # fmt: skip
+"""In the order in which they stand."""
+
+
+def of(view: View) -> list[Column]:
+    """Return the columns that a view can show, in order."""
+    return [column for column in COLUMNS if view in (*column.views, *column.asked)]
+
+
+def standing(view: View, rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that a view of ``rows`` shows unasked: those that say something unusual, if of that kind."""
+    stand = [column for column in COLUMNS if view in column.views]
+    return [c for c in stand if not c.usual or any(c.text(row) not in c.usual for row in rows)]
+
+
+def record(row: Row) -> dict[str, Any]:
+    """Return a row for programs: plain JSON data by key, nothing rounded."""
+    return {column.key: column.value(row) for column in of("record")}

@@ -1,0 +1,88 @@
+"""Bundles of the first version, made before identities could grow: read as if they were of the present one.
+
+The version of a bundle says how its records are hashed. Those of the first are checked here, by their own rule, and
+named anew. Frozen: nothing here may change but to follow the present form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from longwave.platform.records import legacy
+from longwave.platform.records.identity import digest, sha256
+from longwave.platform.records.trial import TrialConfig
+
+OWN = ("rerun",)
+"""Facts of an environment that said how a run came about, and not where it was."""
+
+
+def carried(text: bytes) -> str | None:
+    """Return a bundle's content in the present form, as JSON, given a file's; None for a file of another version.
+
+    Raises:
+        ValueError: A record of it has not the hash that it says, or cannot be carried over.
+    """
+    if b'"version":1' not in text:
+        return None
+    file = json.loads(text)
+    if not isinstance(file, dict) or file.get("version") != 1:
+        return None
+    try:
+        _check(file)
+        return json.dumps(_content(file["content"]))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"it has not the form of version 1: {error}") from None
+
+
+def _check(file: Mapping[str, Any]) -> None:
+    """Raise ValueError where a record has not the hash that the bundle says."""
+    content = file["content"]
+    found = {f"trial {digest(e['config'])}": sha256(e) for e in content["trials"]}
+    found |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
+    found |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
+    for record in sorted(found.keys() | file["hashes"].keys()):
+        if found.get(record) != file["hashes"].get(record):
+            raise ValueError(f"{record} has not the hash that the bundle says")
+    if sha256(found) != file["name"]:
+        raise ValueError("the bundle's name is not the hash of its records")
+
+
+def _content(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a bundle's content in the present form."""
+    order = {trial: k for k, trial in enumerate(t for sweep in old["sweeps"] for t in sweep["trials"])}
+    entries = sorted(old["trials"], key=lambda e: order.get(digest(e["config"]), len(order)))
+    configs = legacy.carried([e["config"] for e in entries])
+    names = {digest(e["config"]): c.id for e, c in zip(entries, configs, strict=True)}
+    moved = {key: {k: v for k, v in facts.items() if k not in OWN} for key, facts in old["environments"].items()}
+    places = {key: digest(facts) for key, facts in moved.items() if "patch" not in facts}
+    trials = [_trial(e, c, names, old["environments"], places) for e, c in zip(entries, configs, strict=True)]
+    sweeps = [{**s, "trials": [names.get(t, t) for t in s["trials"]]} for s in old["sweeps"]]
+    return {
+        "trials": sorted(trials, key=lambda e: str(e["run"]["trial"])),
+        "sweeps": sweeps,
+        "environments": {places[key]: facts for key, facts in sorted(moved.items()) if key in places},
+        "patches": {key: facts["patch"] for key, facts in sorted(moved.items()) if key not in places},
+    }
+
+
+def _trial(
+    old: Mapping[str, Any],
+    config: TrialConfig,
+    names: Mapping[str, str],
+    environments: Mapping[str, Mapping[str, str]],
+    places: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return one trial in the present form."""
+    about, run = old["about"], {k: v for k, v in old["run"].items() if k != "environment"}
+    published = about["published"]
+    return {
+        **old,
+        "config": config.to_dict(),
+        "about": {**about, "published": [published] if isinstance(published, str) else published},
+        "run": {**run, "trial": names.get(run["trial"], run["trial"])},
+        "points": [{**point, "trial": names.get(point["trial"], point["trial"])} for point in old["points"]],
+        "place": places.get(old["place"], old["place"]),
+        "rerun": environments.get(old["place"], {}).get("rerun", ""),
+    }

@@ -1,0 +1,107 @@
+"""What a board is made of: the retrainings of each configuration, and the tally of the search behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from longwave.platform.records.about import About
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A trial as far as a board needs it, ended or not; metrics in the task's unit, the others as recorded."""
+
+    id: str
+    status: str
+    test: float | None = None
+    valid: float | None = None
+    seconds: float = 0.0
+    parameters: int | None = None
+    joules: float | None = None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Search trials behind a choice: how many there are, how many of them diverged, seconds in all."""
+
+    trials: int = 0
+    diverged: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """All retrainings of one configuration.
+
+    Attributes:
+        config: Of one of them: what they have in common is all but phase, seed and halving.
+        about: What explains it to a reader.
+        runs: Its retrainings, ended or not, by id.
+        search: Search trials of its model and task in the sweeps that asked for a retraining.
+        sweeps: Names of those sweeps, sorted.
+        environments: Distinct facts on where it ran.
+        checks: Of its retrainings that were imported, whether every check of them passed.
+        reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
+        family: Of its model, where known.
+        superseded: Why it is of an older version than what is trained now; empty if it is not.
+    """
+
+    config: TrialConfig
+    about: About
+    runs: Sequence[RunSummary]
+    search: Tally = field(default_factory=Tally)
+    sweeps: Sequence[str] = ()
+    environments: Sequence[Mapping[str, str]] = ()
+    checks: Sequence[bool] = ()
+    reruns: Sequence[str] = ()
+    family: str = ""
+    superseded: str = ""
+
+    @property
+    def row(self) -> str:
+        """Identity of the configuration."""
+        return self.config.row
+
+    @property
+    def joules(self) -> float | None:
+        """Energy of a retraining; see ``mean_joules``."""
+        return mean_joules(self.runs)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Which rows a board ranks against each other.
+
+    Attributes:
+        models: Registry keys; none means all.
+        min_seeds: Retrainings that ended ok below which a row is left out.
+        families: Models of these alone; none means all. With ``models``, both must hold.
+    """
+
+    models: Sequence[str] = ()
+    min_seeds: int = 0
+    families: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        """Return what was left out, as a caption says it; empty where nothing was."""
+        models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
+        named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
+        counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
+        return f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
+
+    def holds(self, model: str, family: str = "") -> bool:
+        """Return whether a model of a family belongs to it; one of which no family is known belongs to none."""
+        return (not self.models or model in self.models) and (not self.families or family in self.families)
+
+
+EVERYBODY = Pool()
+"""The pool that leaves nobody out."""
+
+
+def mean_joules(runs: Iterable[RunSummary | Run]) -> float | None:
+    """Return the mean energy of those runs of which it is known; None where of none."""
+    known = [run.joules for run in runs if run.joules is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,104 @@
+"""What the store gives back: trials with how they stand, sweeps with their plan, what is known of models and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from longwave.platform.records.about import About
+from longwave.platform.records.run import ENDED, Run
+from longwave.platform.records.trial import Phase, TrialConfig
+
+HERE = ""
+"""Origin of a trial that was trained by this store's own sweeps and re-runs."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A row of the plan.
+
+    Attributes:
+        config: What was asked.
+        about: What explains the row to a reader.
+        status: ``planned``, ``running``, or how it ended.
+        pack: Key of the pack it belongs to.
+        run: How it ended; None before that.
+        ended: When.
+        origin: Name of the bundle it was imported in, or ``HERE``.
+        rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
+    """
+
+    config: TrialConfig
+    about: About
+    status: str
+    pack: str | None = None
+    run: Run | None = None
+    ended: datetime | None = None
+    origin: str = HERE
+    rerun: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A trial of a sweep in short: what it takes to find what is missing.
+
+    Attributes:
+        id, model, phase, row: As in its configuration.
+        status: As in ``Trial``.
+        pack: Key of the pack it belongs to.
+        valid: Best validation metric, if there is one.
+    """
+
+    id: str
+    model: str
+    phase: Phase
+    row: str
+    status: str
+    pack: str | None = None
+    valid: float | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.status not in ENDED
+
+
+@dataclass(frozen=True)
+class StoredSweep:
+    """A sweep as the store has it.
+
+    Attributes:
+        name: Its name.
+        content: The settings its file says.
+        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for a sweep of a store before schema 0004, or imported.
+    """
+
+    name: str
+    content: Mapping[str, Any]
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What pages need of a model or of a task's variant, so that no reader needs torch. Planning a sweep writes it.
+
+    Attributes:
+        kind: ``model`` or ``task``; ``rules``, those of training, where a store is to take other than the present ones.
+        name: Registry key.
+        version: The newest that planned here.
+        family: The idea it stands for.
+        variant: Of a task; empty for a model.
+        data: Of a task's variant, the version of its data.
+        facts: Title, source, equation, ranges and options of a model; title, summary, source, loss, metric and sizes of
+            a task.
+    """
+
+    kind: Literal["model", "task", "rules"]
+    name: str
+    version: str
+    family: str
+    variant: str = ""
+    data: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)

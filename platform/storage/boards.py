@@ -1,0 +1,20 @@
+"""Boards from the store: what ``boards`` makes of what ``Queries`` reads."""
+
+from __future__ import annotations
+
+from longwave.platform.boards.board import check_pool, rows
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import EVERYBODY, Pool
+from longwave.platform.storage.queries import Queries
+
+
+def read_board(store: Queries, task: str | None = None, pool: Pool = EVERYBODY) -> list[Row]:
+    """Return the rows of ``task``, or of all tasks, in the store.
+
+    Raises:
+        ConfigError: The pool names a model of which the store knows no result, or rows of one board measure different
+            things.
+    """
+    groups, published = store.groups(task), store.published(task)
+    check_pool(pool, groups, published)
+    return rows(groups, published, pool)

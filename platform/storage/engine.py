@@ -1,0 +1,105 @@
+"""How a store's database is connected to: transactions that hold the schema too, and what is asked of SQLite."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwave.platform.errors import StoreError
+
+HEAD = max(file.name[:4] for file in (Path(__file__).parent / "migrations/versions").glob("[0-9]*.py"))
+"""Version of the schema: the newest migration's."""
+PRAGMAS = ("busy_timeout=30000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
+PATIENCE = 30.0
+"""Seconds that readers have to let a SQLite file be switched to write-ahead logging."""
+REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError)
+"""What is raised where a database cannot be reached, or refuses."""
+
+
+def engine_of(url: str, create: bool) -> sa.Engine:
+    """Return an engine for ``url``.
+
+    Its transactions begin and end where SQLAlchemy says, and hold whatever is done in them. Python's sqlite3 would
+    begin one at the first row that is written, and keep changes of the schema out of it.
+
+    Raises:
+        StoreError: It is neither kind of database, or there is no such file and none may be made.
+    """
+    engine = sa.create_engine(url)
+    file = engine.url.database
+    if engine.dialect.name == "postgresql":
+        return engine
+    if engine.dialect.name != "sqlite" or not file:
+        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
+    if not create and not Path(file).is_file():
+        raise StoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
+    sa.event.listen(engine, "connect", _configure)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def writing(engine: sa.Engine) -> sa.Engine:
+    """Return the same engine with transactions that write from their start.
+
+    On SQLite the one writer's place is taken at once: a transaction that reads first and writes then would be refused
+    if another had written in between.
+    """
+    return engine.execution_options(begin="BEGIN IMMEDIATE")
+
+
+def recorded(connection: sa.Connection) -> tuple[set[str], str | None]:
+    """Return the names of a database's tables, and the version of the schema that is recorded there, if one is."""
+    tables = set(sa.inspect(connection).get_table_names())
+    version = sa.text("SELECT version_num FROM alembic_version")
+    return tables, connection.scalar(version) if "alembic_version" in tables else None
+
+
+def write_ahead(engine: sa.Engine) -> None:
+    """Switch a SQLite file to write-ahead logging, where readers and a writer work side by side; once set, it stays.
+
+    SQLite refuses at once while another process reads, so this tries for ``PATIENCE`` seconds.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+    until = time.monotonic() + PATIENCE
+    while True:
+        pooled = engine.raw_connection()  # no transaction: the switch is refused inside one
+        try:
+            pooled.cursor().execute("PRAGMA journal_mode=WAL")
+            return
+        except Exception as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise StoreError(f"The store {shown(engine.url)} cannot be used: {error}") from error
+            time.sleep(0.02)
+        finally:
+            pooled.close()
+
+
+def shown(url: str | sa.URL) -> str:
+    """Return ``url`` without its password."""
+    try:
+        return sa.engine.make_url(url).render_as_string(hide_password=True)
+    except sa.exc.ArgumentError:
+        return repr(url)
+
+
+def cause(error: BaseException) -> str:
+    """Return what the database said, in one line."""
+    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def _configure(connection: Any, _: object) -> None:
+    try:
+        connection.isolation_level = None
+        for pragma in PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+    except Exception:
+        connection.close()
+        raise
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))

@@ -1,0 +1,207 @@
+"""What is read from the store: trials, curves, what boards are made of, what a tracking server was not sent yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from longwave.platform.boards.row import SHORT
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.group import Group, RunSummary
+from longwave.platform.records.run import ENDED, Measure, Point
+from longwave.platform.records.stored import Trial
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage import rows
+from longwave.platform.storage.database import Database, insert_new
+from longwave.platform.storage.groups import read_groups, read_search
+from longwave.platform.storage.schema import (
+    AliasRow,
+    AskRow,
+    CurveRow,
+    EnvironmentRow,
+    MeasureRow,
+    MirroredRow,
+    PatchRow,
+    PublishedRow,
+    TrialRow,
+)
+
+
+class Queries(Database):
+    """The questions a store answers. Nothing is written but what a mirror was sent."""
+
+    def trials(self, sweep: str) -> list[Trial]:
+        """Return the trials a sweep asked for, in order."""
+        return self._select(TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep)), sweep)
+
+    def trials_of(self, ids: Sequence[str]) -> list[Trial]:
+        """Return the trials with these ids, as far as they are there, by id."""
+        return [trial for part in pieces(sorted(ids)) for trial in self._select(TrialRow.id.in_(part))]
+
+    def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
+        """Return what was asked in the trials with these ids, as far as they are there."""
+        query = sa.select(TrialRow.id, TrialRow.config)
+        with self.reading() as connection:
+            parts = [connection.execute(query.where(TrialRow.id.in_(part))) for part in pieces(sorted(ids))]
+            return {trial: TrialConfig.from_dict(config) for part in parts for trial, config in part}
+
+    def retrainings(self, task: str | None = None) -> list[Trial]:
+        """Return all retrainings of ``task``, or of all tasks, ended or not."""
+        where = TrialRow.phase == "retrain"
+        return self._select(where if task is None else sa.and_(where, TrialRow.task == task))
+
+    def rows(self, name: str, task: str | None = None) -> list[Trial]:
+        """Return the retrainings of a row, ended or not.
+
+        Args:
+            name: The row's name or its first hex digits, 4 or more; those it had before schema 0004 count, too.
+            task: Look at rows of this task alone.
+
+        Raises:
+            ConfigError: The name fits no row, or several; the message names what to do.
+        """
+        name = name.lower()
+        if not re.fullmatch("[0-9a-f]{4,16}", name):
+            raise ConfigError(f"A row is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(task)}")
+        named = sa.or_(_begins(TrialRow.row, name), TrialRow.row.in_(self._renamed(name)))
+        where = [TrialRow.phase == "retrain", named, *([TrialRow.task == task] if task else [])]
+        found = self._select(sa.and_(*where))
+        known = {t.config.row: t.config for t in found}
+        if not known:
+            place = f" of {task}" if task else ""
+            raise ConfigError(f"No row{place} has a name that begins with {name}. See the names with: {_list(task)}")
+        if len(known) > 1:
+            several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(known.items())]
+            shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
+            raise ConfigError(f"{name} begins the names of {len(known)} rows: {shown}. Give more digits.")
+        return found
+
+    def present_name(self, name: str) -> str:
+        """Return the name of the row that had ``name``, or one beginning with it, before schema 0004; else ``name``."""
+        renamed = set(self._renamed(name.lower())) if re.fullmatch("[0-9a-fA-F]{4,16}", name) else set()
+        return renamed.pop() if len(renamed) == 1 else name
+
+    def failures(self, sweep: str) -> list[tuple[str, str]]:
+        """Return model and reason of each trial of a sweep that failed."""
+        query = sa.select(TrialRow.model, TrialRow.reason).join(AskRow, AskRow.trial == TrialRow.id)
+        query = query.where(AskRow.sweep == sweep, TrialRow.status == "failed").order_by(AskRow.position)
+        with self.reading() as connection:
+            return [(model, reason) for model, reason in connection.execute(query)]
+
+    def curves(self, trials: Sequence[str]) -> list[Point]:
+        """Return all epochs of ``trials``, by trial and epoch."""
+        query = sa.select(CurveRow.__table__).order_by(CurveRow.trial, CurveRow.epoch)
+        with self.reading() as connection:
+            parts = [connection.execute(query.where(CurveRow.trial.in_(part))) for part in pieces(sorted(trials))]
+            return [Point(**row) for part in parts for row in part.mappings()]
+
+    def groups(self, task: str | None = None) -> list[Group]:
+        """Return what the board of ``task`` is made of, or the boards of all tasks."""
+        with self.reading() as connection:
+            return read_groups(connection, task)
+
+    def published(self, task: str | None = None) -> list[dict[str, Any]]:
+        """Return the published numbers of ``task``, or all."""
+        query = sa.select(PublishedRow.__table__).order_by(PublishedRow.id)
+        query = query if task is None else query.where(PublishedRow.task == task)
+        with self.reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def searched(self, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
+        """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
+        with self.reading() as connection:
+            return read_search(connection, sweeps, task, model)
+
+    def tasks(self) -> list[str]:
+        """Return the tasks that have retrainings, sorted."""
+        query = sa.select(TrialRow.task).where(TrialRow.phase == "retrain").distinct().order_by(TrialRow.task)
+        with self.reading() as connection:
+            return list(connection.scalars(query))
+
+    def asking(self, rows: Iterable[str]) -> list[str]:
+        """Return the sweeps that asked for retrainings of any of ``rows``, sorted."""
+        query = sa.select(AskRow.sweep).join(TrialRow, TrialRow.id == AskRow.trial).distinct().order_by(AskRow.sweep)
+        with self.reading() as connection:
+            return list(connection.scalars(query.where(TrialRow.phase == "retrain", TrialRow.row.in_(list(rows)))))
+
+    def patches(self, names: Iterable[str]) -> dict[str, str]:
+        """Return how code differed from its commit, by the names that stand as ``diff`` in environments."""
+        query = sa.select(PatchRow.id, PatchRow.text).where(PatchRow.id.in_(list(names))).order_by(PatchRow.id)
+        with self.reading() as connection:
+            return {line.id: line.text for line in connection.execute(query)}
+
+    def count(self) -> dict[str, int]:
+        """Return how many ``trials`` and ``epochs`` the store holds."""
+        with self.reading() as connection:
+            counts = {"trials": sa.func.count(TrialRow.id), "epochs": sa.func.count(CurveRow.epoch)}
+            return {name: connection.scalar(sa.select(count)) or 0 for name, count in counts.items()}
+
+    def unmirrored(self, server: str, most: int = 200) -> list[tuple[Trial, list[Point], str | None]]:
+        """Return trials with news that ``server`` was not sent: each with its new epochs and its run there."""
+        newer = sa.and_(CurveRow.trial == TrialRow.id, CurveRow.epoch > sa.func.coalesce(MirroredRow.epoch, 0))
+        query = (
+            sa.select(TrialRow, MirroredRow.run, MirroredRow.epoch)
+            .outerjoin(MirroredRow, sa.and_(MirroredRow.trial == TrialRow.id, MirroredRow.server == server))
+            .where(sa.func.coalesce(MirroredRow.closed, sa.false()).is_(False))
+            .where(sa.or_(TrialRow.status.in_(ENDED), sa.exists().where(newer)))
+            .order_by(TrialRow.id)
+            .limit(most)
+        )
+        with self.errors(), Session(self.engine) as session:
+            found = [(rows.trial(row, None), run, epoch or 0) for row, run, epoch in session.execute(query)]
+        curves: dict[str, list[Point]] = {}
+        for point in self.curves([trial.config.id for trial, _, _ in found]):
+            curves.setdefault(point.trial, []).append(point)
+        return [(t, [p for p in curves.get(t.config.id, []) if p.epoch > epoch], run) for t, run, epoch in found]
+
+    def note_mirrored(self, trial: str, server: str, run: str, epoch: int, closed: bool) -> None:
+        """Write that ``server`` has a trial's epochs up to ``epoch``, and its end if ``closed``."""
+        values = {"run": run, "epoch": epoch, "closed": closed}
+        key = sa.and_(MirroredRow.trial == trial, MirroredRow.server == server)
+        with self.transaction() as connection:
+            insert_new(connection, MirroredRow, [{"trial": trial, "server": server, **values}])
+            connection.execute(sa.update(MirroredRow).where(key).values(**values))
+
+    def _select(self, where: sa.ColumnElement[bool], sweep: str | None = None) -> list[Trial]:
+        """Return trials by a condition on their columns; by position in ``sweep``, else by id."""
+        query = sa.select(TrialRow, EnvironmentRow.facts).outerjoin(EnvironmentRow).where(where)
+        if sweep is None:
+            query = query.order_by(TrialRow.id)
+        else:
+            on = sa.and_(AskRow.trial == TrialRow.id, AskRow.sweep == sweep)
+            query = query.join(AskRow, on).order_by(AskRow.position)
+        with self.errors(), Session(self.engine) as session:
+            measures: dict[str, list[Measure]] = {}
+            for row in session.scalars(sa.select(MeasureRow).join(TrialRow).where(where).order_by(*KEY)):
+                measures.setdefault(row.trial, []).append(rows.measure(row))
+            return [rows.trial(row, facts, measures.get(row.id, ())) for row, facts in session.execute(query)]
+
+    def _renamed(self, name: str) -> list[str]:
+        """Return the rows whose names before schema 0004, or whose trials' names then, begin with ``name``."""
+        trials = sa.select(TrialRow.row).join(AliasRow, AliasRow.new == TrialRow.id)
+        of_rows = sa.select(AliasRow.new).where(AliasRow.kind == "row", _begins(AliasRow.old, name))
+        of_trials = trials.where(AliasRow.kind == "trial", _begins(AliasRow.old, name))
+        with self.reading() as connection:
+            return [*connection.scalars(of_rows), *connection.scalars(of_trials)]
+
+
+KEY = (MeasureRow.trial, MeasureRow.key, MeasureRow.x_name, MeasureRow.x)
+
+
+def pieces(ids: Sequence[str], size: int = 1000) -> list[Sequence[str]]:
+    """Return ``ids`` in parts that a database takes in one query."""
+    return [ids[k : k + size] for k in range(0, len(ids), size)]
+
+
+def _begins(column: Any, name: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a name of hex digits begins with ``name``; unlike LIKE, it uses the index."""
+    found: sa.ColumnElement[bool] = column.between(name, f"{name}g")
+    return found
+
+
+def _list(task: str | None) -> str:
+    return f"longwave board {task or ''} --format json".replace("  ", " ")

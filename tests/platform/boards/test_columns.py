@@ -1,0 +1,125 @@
+"""The one table of columns: it keeps the contract, and one line in it reaches every view."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import fields
+from pathlib import Path
+from statistics import median
+from typing import get_args
+
+import pandas as pd
+import pytest
+from boards import printed, retrained
+from pages import Page, page_data, published
+
+from longwave.dashboard import cells
+from longwave.platform.boards import columns
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.columns import ALL, METRIC, Column, View, of, record, standing
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import EVERYBODY
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+
+MEDIAN = Column("median", "median", "The score that half of the retrainings are below.", "number", ALL, unit=METRIC,
+                read=lambda row: median(row.scores) if row.scores else None)  # fmt: skip
+SCORES = [1.0, 2.0, 2.71828]
+SPECIAL = {  # an argument that checks each kind of value
+    "text": str, "texts": list | tuple, "whole": int | None, "number": float | int | None, "flag": bool, "json": object,
+}  # fmt: skip
+
+
+@pytest.fixture
+def board() -> list[Row]:
+    """A row of everything: retrained, without a mean, published, trivial, superseded."""
+    groups = [retrained("lem", SCORES, trivial={"mean": 9.0}), retrained("gru", ["diverged", "planned"])]
+    old = retrained("lem", [3.0], superseded="model version 0, now 1", model_version="0")
+    return rows([*groups, old], [printed("lem", 0.5), printed("lstm", 3.0)])
+
+
+def test_json_has_every_field_of_a_row_and_what_follows_from_it(board: list[Row]) -> None:
+    contract = {field.name for field in fields(Row)} | {"trivial", "state", "key", "command"}
+    assert all(set(record(row)) == contract for row in board)
+    told = [json.loads(json.dumps(record(row), allow_nan=False)) for row in board]
+    assert told[0]["scores"] == SCORES and told[0]["command"] == f"longwave reproduce {board[0].config[:12]}"
+
+
+def test_every_column_has_a_key_of_its_own_a_heading_a_sentence_and_views_that_exist() -> None:
+    assert len({column.key for column in columns.COLUMNS}) == len(columns.COLUMNS)
+    for column in columns.COLUMNS:
+        assert column.heading and column.meaning[-1] in ".:”", column.key
+        assert {*column.views, *column.asked} <= {*get_args(View)} and (column.views or column.asked)
+
+
+def test_values_are_of_their_kind_and_texts_are_never_empty(board: list[Row]) -> None:
+    for column in columns.COLUMNS:
+        for row in board:
+            assert isinstance(column.value(row), SPECIAL[column.kind]), column.key
+            assert column.text(row).strip(), column.key
+
+
+def test_what_goes_without_saying_has_no_column(board: list[Row]) -> None:
+    current = [row for row in board if not row.superseded]
+    keys = [[column.key for column in standing("terminal", some)] for some in (board, current)]
+    assert set(keys[0]) - set(keys[1]) == {"superseded"} and "verification" not in keys[0]
+    [checked] = rows([retrained("a", [1.0], checks=[True])], [])
+    assert "verification" in [column.key for column in standing("terminal", [checked])]
+
+
+def test_numbers_stand_to_the_right_in_every_printed_table(
+    board: list[Row], capsys: pytest.CaptureFixture[str]
+) -> None:
+    render_board.boards(board, EVERYBODY, Format.markdown)
+    head, rule = capsys.readouterr().out.splitlines()[2:4]
+    sides = dict(zip(head.strip("| ").split(" | "), rule.strip("| ").split(" | "), strict=True))
+    assert (sides["rank"], sides["model"]) == ("---:", "---")
+    render_board.boards(board, EVERYBODY, Format.latex)
+    assert r"\begin{tabular}{rl" in capsys.readouterr().out
+    render_board.boards(board, EVERYBODY, Format.table)
+    lines = capsys.readouterr().out.splitlines()
+    end = next(line.index("rank") + 4 for line in lines if "rank" in line and "ties" in line)
+    assert all(line[end - 1] != " " for line in lines if "LEM" in line or "GRU" in line)
+
+
+def test_one_line_adds_a_statistic_to_every_view(
+    board: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, MEDIAN))
+
+    def said(format: Format) -> str:
+        render_board.boards(board, EVERYBODY, format)
+        return capsys.readouterr().out
+
+    for format, text in ((Format.markdown, "| median |"), (Format.latex, r"& median \\"), (Format.table, "median")):
+        assert text in said(format)
+        assert said(format).count("2.718") <= 1 and " 2 " in said(format).replace("|", " ").replace("\\", " ")
+    assert [line["median"] for line in csv.DictReader(io.StringIO(said(Format.csv)))][:2] == ["2.0", ""]
+    assert json.loads(said(Format.json))[0]["median"] == 2.0
+    frame = cells.board_frame(board)
+    assert frame["median"][0] == 2.0 and frame["median"].isna()[1]
+    assert cells.headings(board)["median"] == (MEDIAN.heading, MEDIAN.meaning)
+    made = published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
+    assert [row["median"] for row in made.rows] == [2.0, None]
+    parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["median"]
+    assert str(parquet.dtype) == "Float64" and parquet[0] == 2.0
+    data = page_data(tmp_path / "one")
+    [column] = [one for one in data["columns"] if one["key"] == "median"]
+    assert (column["heading"], column["meaning"], column["align"]) == (MEDIAN.heading, MEDIAN.meaning, "right")
+    assert (column["stands"], column["by_goal"]) == (True, True)
+    assert (data["rows"][0]["median"], data["rows"][0]["texts"]["median"]) == (2.0, "2")
+
+
+def test_the_page_shows_the_text_of_a_column_that_its_script_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, MEDIAN))
+    published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
+    page = Page.of(tmp_path / "one")
+    told = 'EDITION.rows.map((row) => [COLUMNS.get("median").cell(row), COLUMNS.get("median").by(row)])'
+    assert page(told) == [["2", 2.0], ["—", None]]
+    assert page("STANDARD").count("median") == 1
+    known = page("Object.keys(RICH)")
+    assert set(known) <= {column.key for column in of("page")}, "A cell is built for a column that is not there."

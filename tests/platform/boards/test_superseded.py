@@ -1,0 +1,97 @@
+"""Rows of older versions: seen everywhere, with the reason, and ranked, pooled, compared with nobody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from boards import printed, retrained
+
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.budget import budgets
+from longwave.platform.boards.compare import compare, resolve
+from longwave.platform.boards.overview import overview
+from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.row import Row
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.group import EVERYBODY, RunSummary
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+
+LOW, HIGH = [1.0, 1.1, 1.2, 1.3, 1.4], [5.0, 5.1, 5.2, 5.3, 5.4]
+WHY = "model version 1, now 2"
+
+
+@pytest.fixture
+def mixed() -> list[Row]:
+    """One old row, better than the two current ones, one of them of the same model."""
+    old = retrained("a", [0.1, 0.11, 0.12], superseded=WHY, trivial={"mean": 9.0}, model_version="0", sweeps=("s",))
+    now = [retrained("a", LOW, trivial={"mean": 9.0}, sweeps=("s",)), retrained("b", HIGH, trivial={"mean": 9.0})]
+    return rows([old, *now], [])
+
+
+def test_an_old_row_stands_last_with_its_numbers_and_without_a_rank(mixed: list[Row]) -> None:
+    *_, old = mixed
+    assert (old.model, old.superseded, old.n, old.state) == ("a", WHY, 3, "ok")
+    assert old.mean == pytest.approx(0.11)
+    assert (old.rank_low, old.rank_high, old.ties, old.leads, old.current) == (None, None, "", False, False)
+
+
+def test_the_others_are_ranked_as_if_it_were_not_there(mixed: list[Row]) -> None:
+    alone = rows([retrained("a", LOW, trivial={"mean": 9.0}), retrained("b", HIGH, trivial={"mean": 9.0})], [])
+    ours = [(row.model, row.rank_low, row.rank_high, row.ties) for row in mixed if row.current]
+    assert ours == [(row.model, row.rank_low, row.rank_high, row.ties) for row in alone if row.current]
+    assert ours == [("a", 1, 1, "a"), ("b", 2, 2, "b")]
+
+
+def test_no_overview_comparison_budget_or_p_value_counts_it(mixed: list[Row]) -> None:
+    old = mixed[-1]
+    lines = {line.model: line.cells[0] for line in overview(mixed).lines}
+    assert lines["a"] is not None and lines["a"].mean == pytest.approx(1.2)
+    assert compare(mixed, "a", "b").contests[0].a.mean == pytest.approx(1.2)
+    with pytest.raises(
+        ConfigError, match=rf"^Row {old.config[:12]} is superseded: {WHY}\. Nothing is compared with it"
+    ):
+        resolve(mixed, old.config[:6])
+    found = budgets(mixed, lambda row: [RunSummary("x", "ok", valid=row.mean)])
+    assert [curve.row.mean for curve in found] == [pytest.approx(1.2), pytest.approx(5.2)]
+    assert {k for i, j, _ in pairs(mixed)[0]["pairs"] for k in (i, j)} == {0, 1}
+
+
+def test_a_model_of_which_all_rows_are_old_stands_nowhere_else() -> None:
+    found = rows([retrained("a", LOW, superseded=WHY), retrained("b", HIGH)], [])
+    assert [line.model for line in overview(found).lines] == ["b"]
+    with pytest.raises(ConfigError, match="No retrained model 'a'"):
+        resolve(found, "a")
+
+
+def test_a_number_beside_an_old_row_still_stands_alone_until_a_current_row_has_it() -> None:
+    old = retrained("a", [0.1, 0.2], superseded=WHY, model_version="0")
+    alone = rows([old, retrained("b", HIGH)], [printed("a", 0.5)])
+    assert [(row.kind, row.model) for row in alone] == [("published", "a"), ("reproduced", "b"), ("reproduced", "a")]
+    assert [number["value"] for number in alone[-1].published] == [0.5]
+    assert [row.kind for row in rows([old, retrained("a", LOW)], [printed("a", 0.5)])] == ["reproduced"] * 2
+
+
+def test_a_board_of_old_rows_alone_is_still_shown() -> None:
+    [trivial, old] = rows([retrained("a", LOW, superseded=WHY, trivial={"mean": 9.0})], [])
+    assert (trivial.kind, old.superseded, old.rank_low) == ("trivial", WHY, None)
+    assert pairs([trivial, old]) == [{"task": "t", "variant": "", "pairs": [], "lost": []}]
+
+
+def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
+    mixed: list[Row], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for format in (Format.table, Format.markdown, Format.latex, Format.csv, Format.json):
+        render_board.boards(mixed, EVERYBODY, format)
+        assert WHY in " ".join(capsys.readouterr().out.split()), format
+    render_board.boards(mixed[:-1], EVERYBODY, Format.markdown)
+    assert "superseded" not in capsys.readouterr().out
+    render_board.boards(mixed, EVERYBODY, Format.csv)
+    told = [line["superseded"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    assert told == ["", "", "", WHY]
+    render_board.boards([replace(mixed[0])], EVERYBODY, Format.json)
+    assert json.loads(capsys.readouterr().out)[0]["superseded"] == ""

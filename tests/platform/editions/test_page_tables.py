@@ -1,0 +1,92 @@
+"""What an edition's page draws: its tables, from the columns that the edition hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from boards import printed, retrained
+from pages import Page, page_data, published
+
+from longwave.platform.boards.columns import of
+
+WHY = "model version 1, now 2"
+GROUPS = [
+    retrained("lem", [1.0, 1.1, 1.2], trivial={"mean": 9.0}, task="u", family="gates", checks=[False]),
+    retrained("gru", [2.0, 2.1, "diverged"], trivial={"mean": 9.0}, task="u"),
+    retrained("gru", [0.5, 0.6], task="u", model_version="0", superseded=WHY),
+    retrained("lem", [3.0, 3.5], "max", task="v", family="gates"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    published(tmp_path / "one", GROUPS, [printed("lem", 0.5, task="u"), printed("lstm", 3.0, task="u")])
+    return tmp_path / "one"
+
+
+def table(page: Page) -> list[dict[str, str]]:
+    """Return the cells that a page shows, by heading; what the headings say of their order is left out."""
+    head = page('elements.table.all("thead")[0].all("th").map((cell) => cell.text)')
+    lines = page('elements.table.all("tbody")[0].all("tr").map((l) => l.children.flat().map((cell) => cell.text))')
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
+    lines = table(Page.drawn(folder, view="u"))
+    columns = [column for column in page_data(folder)["columns"] if column["stands"]]
+    assert [name.rstrip(" ↓") for name in lines[0]] == [column["heading"] for column in columns]
+    assert {"verified", "superseded"} <= set(lines[0])
+    assert [(line["model"][:4].strip(), line["rank"], line["ties"]) for line in lines] == [
+        ("LEMl", "1", "a"),
+        ("GRUl", "2", "b"),
+        ("LSTM", "—", "—"),
+        ("mean", "—", "—"),
+        ("GRUl", "—", "—"),
+    ]
+    lem, gru, lstm, mean, old = (line["mean ± std (n) ↓"] for line in lines)
+    assert (lem, lstm, mean) == ("1.10 ± 0.10 (3, provisional)", "3 (published)", "9 (trivial)")
+    assert gru == "2.050 ± 0.071 (2, provisional)1 diverged" and old.endswith("(2, provisional)superseded")
+    assert [line["superseded"] for line in lines] == ["—"] * 4 + [WHY]
+
+
+def test_a_reader_can_ask_for_every_column_and_for_all_rows(folder: Path) -> None:
+    assert next(iter(table(Page.drawn(folder, view="all rows"))[0])) == "board"
+    keys = [column.key for column in of("page")]
+    lines = table(Page.drawn(folder, view="all rows", cols=" ".join(keys)))
+    assert list(lines[0]) == [column.heading for column in of("page")]
+    assert [line["board"] for line in lines] == ["u"] * 5 + ["v"]
+    assert [line["hidden"] for line in lines] == ["8", "8", "8", "—", "8", "8"]
+    assert [line["time to train"] for line in lines] == ["6.0 s", "6.0 s", "—", "—", "4.0 s", "4.0 s"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [("mean-up", ["GRU", "LEM", "GRU", "LST", "mea"]), ("valid-down", ["GRU", "LEM", "GRU", "LST", "mea"]),
+     ("title-up", ["GRU", "GRU", "LEM", "LST", "mea"]), ("published-up", ["LEM", "LST", "GRU", "mea", "GRU"])],
+)  # fmt: skip
+def test_columns_sort_by_value_and_what_has_none_stands_last(folder: Path, sort: str, order: Sequence[str]) -> None:
+    lines = table(Page.drawn(folder, view="u", sort=sort))
+    assert [line["model"][:3] for line in lines] == order
+
+
+def test_numbers_of_different_metrics_have_no_order(folder: Path) -> None:
+    sortable = 'elements.table.all("thead")[0].all("button").map((cell) => cell.attributes["data-sort"])'
+    by_goal = {column.key for column in of("page") if column.unit == "metric"}
+    assert "mean" in Page.drawn(folder, view="u")(sortable)
+    assert not by_goal & set(Page.drawn(folder, view="all rows")(sortable))
+
+
+def test_a_row_shows_its_seeds_and_why_it_is_superseded(folder: Path) -> None:
+    old = next(row["key"] for row in page_data(folder)["rows"] if row["superseded"])
+    text = Page.drawn(folder, row=old)('elements["row-part"].text')
+    assert f"Superseded: {WHY}." in text and "not ranked" in text and "2.0 s" in text
+
+
+def test_every_column_is_explained_below_the_tables(folder: Path) -> None:
+    page = Page.drawn(folder)
+    names, meanings = (page(f'elements.how.all("{tag}").map((node) => node.text)') for tag in ("dt", "dd"))
+    told = dict(zip(names, meanings, strict=True))
+    assert {column.heading: column.meaning for column in of("page")}.items() <= told.items()
+    assert "LEM" in page("elements.table.text"), "the overview stands before all boards"

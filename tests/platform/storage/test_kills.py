@@ -1,0 +1,88 @@
+"""A process that is killed while it creates or upgrades a store bricks nothing and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from old_store import old_store
+from tree import ROOT
+
+from longwave.platform.storage.database import Database
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
+Opener = Callable[[Path, float | None], tuple[int, float]]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opener]:
+    """Open a store in a process of its own, killed after some seconds or not: how it ended, and after how long."""
+    command = [sys.executable, "-W", "error", str(ROOT / "tests/support/opener.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        tell, hear = process.stdin, process.stdout
+
+        def ask(file: Path, seconds: float | None) -> tuple[int, float]:
+            print(json.dumps([f"sqlite:///{file}", seconds]), file=tell, flush=True)
+            status, took = json.loads(hear.readline())
+            return status, took
+
+        yield ask
+
+
+def content(file: Path) -> list[str]:
+    """Return all that a store holds but the moments at which its rows were written."""
+    Database(f"sqlite:///{file}").close()
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        return sorted(connection.iterdump())
+
+
+def kill_often(opened: Opener, times: int, make: Callable[[Path], Path], folder: Path) -> Iterator[Path]:
+    """Yield stores whose opening was killed, at moments spread over all of the time that it takes."""
+    took = max(opened(make(folder / f"whole{k}.db"), None)[1] for k in range(2))
+    draw, killed = random.Random(times), 0
+    for k in range(times):
+        file = make(folder / f"{k}.db")
+        status, _ = opened(file, took * (k + draw.random()) / times)
+        assert status in (0, -signal.SIGKILL)
+        killed += status != 0
+        yield file
+    assert killed >= times // 2, f"only {killed} of {times} were killed before they ended"
+
+
+SHORT_AND_LONG = [6, pytest.param(60, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("times", SHORT_AND_LONG)
+def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: Path, times: int) -> None:
+    Database(f"sqlite:///{tmp_path}/clean.db").close()
+    clean = content(tmp_path / "clean.db")
+    for file in kill_often(opened, times, lambda path: path, tmp_path):
+        assert content(file) == clean
+
+
+@pytest.mark.parametrize("times", SHORT_AND_LONG)
+def test_a_kill_while_a_store_is_upgraded_loses_nothing(opened: Opener, tmp_path: Path, times: int) -> None:
+    old = dump(old_store(tmp_path / "clean.db"))
+    clean = content(tmp_path / "clean.db")
+    assert sum('INTO "curves"' in line for line in clean) == 259
+    for file in kill_often(opened, times, old_store, tmp_path):
+        copy = file.with_name(f"{file.stem}.before-0004.db")
+        assert not copy.exists() or dump(copy) == old
+        assert content(file) == clean
+        assert dump(copy) == old
+
+
+def dump(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        return list(connection.iterdump())

@@ -1,0 +1,164 @@
+"""What is missing of a sweep, found from the plan in the store: without torch, and whatever has changed since."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from old_store import old_store
+from rich.console import Console
+
+from longwave.platform import registry
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.legacy import seed_key
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import resolve as resolving
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.plan import Sweep, asked
+from longwave.platform.sweeps.resolve import explained, resolve
+from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training import train as training
+
+Tiny = Callable[..., SweepFile]
+FINISHED = ("plain", "halved", "learned", "again", "diverging")
+"""Sweeps of the old store that are over."""
+
+
+@pytest.fixture
+def run(store: Store, here: Workers) -> Callable[[SweepFile], object]:
+    """Run a sweep, or what is missing of it, in this process."""
+    return lambda file: sweep.start(file, store, here, None, Console(file=io.StringIO()))
+
+
+def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str) -> None:
+    """Let a model or a task be of another version from now on."""
+    known = registry.all_models() if kind == "model" else registry.all_tasks()
+    spec: Any = replace(known[name], version="9")
+    for module in (resolving, training):
+        monkeypatch.setattr(module, f"get_{kind}", lambda asked: spec if asked == name else known[asked])
+
+
+def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny) -> None:
+    file = tiny(models=["lem", "cornn"], space={"cornn": {"dt": 0.5}}, model={"cornn": {"damping": "implicit"}})
+    made = explained(resolve(file))
+    assert Sweep.from_dict(file, made.to_dict()) == made
+    assert sweep.plan(resolve(file), store) == made == sweep.stored_sweep(store, "tiny")
+    assert made.length == 20 and {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"halving": {"eta": 2, "first": 1}}, {"sampler": "tpe", "rounds": 2}, {"retrain": 0}], ids=str
+)
+def test_the_trials_of_the_store_are_those_of_the_plan_written_step_by_step(
+    store: Store, tiny: Tiny, run: Callable[[SweepFile], object], how: dict[str, Any]
+) -> None:
+    file = tiny(**how)
+    run(file)
+    ends = {t.config.id: t.run for t in store.trials("tiny") if t.run}
+    wanted = {c.id for c in asked(resolve(file), ends)}
+    assert wanted == {t.config.id for t in store.trials("tiny")} == set(ends)
+    assert sweep.missing(sweep.stored_sweep(store, "tiny"), store) == []
+
+
+def test_what_is_missing_is_found_without_torch_and_without_data(store: Store, tiny: Tiny, tmp_path: Path) -> None:
+    planned = sweep.plan(resolve(tiny(trials=500)), store)
+    assert len(sweep.missing(planned, store)) == 1000
+    store.close()
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'optuna', 'ray', 'mlflow', 'longwave.tasks']))\n"
+        "from pathlib import Path\n"
+        "from longwave.platform.storage.store import Store\n"
+        "from longwave.platform.sweeps import sweep\n"
+        "from longwave.platform.sweeps.workers import Workers\n"
+        f"with Store({store.url!r}, create=False) as store:\n"
+        "    known = sweep.stored_sweep(store, 'tiny')\n"
+        "    left = sweep.missing(known, store)\n"
+        f"    packs = sweep.packs_of(known, store, Workers(2, Path({str(tmp_path)!r})), left)\n"
+        "    print(len(left), sum(map(len, packs.values())))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1000", "1000"]
+
+
+@pytest.mark.parametrize(("kind", "name", "what"), [("model", "lem", "of lem"), ("task", "adding", "on adding")])
+def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_is_taken(
+    store: Store, tiny: Tiny, run: Callable[[SweepFile], object], monkeypatch: pytest.MonkeyPatch,
+    kind: str, name: str, what: str,
+) -> None:  # fmt: skip
+    file = tiny(models=["lem"])
+    run(file)
+    count = len(store.trials("tiny"))
+    newer(monkeypatch, kind, name)
+    assert sweep.missing(sweep.stored_sweep(store, "tiny"), store) == []
+    with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Give it another"):
+        run(file)
+    assert len(store.trials("tiny")) == count
+
+
+def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
+    store: Store, tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = sweep.plan(resolve(tiny(models=["lem"])), store)
+    newer(monkeypatch, "model", "lem")
+    with pytest.raises(WorkerError, match="planned with version 1 of lem, here is 9. Start the sweep under an"):
+        sweep.resume(planned, store, here, None, Console(file=io.StringIO()))
+    assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
+
+
+def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Workers) -> None:
+    made = resolve(tiny(models=["lem"]))
+    other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
+    with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
+        sweep.resume(sweep.plan(other, store), store, here, None, Console(file=io.StringIO()))
+    assert not [t for t in store.trials("tiny") if t.run]
+
+
+def test_the_same_settings_meet_the_same_seeds_under_any_version(tiny: Tiny) -> None:
+    [entry] = resolve(tiny(models=["lem"])).entries
+    assert seed_key(entry.base) == seed_key(replace(entry.base, model_version="2", task_version="3", protocol="4"))
+
+
+@pytest.fixture
+def old(tmp_path: Path, open_store: Callable[[str], Store]) -> Store:
+    """A store made before identities could grow, opened now."""
+    return open_store(f"sqlite:///{old_store(tmp_path / 'old.db')}")
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_finished_sweep_of_an_old_store_asks_for_nothing(old: Store, name: str) -> None:
+    before = [t.config.id for t in old.trials(name)]
+    assert sweep.missing(sweep.stored_sweep(old, name), old) == []
+    assert [t.config.id for t in old.trials(name)] == before
+
+
+@pytest.mark.parametrize("name", ["to-retrain", "to-search", "to-halve"])
+def test_an_unfinished_sweep_of_an_old_store_goes_on_with_the_seeds_it_planned(
+    old: Store, here: Workers, name: str
+) -> None:
+    before = [(t.config.id, t.config.seed) for t in old.trials(name)]
+    sweep.resume(sweep.stored_sweep(old, name), old, here, None, Console(file=io.StringIO()))
+    after = [(t.config.id, t.config.seed) for t in old.trials(name)]
+    assert after[: len(before)] == before and all(t.run for t in old.trials(name))
+    again = [t.config for t in old.trials(name) if t.config.phase == "retrain"]
+    assert [c.seed for c in again] == [derive_seed("retrain", seed_key(c), k) for k, c in enumerate(again)] != []
+    assert {c.id for c in asked(resolve(sweep.stored_sweep(old, name).file), _ends(old, name))} == {i for i, _ in after}
+
+
+def test_an_old_sweep_that_is_run_from_its_file_again_asks_for_nothing(old: Store, here: Workers) -> None:
+    file = sweep.stored_sweep(old, "plain").file
+    before = len(old.trials("plain"))
+    view = sweep.start(file, old, here, None, Console(file=io.StringIO()))
+    assert view.counts() == f"{before} of {before} trials done ({before} ok)"
+
+
+def _ends(store: Store, name: str) -> dict[str, Any]:
+    return {t.config.id: t.run for t in store.trials(name) if t.run}

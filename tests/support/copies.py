@@ -1,0 +1,45 @@
+"""A copy of the tree to change lines in: what one has to edit to add a thing is found out by adding it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tree import ROOT
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The package as an installation lays it out, in a folder of its own."""
+
+    folder: Path
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Put ``new`` in the place of ``old``, which ``file`` holds once."""
+        path = self.folder / "longwave" / file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{file} holds {old!r} {text.count(old)} times"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, program: str) -> str:
+        """Run a program on the copy, in a process of its own, and return what it prints."""
+        places = os.pathsep.join([str(self.folder), str(ROOT / "tests/support")])
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path[0:1] = []\n{program}"],
+            cwd=self.folder, env={**os.environ, "PYTHONPATH": places}, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def copied(folder: Path) -> Copy:
+    """Return a copy of the package in ``folder``."""
+    for part in ("dashboard", "models", "platform", "tasks"):
+        shutil.copytree(ROOT / part, folder / "longwave" / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (ROOT / "infra/package").glob("*.py"):
+        shutil.copy(file, folder / "longwave")
+    return Copy(folder)

@@ -1,0 +1,181 @@
+"""Frozen identities and results: one of each at least for every model, every task and the training rules.
+
+``make freeze`` records what is new or has a new version, and refuses what changed under an old one. The tests compare
+with what is recorded in ``tests/platform/records/frozen.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from tree import ROOT
+
+from longwave.models.base.spec import ModelSpec, Sizes
+from longwave.models.kernels import using
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, hashed
+from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.training.train import train
+from longwave.tasks.base.spec import TaskSpec
+
+FILE = ROOT / "tests/platform/records/frozen.json"
+PLAIN = TrialConfig(
+    "adding", "N=20", "0" * 12, "lem", {}, {"lr": 0.01}, 8, 4, 3, "retrain", 7, task_version="1", model_version="1",
+    protocol="1",
+)  # fmt: skip
+"""A configuration that says nothing but what it has to."""
+Frozen = dict[str, Any]
+
+
+def present() -> Frozen:
+    """Return what the code gives now: versions, ids, results."""
+    with using("reference"):
+        return {
+            "defaults": {f.name: hashed(f) for f in fields(TrialConfig) if isinstance(hashed(f), _JSON)},
+            "rules": {
+                "rules": {"version": PROTOCOL, "ids": {"plain": PLAIN.id, "row": PLAIN.row}, "results": _trained()}
+            },
+            "models": {name: _model(spec) for name, spec in all_models().items()},
+            "tasks": {name: _task(spec) for name, spec in all_tasks().items()},
+        }
+
+
+def changed(before: Frozen, now: Frozen) -> list[str]:
+    """Return, a line each, what changed although its version is the one recorded, or is gone."""
+    found = []
+    for name, value in before["defaults"].items():
+        if now["defaults"].get(name, "gone") != value:
+            found.append(f"identities left out {name} {value!r}: keep that as `hashed` in the field's metadata")
+    for kind in ("rules", "models", "tasks"):
+        for name, old in before[kind].items():
+            new = now[kind].get(name)
+            if new is None or new["version"] != old["version"]:
+                continue
+            for what in ("ids", "results"):
+                if lost := [k for k, v in old[what].items() if not _same(new[what].get(k), v)]:
+                    found.append(f"{name}: {what} {', '.join(lost)} changed; its version is still {old['version']}")
+    return found
+
+
+def unrecorded(before: Frozen, now: Frozen) -> list[str]:
+    """Return, a line each, what has no record of its present version."""
+    return [
+        f"{name} of version {new['version']} is not recorded: make freeze"
+        for kind in ("rules", "models", "tasks")
+        for name, new in now[kind].items()
+        if before[kind].get(name, {}).get("version") != new["version"]
+    ]
+
+
+def recorded() -> Frozen:
+    """Return what is recorded."""
+    found: Frozen = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+_JSON = (type(None), bool, int, float, str, list, dict)
+
+
+def _plain() -> dict[str, str]:
+    return {"trial": PLAIN.id, "row": PLAIN.row, "shape": PLAIN.shape, "cohort": cohort_key([PLAIN])}
+
+
+def _model(spec: ModelSpec) -> Frozen:
+    """Return ids of a model, with each option that is not the default, and what its layer computes."""
+    params = {p.name: 0.5 for p in spec.space("")}
+    base = replace(PLAIN, model=spec.name, model_version=spec.version, params=params)
+    chosen: dict[str, dict[str, Any]] = {"plain": {}}
+    for name, choices in spec.options.items():
+        chosen |= {f"{name} {choice}": {name: choice} for choice in choices[1:]}
+    ids = {name: replace(base, options=options).id for name, options in chosen.items()}
+    return {"version": spec.version, "ids": ids, "results": {k: _computed(spec, o) for k, o in chosen.items()}}
+
+
+def _computed(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
+    """Return a few numbers that depend on all a layer does: its start, its equation, in training and after."""
+    hyper = {p.name: p.low if p.whole else (p.low + p.high) / 2 for p in spec.space("", options)[1:]}
+    layer = spec.build(Sizes(2, 4, 1, 9), **options, **hyper).double()
+    layer.reset_parameters([torch.Generator().manual_seed(3)])
+    x = torch.linspace(-1.0, 1.0, 9 * 3 * 2, dtype=torch.float64).view(9, 3, 2).sin()
+    numbers = []
+    for mode in (True, False):
+        outputs, state = layer.train(mode)(x, None, [torch.Generator().manual_seed(5)])
+        weights = torch.linspace(0.5, 1.5, outputs.numel(), dtype=torch.float64).view_as(outputs)
+        numbers += [(outputs * weights).sum().item(), *((s * s).sum().item() for s in state)]
+    return numbers
+
+
+def _task(spec: TaskSpec) -> Frozen:
+    """Return the id of a trial on a task, and what its loss and metric say of made-up outputs."""
+    config = replace(PLAIN, task=spec.name, task_version=spec.version, variant=spec.variant)
+    outputs = torch.linspace(-2.0, 2.0, 5 * 4 * spec.outputs, dtype=torch.float64).view(1, 5, 4, spec.outputs).sin()
+    try:
+        targets = torch.arange(20).view(1, 5, 4) % max(2, min(spec.outputs, 7))
+        loss = spec.loss(outputs, targets)
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        targets = outputs.cos()
+        loss = spec.loss(outputs, targets)
+    numbers = [loss.item(), spec.metric.score(outputs, targets).item()]
+    return {"version": spec.version, "ids": {"plain": config.id}, "results": {"loss and metric": numbers}}
+
+
+def _trained() -> dict[str, list[float]]:
+    """Return the curves of a small sweep's worth of training: order, clipping, step drops, halving, selection."""
+    task, model = all_tasks()["adding"], all_models()["lem"]
+    own = {"task_version": task.version, "model_version": model.version, "data": task.load("N=20").version}
+    base = replace(PLAIN, **own, protocol=PROTOCOL, precision="float64", epochs=4, steps=3, drops=(2,), clip=0.05)
+    params = [{"lr": 0.05, "dt": 1.0}, {"lr": 0.01, "dt": 0.5}, {"lr": 0.002, "dt": 1.5}]
+    search = [replace(base, phase="search", params=p, seed=k) for k, p in enumerate(params)]
+    halving = {"eta": 3, "first": 2, "cohort": cohort_key(search)}
+    last = replace(base, params=params[0], selection="last", drops=(), clip=None)
+    found: dict[str, list[float]] = {}
+    for name, pack in {
+        "halved": [replace(c, halving=halving) for c in search],
+        "retrained": [replace(base, params=params[1])],
+        "last": [last],
+    }.items():
+        points: list[Point] = []
+        runs: list[Run] = []
+
+        def emit(some: Any, ends: Any, points: list[Point] = points, runs: list[Run] = runs) -> None:
+            points += some
+            runs += ends
+
+        train(pack, emit)
+        order = {c.id: k for k, c in enumerate(pack)}
+        points.sort(key=lambda p: (order[p.trial], p.epoch))
+        runs.sort(key=lambda r: order[r.trial])
+        found[name] = [n for p in points for n in (p.loss, p.valid)]
+        found[f"{name}, ends"] = [float(n) for r in runs for n in (r.epochs, r.best_epoch or 0, r.test or 0.0)]
+    return found
+
+
+def _same(new: Any, old: Any) -> bool:
+    """Return whether an id is the same, or numbers are but for what another processor can do to float64."""
+    if isinstance(old, list):
+        pairs = zip(new or [], old, strict=False)
+        return len(new or []) == len(old) and all(abs(a - b) <= 1e-9 * max(1.0, abs(b)) for a, b in pairs)
+    return bool(new == old)
+
+
+def main(file: Path = FILE) -> int:
+    """Record what is new; return 1, and record nothing, where something changed under an old version."""
+    now = present()
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if before and (wrong := changed(before, now)):
+        print(
+            "\n".join([*wrong, "Bump the version (MODEL or TASK, or PROTOCOL), or undo the change."]), file=sys.stderr
+        )
+        return 1
+    file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

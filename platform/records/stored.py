@@ -45,7 +45,7 @@ class Asked:
     """A trial of a sweep in short: what it takes to find what is missing.
 
     Attributes:
-        id, model, phase, row: As in its configuration.
+        id, model, phase: As in its configuration.
         status: As in ``Trial``.
         pack: Key of the pack it belongs to.
         valid: Best validation metric, if there is one.
@@ -54,7 +54,6 @@ class Asked:
     id: str
     model: str
     phase: Phase
-    row: str
     status: str
     pack: str | None = None
     valid: float | None = None

@@ -76,7 +76,7 @@ class Store(Queries):
     def asked(self, sweep: str) -> list[Asked]:
         """Return the trials a sweep asked for in short, in order: without their configurations."""
         t = TrialRow
-        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.row, t.status, t.pack, t.valid)
+        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid)
         query = (
             sa.select(*columns)
             .join(AskRow, AskRow.trial == t.id)

@@ -39,7 +39,7 @@ class Copy:
 def copied(folder: Path) -> Copy:
     """Return a copy of the package in ``folder``."""
     for part in ("dashboard", "models", "platform", "tasks"):
-        shutil.copytree(ROOT / part, folder / "longwave" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, folder / "longwave" / part)
     for file in (ROOT / "infra/package").glob("*.py"):
-        shutil.copy(file, folder / "longwave")
+        shutil.copy2(file, folder / "longwave")
     return Copy(folder)

@@ -125,7 +125,7 @@ def test_what_is_asked_is_told_in_short_and_by_id(filled: tuple[Store, list[Tria
     store.write([], [Run(trials[1].id, "ok", valid=0.25), Run(trials[4].id, "failed", "lost")])
     asked_for = store.asked("tiny")
     assert [a.id for a in asked_for] == [c.id for c in trials]
-    second = Asked(trials[1].id, trials[1].model, "search", trials[1].row, "ok", None, 0.25)
+    second = Asked(trials[1].id, trials[1].model, "search", "ok", None, 0.25)
     assert (asked_for[1], asked_for[1].open, asked_for[2].open, asked_for[2].pack) == (second, False, True, "p")
     assert store.configs([c.id for c in trials[:3]]) == {c.id: c for c in trials[:3]}
     assert [t.config.id for t in store.trials_of([trials[5].id, trials[0].id])] == sorted([trials[5].id, trials[0].id])

@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,12 @@ import psutil
 import pytest
 from rich.console import Console
 
-from longwave.platform.errors import StoreError
+from longwave.platform.errors import StoreError, WorkerError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
@@ -57,6 +59,19 @@ def audit(store: Store, name: str, epochs: int) -> None:
     for trial in trials:
         curve = [p.epoch for p in store.curves([trial.config.id])]
         assert trial.run and curve == list(range(1, (epochs if trial.status == "ok" else len(curve)) + 1))
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_trial(
+    tiny: Tiny, store: Store, tmp_path: Path, console: Console
+) -> None:
+    made = resolve(tiny(models=["lem"]))
+    other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
+    with pytest.raises(
+        WorkerError, match="planned with version 000000000000 of the data of adding, here is"
+    ):
+        sweep.resume(sweep.plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
+    assert not [t for t in store.trials("tiny") if t.run]
 
 
 @pytest.mark.usefixtures("ray_on_two_cores")

@@ -1,131 +1,136 @@
-"""What one has to edit to add a thing, found out by adding it to a copy of the tree."""
+"""What one has to edit to add a thing, found out by adding each to a copy of the tree."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pytest
 from copies import copied
 
-TINY = {
-    "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 2, "retrain": 2, "hidden": 8,
-    "batch": 10, "steps": 5, "epochs": 2,
-}  # fmt: skip
-SWEPT = f"""
-import io
+Edits = Mapping[str, Sequence[tuple[str, str]]]
+"""By file, lines and what comes before them."""
+SAMPLER: Edits = {
+    "platform/sweeps/space.py": [
+        (
+            '    "tpe": Sampler(',
+            '    "halton": Sampler(lambda samplers, seed: samplers.QMCSampler(qmc_type="halton")),\n',
+        )
+    ]
+}
+FIELD: Edits = {"platform/records/trial.py": [("    precision: str =", "    weight_decay: float = 0.0\n")]}
+STATISTIC: Edits = {
+    "platform/statistics/stats.py": [
+        (
+            "def mean_std(",
+            "def middle(values: Sequence[float]) -> float:\n"
+            '    """Return the median."""\n'
+            "    return sorted(values)[len(values) // 2]\n\n\n",
+        )
+    ],
+    "platform/boards/columns.py": [
+        ("from longwave.platform.statistics.verdict import", "from longwave.platform.statistics.stats import middle\n"),
+        (
+            '    Column("searched", "searched",',
+            '    Column("middle", "in the middle", "Median of the scores.", "number", ALL, unit=METRIC,\n'
+            "           read=lambda row: middle(row.scores) if row.scores else None),\n",
+        ),
+    ],
+}
+COLUMN: Edits = {
+    "platform/records/run.py": [("    measures: tuple[Measure, ...] = ()", "    tokens: int | None = None\n")],
+    "platform/storage/schema.py": [("    joules: Mapped[float | None]\n", "    tokens: Mapped[int | None]\n")],
+    "platform/storage/migrations/versions/0005_tokens.py": [
+        (
+            "",
+            '"""Tokens seen."""\n\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
+            'revision, down_revision, branch_labels, depends_on = "0005", "0004", None, None\n\n\n'
+            'def upgrade() -> None:\n    """Add them."""\n'
+            '    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n',
+        )
+    ],
+}
+PROGRAM = """
+import io, json, contextlib
+from dataclasses import replace
 from pathlib import Path
+import frozen, pandas
 from rich.console import Console
+from longwave.dashboard import cells
+from longwave.platform.cli.main import main
+from longwave.platform.editions.publish import publish
+from longwave.platform.records.run import Run
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
-def swept(**changes):
-    store = Store("sqlite:///store.db")
-    file = check_sweep({{**{TINY!r}, **changes}}, "tiny")
-    sweep.start(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
-    return store
-"""
-"""A program's beginning that gives the store of a tiny sweep."""
+found = {}
+store = Store("sqlite:///store.db")
+file = check_sweep({"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 2, "retrain": 3,
+    "hidden": 8, "batch": 10, "steps": 5, "epochs": 2, "sampler": "halton"}, "tiny")
+sweep.start(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
+found["sampler"] = [len(store.trials("tiny")), store.sweep("tiny").content["sampler"]]
 
+now, before = frozen.present(), frozen.recorded()
+found["new default"] = sorted(now.pop("defaults").keys() - before.pop("defaults").keys())
+found["same ids"] = [now[k][n]["ids"] == old["ids"] for k in before for n, old in before[k].items()]
+found["set"] = replace(frozen.PLAIN, weight_decay=0.1).id != frozen.PLAIN.id
 
-def test_a_sampler_is_one_entry_in_one_file(tmp_path: Path) -> None:
-    copy = copied(tmp_path)
-    place = '    "tpe": Sampler('
-    entry = '    "halton": Sampler(lambda samplers, seed: samplers.QMCSampler(qmc_type="halton"), primed=True),\n'
-    copy.edit("platform/sweeps/space.py", place, entry + place)
-    program = """
-with swept(sampler="halton") as store:
-    print(len(store.trials("tiny")), store.sweep("tiny").content["sampler"])
-"""
-    assert copy.run(SWEPT + program).split() == ["4", "halton"]
+[row] = [row for row in read_board(store) if row.kind == "reproduced"]
+found["scores"], edition = row.scores, publish(Path("edition"), store, "Longwave", "c")
+found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "reproduced"]
+found["parquet"] = list(pandas.read_parquet("edition/rows.parquet")["middle"].dropna())
+found["page"] = Path("edition/index.html").read_text()
+found["lab"] = [cells.headings([row])["middle"], list(cells.board_frame([row])["middle"])]
+for form in ("table", "csv", "markdown", "latex"):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        main(["board", "adding", "--store", "sqlite:///store.db", "--format", form])
+    found[form] = out.getvalue()
 
-
-def test_a_statistic_of_a_board_is_its_function_and_one_line(tmp_path: Path) -> None:
-    copy = copied(tmp_path)
-    start = "def mean_std("
-    function = 'def middle(values: Sequence[float]) -> float:\n    """Return the median."""\n    import statistics\n\n'
-    copy.edit("platform/statistics/stats.py", start, function + "    return statistics.median(values)\n\n\n" + start)
-    line = '    Column("searched", "searched",'
-    column = (
-        '    Column("middle", "in the middle", "Median of the scores.", "number", ALL, unit=METRIC,\n'
-        "           read=lambda row: middle(row.scores) if row.scores else None),\n"
-    )
-    copy.edit("platform/boards/columns.py", line, column + line)
-    above = "from longwave.platform.statistics.verdict import ENOUGH\n"
-    copy.edit("platform/boards/columns.py", above, "from longwave.platform.statistics.stats import middle\n" + above)
-    program = """
-from statistics import median
-from longwave.dashboard import cells
-from longwave.platform.cli.main import main
-from longwave.platform.storage.boards import read_board
-from longwave.platform.editions.publish import publish
-import json, pandas
-with swept() as store:
-    [row] = [row for row in read_board(store) if row.kind == "reproduced"]
-    publish(Path("edition"), store, "Longwave", "c")
-told = median(row.scores)
-for format in ("table", "csv", "markdown", "latex"):
-    print(f"--- {format}")
-    main(["board", "adding", "--store", "sqlite:///store.db", "--format", format])
-[kept] = [r for r in json.loads(Path("edition/board.json").read_text())["rows"] if r["kind"] == "reproduced"]
-assert kept["middle"] == told
-assert told in set(pandas.read_parquet("edition/rows.parquet")["middle"])
-page = Path("edition/index.html").read_text()
-assert "in the middle" in page and "Median of the scores." in page
-assert cells.headings([row])["middle"] == ("in the middle", "Median of the scores.")
-assert list(cells.board_frame([row])["middle"]) == [told]
-"""
-    parts = copy.run(SWEPT + program).split("--- ")[1:]
-    printed = {part.split("\n")[0]: part for part in parts}
-    assert all("in the middle" in printed[name] for name in ("table", "markdown", "latex"))
-    assert "middle" in printed["csv"].splitlines()[1].split(",")
-
-
-def test_a_column_of_the_store_is_the_record_the_schema_and_a_migration(tmp_path: Path) -> None:
-    copy = copied(tmp_path)
-    copy.edit(
-        "platform/records/run.py", '    patch: str = ""\n', '    patch: str = ""\n    tokens: int | None = None\n'
-    )
-    copy.edit(
-        "platform/storage/schema.py",
-        "    joules: Mapped[float | None]\n",
-        "    joules: Mapped[float | None]\n    tokens: Mapped[int | None]\n",
-    )
-    (tmp_path / "longwave/platform/storage/migrations/versions/0005_tokens.py").write_text(
-        '"""Tokens seen."""\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
-        'revision, down_revision, branch_labels, depends_on = "0005", "0004", None, None\n\n\n'
-        'def upgrade() -> None:\n    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n'
-    )
-    program = """
-from dataclasses import replace
-from longwave.platform.records.run import Run
-with swept() as store:
-    first = store.trials("tiny")[0]
-    more = replace(first.config, seed=1)
-    store.ask(None, [more], [first.about])
-    store.write([], [Run(more.id, "ok", valid=1.0, tokens=7)])
-    print([t.run.tokens for t in store.trials_of([first.config.id, more.id])])
-"""
-    assert sorted(json.loads(copy.run(SWEPT + program).replace("None", "null")), key=str) == [7, None]
-
-
-METRIC = """
-from dataclasses import replace
-from longwave.platform.cli.main import main
-from longwave.platform.storage.boards import read_board
-with swept({changes}) as store:
-    for row in read_board(store):
-        if row.kind == "reproduced":
-            print(row.n, row.superseded or "current", row.rank_low)
+first = store.trials("tiny")[0]
+more = replace(first.config, seed=1)
+store.ask(None, [more], [first.about])
+store.write([], [Run(more.id, "ok", valid=1.0, tokens=7)])
+found["tokens"] = [store.trials_of([c.id])[0].run.tokens for c in (first.config, more)]
+store.close()
+print(json.dumps(found))
 """
 
 
-def test_a_halved_metric_under_a_new_version_is_another_row_and_the_old_one_is_superseded(tmp_path: Path) -> None:
-    copy = copied(tmp_path)
-    before = copy.run(SWEPT + METRIC.format(changes=""))
-    assert before.split("\n")[0] == "2 current 1"
-    copy.edit("tasks/adding.py", '    version="2",\n', '    version="3",\n')
-    copy.edit("tasks/base/spec.py", "return self.finish(total / count)", "return self.finish(total / count / 2)")
-    after = copy.run(SWEPT + METRIC.format(changes="name='again'")).splitlines()
-    assert after == ["2 current 1", "2 task adding: version 2, now 3 None"]
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a copy of the tree does in which all of these were added."""
+    copy = copied(tmp_path_factory.mktemp("grown"))
+    for edits in (SAMPLER, FIELD, STATISTIC, COLUMN):
+        for file, lines in edits.items():
+            for place, line in lines:
+                copy.insert(file, line, place)
+    found: dict[str, Any] = json.loads(copy.run(PROGRAM).splitlines()[-1])
+    return found
+
+
+def test_a_sampler_is_one_entry_in_one_file(grown: dict[str, Any]) -> None:
+    assert grown["sampler"] == [5, "halton"] and len(SAMPLER) == 1
+
+
+def test_a_field_of_a_trial_is_one_line_in_one_file_and_changes_no_recorded_identity(grown: dict[str, Any]) -> None:
+    assert len(FIELD) == 1 and grown["new default"] == ["weight_decay"] and grown["set"]
+    assert len(grown["same ids"]) > 50 and all(grown["same ids"])
+
+
+def test_a_statistic_of_a_board_is_its_function_and_its_line_and_stands_in_every_view(grown: dict[str, Any]) -> None:
+    told = sorted(grown["scores"])[1]
+    assert len(STATISTIC) == 2
+    assert grown["json"] == grown["parquet"] == [told]
+    assert grown["lab"] == [["in the middle", "Median of the scores."], [told]]
+    assert all("in the middle" in grown[view] for view in ("table", "markdown", "latex", "page"))
+    assert "Median of the scores." in grown["page"]
+    head, *lines = grown["csv"].splitlines()
+    assert "middle" in head.split(",") and any(repr(told) in line for line in lines)
+
+
+def test_a_column_of_the_store_is_the_record_the_schema_and_a_migration(grown: dict[str, Any]) -> None:
+    assert len(COLUMN) == 3 and grown["tokens"] == [None, 7]

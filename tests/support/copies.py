@@ -18,12 +18,12 @@ class Copy:
 
     folder: Path
 
-    def edit(self, file: str, old: str, new: str) -> None:
-        """Put ``new`` in the place of ``old``, which ``file`` holds once."""
+    def insert(self, file: str, lines: str, place: str) -> None:
+        """Put ``lines`` before ``place``, which ``file`` holds once; into a new file where that is empty."""
         path = self.folder / "longwave" / file
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1, f"{file} holds {old!r} {text.count(old)} times"
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if place else ""
+        assert not place or text.count(place) == 1, f"{file} holds {place!r} {text.count(place)} times"
+        path.write_text(text.replace(place, lines + place, 1) if place else lines, encoding="utf-8")
 
     def run(self, program: str) -> str:
         """Run a program on the copy, in a process of its own, and return what it prints."""

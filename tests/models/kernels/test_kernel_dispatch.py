@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from torch import Tensor
 from trials import present_trial
 
 from longwave.models.gru import GRU
-from longwave.models.kernels import choose, using
+from longwave.models.kernels import choose, dispatch, using
 from longwave.models.kernels.op import scan
 from longwave.models.lem import LEM
 from longwave.models.tanh_rnn import TanhRNN
@@ -71,28 +72,26 @@ def test_code_that_asks_for_an_unknown_way_is_told_the_known_ones() -> None:
         raise AssertionError("The block is not entered.")
 
 
-def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code() -> None:
-    code = (
-        "import os\n"
-        "from longwave.models.kernels import using\n"
-        "from longwave.models.lem import LEM\n"
-        "try: print(LEM(1, 4).why())\n"
-        "except ValueError as error: print(error)\n"
-        "os.environ['LONGWAVE_KERNEL'] = 'cpu'\n"
-        "with using('reference'): print(LEM(1, 4).why())\n"
-        "with using(None): print(LEM(1, 4).why())\n"
-    )
-    own, other = "LONGWAVE_KERNEL asks for it", "the code asks for it"
-    wrong = "LONGWAVE_KERNEL must be one of reference, cpu, triton, got 'fast'."
-    assert saying(code, "reference") == [f"reference: {own}", f"reference: {other}", f"reference: {own}"]
-    assert saying(code, "fast")[:2] == [wrong, f"reference: {other}"]
-
-
-def saying(code: str, kernel: str) -> list[str]:
-    """Return the lines that a process with this LONGWAVE_KERNEL prints."""
-    env = {**os.environ, "LONGWAVE_KERNEL": kernel}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, other = "reference: LONGWAVE_KERNEL asks for it", "reference: the code asks for it"
+    try:
+        for asked, said in (("reference", own), ("fast", "LONGWAVE_KERNEL must be one of reference, cpu, triton")):
+            dispatch._environment.cache_clear()
+            monkeypatch.setenv("LONGWAVE_KERNEL", asked)
+            with using("reference"):
+                assert str(LEM(1, 4).why()) == other
+            with nullcontext() if said == own else pytest.raises(ValueError, match=f"{said}, got 'fast'"):
+                assert str(LEM(1, 4).why()) == own
+        dispatch._environment.cache_clear()
+        monkeypatch.setenv("LONGWAVE_KERNEL", "reference")
+        assert str(LEM(1, 4).why()) == own
+        monkeypatch.setenv("LONGWAVE_KERNEL", "cpu")
+        with using(None):
+            assert str(LEM(1, 4).why()) == own
+    finally:
+        dispatch._environment.cache_clear()
 
 
 def test_triton_without_a_gpu_falls_back_and_says_so() -> None:

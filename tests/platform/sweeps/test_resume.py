@@ -18,14 +18,13 @@ from longwave.platform import registry
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
+from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import resolve as resolving
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.plan import Sweep, asked
 from longwave.platform.sweeps.resolve import explained, resolve
 from longwave.platform.sweeps.workers import Workers
-from longwave.platform.training import train as training
 
 Tiny = Callable[..., SweepFile]
 FINISHED = ("plain", "halved", "learned", "again", "diverging")
@@ -38,12 +37,11 @@ def run(store: Store, here: Workers) -> Callable[[SweepFile], object]:
     return lambda file: sweep.start(file, store, here, None, Console(file=io.StringIO()))
 
 
-def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str) -> None:
+def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, **changes: Any) -> None:
     """Let a model or a task be of another version from now on."""
-    known = registry.all_models() if kind == "model" else registry.all_tasks()
-    spec: Any = replace(known[name], version="9")
-    for module in (resolving, training):
-        monkeypatch.setattr(module, f"get_{kind}", lambda asked: spec if asked == name else known[asked])
+    known: Any = registry.all_models() if kind == "model" else registry.all_tasks()
+    spec = replace(known[name], version="9", **changes)
+    monkeypatch.setattr(registry, f"all_{kind}s", lambda: {**known, name: spec})
 
 
 def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny) -> None:
@@ -102,6 +100,21 @@ def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_
     with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Give it another"):
         run(file)
     assert len(store.trials("tiny")) == count
+
+
+def test_seeds_before_and_after_a_halved_metric_are_two_rows_and_the_older_is_superseded(
+    store: Store, tiny: Tiny, run: Callable[[SweepFile], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tiny(models=["lem"]))
+    [before] = [row for row in read_board(store) if row.kind == "reproduced"]
+    metric = registry.all_tasks()["adding"].metric
+    newer(monkeypatch, "task", "adding", metric=replace(metric, finish=lambda ratio: ratio / 2))
+    run(tiny(models=["lem"], name="again"))
+    new, old = (row for row in read_board(store) if row.kind == "reproduced")
+    assert (old.config, old.scores, old.n) == (before.config, before.scores, before.n)
+    assert (old.superseded, old.rank_low) == ("task adding: version 2, now 9", None)
+    assert (new.superseded, new.rank_low, new.n) == ("", 1, before.n)
+    assert sorted(new.scores) == pytest.approx(sorted(score / 2 for score in old.scores))
 
 
 def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(

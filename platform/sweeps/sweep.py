@@ -146,7 +146,8 @@ def missing(sweep: Sweep, store: Store) -> list[Asked]:
 
     while True:
         planned = store.asked(sweep.file.name)
-        if new := list(further(_drawable(sweep, planned), planned, read)):
+        there = {a.id for a in planned}
+        if new := [c for c in further(_drawable(sweep, planned), planned, read) if c.id not in there]:
             store.ask(sweep.file.name, new, [_about(sweep, c) for c in new])
         else:
             return [a for a in planned if a.open]

@@ -23,7 +23,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.schema import Base
+from longwave.platform.storage.schema import AskRow, Base
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.plan import asked
@@ -130,8 +130,11 @@ def test_what_is_asked_is_told_in_short_and_by_id(filled: tuple[Store, list[Tria
     assert store.configs([c.id for c in trials[:3]]) == {c.id: c for c in trials[:3]}
     assert [t.config.id for t in store.trials_of([trials[5].id, trials[0].id])] == sorted([trials[5].id, trials[0].id])
     assert store.failures("tiny") == [(trials[4].model, "lost")]
-    store.ask("tiny", [replace(trials[0], seed=1)], [about(trials[0])])
-    assert store.asked("tiny")[-1].id == replace(trials[0], seed=1).id
+    more = [replace(trials[0], seed=seed) for seed in (1, 2, 3)]
+    store.ask("tiny", more, [about(c) for c in more])
+    assert [a.id for a in store.asked("tiny")] == [c.id for c in (*trials, *more)]
+    with store.reading() as connection:
+        assert sorted(connection.scalars(sa.select(AskRow.position))) == list(range(11))
 
 
 def test_a_runs_measures_patch_and_place_come_back(filled: tuple[Store, list[TrialConfig]]) -> None:

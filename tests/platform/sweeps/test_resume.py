@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from old_store import old_store
 from rich.console import Console
 
 from longwave.platform import registry
+from longwave.platform.about import complete
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Asked
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.schema import AskRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import Sweep, asked
+from longwave.platform.sweeps.plan import Sweep, asked, further
 from longwave.platform.sweeps.resolve import explained, resolve
 from longwave.platform.sweeps.workers import Workers
 
@@ -175,3 +183,46 @@ def test_an_old_sweep_that_is_run_from_its_file_again_asks_for_nothing(old: Stor
 
 def _ends(store: Store, name: str) -> dict[str, Any]:
     return {t.config.id: t.run for t in store.trials(name) if t.run}
+
+
+def test_old_names_of_rows_and_of_their_trials_work_in_commands(
+    old: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(old_store(tmp_path / "before.db"))) as before:
+        query = "SELECT id, \"row\" FROM trials WHERE phase = 'retrain' AND model = 'cornn' ORDER BY id"
+        names = before.execute(query).fetchall()
+    [present] = {t.config.row for trial, row in names for name in (trial, row[:9]) for t in old.rows(name)}
+    assert present not in {row for _, row in names} and old.present_name(names[0][1]) == present
+    assert main(["diff", names[0][1], present[:8], "--store", old.url]) == 0
+    assert "differ in nothing" in capsys.readouterr().out
+
+
+def test_a_search_of_an_old_store_that_lacks_a_round_is_drawn_to_its_end(old: Store) -> None:
+    before = [t.config.id for t in old.trials("learned")]
+    with old.transaction() as connection:
+        connection.execute(sa.delete(AskRow).where(AskRow.sweep == "learned", AskRow.position >= 2))
+    assert len(old.asked("learned")) == 2
+    assert sweep.missing(sweep.stored_sweep(old, "learned"), old) == []
+    assert [t.config.id for t in old.trials("learned")] == before
+
+
+def test_what_pages_need_of_an_old_stores_rows_is_looked_up_where_it_is_sure(old: Store) -> None:
+    [first, *_] = [t for t in old.retrainings("adding") if t.config.model == "lem"]
+    other = replace(first.config, variant="N=30", data="a" * 12)
+    old.ask(None, [other, replace(other, data="b" * 12)], [first.about] * 2)
+    complete(old)
+    told = {(k.kind, k.name, k.variant): (k.version, k.data) for k in old.catalogue()}
+    assert told["task", "adding", "N=20"] == ("2", first.config.data) and told["model", "lem", ""] == ("1", "")
+    assert ("task", "adding", "N=30") not in told  # two versions of its data are there: neither is known to be newer
+
+
+def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_again(tiny: Tiny) -> None:
+    made = resolve(tiny(models=["lem"]))
+    search = asked(made, {})
+    ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
+    ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
+    planned = [Asked(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
+    again = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
+    assert [c.params for c in again] == [search[0].params] * 2 and again == asked(made, ends)[4:]
+    done = [*planned, *(Asked(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
+    assert list(further(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

@@ -24,7 +24,7 @@ from longwave.platform.storage.store import Store
 # No strings below the constants: Streamlit would print them.
 EVERY = 10  # Seconds between two looks at the store while the page is open.
 KEEP = 8  # Seconds for which all open pages share one look.
-WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "mean": 195, "published": 182, "departures": 165}  # Pixels.
+WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "mean": 165, "published": 165, "verdict": 175, "departures": 165}
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 3rem; padding-right: 3rem; max-width: 110rem; }
 h1 { font-size: 1.9rem !important; padding: 0 0 0.5rem !important; }
@@ -136,10 +136,12 @@ def board(shown: list[Row]) -> int:
 
 
 def headings(shown: list[Row]) -> dict[str, Any]:
-    """Return the table's headings, widths and definitions."""
+    """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
-    told = cells.headings(shown)
-    return {key: column(name, width=WIDTHS.get(key), help=meaning) for key, (name, meaning) in told.items()}
+    return {
+        key: column(name, width=WIDTHS.get(key), help=meaning, alignment=align)
+        for key, (name, meaning, align) in cells.headings(shown).items()
+    }
 
 
 def overview(shown: list[Row], trials: dict[str, Trial], chosen: int) -> None:

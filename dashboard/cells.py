@@ -83,10 +83,10 @@ def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
     return table.apply(lambda _: greys, subset=["mean"])
 
 
-def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
-    """Return heading and meaning of each column of ``board_frame``, by its key."""
-    told = {column.key: (column.heading, column.meaning) for column in columns.standing("dashboard", rows)}
-    return {**told, DOT: (" ", "Colour of the model on this page.")}
+def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str, columns.Align]]:
+    """Return heading, meaning and side of each column of ``board_frame``, by its key."""
+    told = {c.key: (c.heading, c.meaning, c.align) for c in columns.standing("dashboard", rows)}
+    return {**told, DOT: (" ", "Colour of the model on this page.", "left")}
 
 
 def in_short(row: Row) -> str:

@@ -125,7 +125,7 @@ def test_a_statistic_of_a_board_is_its_function_and_its_line_and_stands_in_every
     told = sorted(grown["scores"])[1]
     assert len(STATISTIC) == 2
     assert grown["json"] == grown["parquet"] == [told]
-    assert grown["lab"] == [["in the middle", "Median of the scores."], [told]]
+    assert grown["lab"] == [["in the middle", "Median of the scores.", "right"], [told]]
     assert all("in the middle" in grown[view] for view in ("table", "markdown", "latex", "page"))
     assert "Median of the scores." in grown["page"]
     head, *lines = grown["csv"].splitlines()

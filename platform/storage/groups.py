@@ -25,6 +25,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     groups = []
     for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
         config, asked = TrialConfig.from_dict(content.config), sweeps.get(row, ())
+        vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
         places = [ran[place] for place, _, _ in came if place is not None]
         groups.append(
             Group(

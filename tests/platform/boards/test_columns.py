@@ -100,7 +100,7 @@ def test_one_line_adds_a_statistic_to_every_view(
     assert json.loads(said(Format.json))[0]["median"] == 2.0
     frame = cells.board_frame(board)
     assert frame["median"][0] == 2.0 and frame["median"].isna()[1]
-    assert cells.headings(board)["median"] == (MEDIAN.heading, MEDIAN.meaning)
+    assert cells.headings(board)["median"] == (MEDIAN.heading, MEDIAN.meaning, "right")
     made = published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
     assert [row["median"] for row in made.rows] == [2.0, None]
     parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["median"]

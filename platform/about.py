@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import cache
 
 from longwave.models.base.param import OptionValue
@@ -66,7 +65,7 @@ def known_model(spec: ModelSpec) -> Known:
         "source": spec.source,
         "equation": inspect.getdoc(spec.layer) or "",
         "options": {name: list(choices) for name, choices in spec.options.items()},
-        "params": [_without_infinity(asdict(param)) for param in (spec.lr, *spec.params)],
+        "params": [param.to_dict() for param in (spec.lr, *spec.params)],
         "ranges": {task: {name: list(ends) for name, ends in own.items()} for task, own in spec.ranges.items()},
     }
     return Known("model", spec.name, spec.version, spec.family, facts=facts)
@@ -102,8 +101,3 @@ def _trivial(task: str, variant: str) -> dict[str, float]:
 
 def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
-
-
-def _without_infinity(param: dict[str, object]) -> dict[str, object]:
-    """Return a parameter as JSON has it: no upper bound is none."""
-    return {**param, "most": None if param["most"] == float("inf") else param["most"]}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 OptionValue = str | int | bool
 """A static choice of a model: a word, a number of layers, or yes and no."""
@@ -72,6 +74,15 @@ class Param:
         return f"a {kind} number {'≥' if self.zero else '>'} 0" + (
             f" and ≤ {self.most:g}" if self.most < math.inf else ""
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, in which no upper bound is None; ``from_dict`` restores it."""
+        return {**asdict(self), "most": self.most if self.most < math.inf else None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Param:
+        """Rebuild from ``to_dict``."""
+        return cls(**{**data, "most": math.inf if data["most"] is None else data["most"]})
 
     def between(self, low: float, high: float, published: str = "", log: bool | None = None) -> Param:
         """Return the same parameter with another range of the draw."""

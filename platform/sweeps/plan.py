@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longwave.models.base.param import Param
@@ -56,7 +56,7 @@ class Sweep:
         entries = [
             {
                 "base": entry.base.to_dict(),
-                "space": [{**asdict(p), "most": p.most if p.most < float("inf") else None} for p in entry.space],
+                "space": [param.to_dict() for param in entry.space],
                 "about": entry.about and entry.about.to_dict(),
                 "looped": entry.looped,
             }
@@ -70,7 +70,7 @@ class Sweep:
         entries = tuple(
             ModelPlan(
                 TrialConfig.from_dict(entry["base"]),
-                tuple(Param(**{**p, "most": float("inf") if p["most"] is None else p["most"]}) for p in entry["space"]),
+                tuple(map(Param.from_dict, entry["space"])),
                 About.from_dict(entry["about"]) if entry["about"] else None,
                 entry["looped"],
             )

@@ -74,10 +74,9 @@ def plan(sweep: Sweep, store: Store) -> Sweep:
     from longwave.platform.sweeps.resolve import catalogue, explained
 
     name, content = sweep.file.name, settings(sweep.file)
-    if name not in store.sweeps():
+    if new := name not in store.sweeps():
         store.learn(catalogue(sweep))
-        store.add_sweep(name, content, explained(sweep).to_dict())
-    store.add_sweep(name, content)
+    store.add_sweep(name, content, explained(sweep).to_dict() if new else None)
     found = stored_sweep(store, name)
     for ours, theirs in zip(sweep.entries, found.entries, strict=True):
         for field in VERSIONS:

@@ -29,7 +29,7 @@ demo: install
 	$(BIN)/longwave board fitzhugh_nagumo
 
 test: install
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-slow: install
 	$(BIN)/python -m pytest -q -m slow

@@ -140,7 +140,8 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
     settings |= {"hidden": row.hidden, "batch": config.batch, "epochs": config.epochs}
     settings |= {} if config.steps is None else {"steps an epoch": config.steps}
     settings |= {
-        "lr / 10 after epochs": ", ".join(map(str, config.drops)) or "never",
+        "schedule": config.schedule,
+        "lr drops after epochs": ", ".join(map(str, config.drops)) or "never",
         "gradient clip": "none" if config.clip is None else f"{config.clip:g}",
         "optimiser": config.optimiser,
         "precision": config.precision,

@@ -3,19 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
+from typing import Generic
 
 import torch
 from torch import Generator, Tensor, tanh
 
 from longwave.models.base.algebra import affine, skew
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
+from longwave.models.base.weights import W
 from longwave.models.lipschitz_rnn import EPSILON, GAMMA, SIGMA, draw_small
 
 
-class AntisymmetricRNN(Recurrence):
+@dataclass(frozen=True)
+class AntisymmetricWeights:
+    """A = M − Mᵀ − γ I, (M, d, d), U, b, ε."""
+
+    A: Tensor
+    U: Tensor
+    b: Tensor
+    epsilon: Tensor
+
+
+class Antisymmetric(Recurrence[W], Generic[W]):
+    """What the antisymmetric units share: the matrix A, their parameters and their start."""
+
+    STATE = ("h",)
+    PARAMS = (EPSILON, GAMMA, SIGMA)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return M (d(d−1)/2,), U (d, p), b (d,)."""
+        p, d = self.input_size, self.hidden_size
+        return {"U": (d, p), "b": (d,), "M": (d * (d - 1) // 2,)}
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight``: normal for M, torch.nn.Linear's start for the others."""
+        std = 2**0.5 * hyper["sigma"] / self.hidden_size
+        draw_small(name == "M", weight, std, self.input_size, generator)
+
+    def weights(self, given: Mapping[str, Tensor]) -> W:
+        """Return the weights, A among them."""
+        d, M = self.hidden_size, given["M"]
+        A = skew(M, d) - given["gamma"] * torch.eye(d, dtype=M.dtype, device=M.device)
+        return super().weights({**given, "A": A})
+
+
+class AntisymmetricRNN(Antisymmetric[AntisymmetricWeights]):
     """Antisymmetric recurrent unit, (T, B, p) to (T, B, d).
 
     Source: Chang et al. 2019 (arXiv:1902.09689) in the form of Erichson et al. 2021, §7::
@@ -33,29 +69,13 @@ class AntisymmetricRNN(Recurrence):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
-    STATE = ("h",)
-    PARAMS = (EPSILON, GAMMA, SIGMA)
+    WEIGHTS = AntisymmetricWeights
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return M (d(d−1)/2,), U (d, p), b (d,)."""
-        p, d = self.input_size, self.hidden_size
-        return {"U": (d, p), "b": (d,), "M": (d * (d - 1) // 2,)}
-
-    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
-        """Fill ``weight``: normal for M, torch.nn.Linear's start for the others."""
-        std = 2**0.5 * hyper["sigma"] / self.hidden_size
-        draw_small(name == "M", weight, std, self.input_size, generator)
-
-    def prepare(self, w: SimpleNamespace) -> None:
-        """Add A = M − Mᵀ − γ I."""
-        d = self.hidden_size
-        w.A = skew(w.M, d) - w.gamma * torch.eye(d, dtype=w.M.dtype, device=w.M.device)
-
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: AntisymmetricWeights) -> tuple[Tensor, ...]:
         """Return U x + b."""
         return (affine(w.U, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: AntisymmetricWeights) -> State:
         """Return (h[n],)."""
         (h,) = state
         return (h + w.epsilon * tanh(affine(w.A, h, u[0])),)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, nn, relu, sigmoid, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
 
@@ -21,7 +22,20 @@ GAMMA = Param("gamma", "γ", 0.1, 10.0, True, "1", "Squared natural frequency.",
 EPSILON = Param("epsilon", "ε", 0.1, 10.0, True, "1", "Damping of the velocity.", TABLE, zero=True)
 
 
-class CoRNN(Recurrence):
+@dataclass(frozen=True)
+class CoRNNWeights:
+    """The weights, and Δt, γ, ε, learned or given."""
+
+    V: Tensor
+    W: Tensor
+    Wz: Tensor
+    b: Tensor
+    dt: Tensor
+    gamma: Tensor
+    epsilon: Tensor
+
+
+class CoRNN(Recurrence[CoRNNWeights]):
     """Coupled oscillatory RNN, (T, B, p) to (T, B, d).
 
     Source: Rusch and Mishra 2021 (arXiv:2010.00951), eq. 3. With ``damping="explicit"``, as in all its experiments::
@@ -30,10 +44,14 @@ class CoRNN(Recurrence):
         y[n] = y[n-1] + Δt z[n]
 
     With ``damping="implicit"`` ε z[n] replaces ε z[n-1], and so z[n] is the explicit sum without its damping term,
-    divided by 1 + Δt ε. Weights start as U(−k, k), k = 1/√(p + 2d): one affine map over x, z and y, as in the
-    authors' code for the adding, image and activity tasks. The read-out sees y. 𝒲 is ``Wz`` here. With
-    ``trainable=True`` Δt, γ, ε are the start of three numbers that are trained (Appendix B): Δt = σ(·), γ and ε
-    = ReLU(·), so that a γ or ε of 0 stays 0. Trainable numbers: 2d² + dp + d, and 3 with ``trainable``.
+    divided by 1 + Δt ε. The read-out sees y. 𝒲 is ``Wz`` here. With ``trainable=True`` Δt, γ, ε are the start of
+    three numbers that are trained (Appendix B): Δt = σ(·), γ and ε = ReLU(·), so that a γ or ε of 0 stays 0.
+    Trainable numbers: 2d² + dp + d, and 3 with ``trainable``.
+
+    Weights start as U(−k, k), k = 1/√(p + 2d): one affine map over x, z and y, as in the authors' code for the
+    adding, MNIST and activity tasks. On two tasks that code has separate maps with a k of their own: noise-padded
+    CIFAR, 1/√p for V and b, 1/√d for W and 𝒲; IMDB, 1/√p for V and b, 1/√(2d) for W and 𝒲. The one start holds
+    there too, so that no model depends on its task; its k is smaller than each of these.
 
     Args:
         dt: Δt > 0, in input steps; below 1 with ``trainable``.
@@ -47,6 +65,7 @@ class CoRNN(Recurrence):
         ValueError: Δt ≥ 1 with ``trainable``.
     """
 
+    WEIGHTS = CoRNNWeights
     STATE = ("y", "z")
     PARAMS = (DT, GAMMA, EPSILON)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
@@ -72,19 +91,20 @@ class CoRNN(Recurrence):
         bound = (self.input_size + 2 * self.hidden_size) ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
-    def prepare(self, w: SimpleNamespace) -> None:
-        """Replace Δt, γ, ε by their learned values."""
-        if self.trainable:
-            w.dt = sigmoid(torch.logit(w.dt) + w.dt_shift)
-            w.gamma = relu(w.gamma + w.gamma_shift)
-            w.epsilon = relu(w.epsilon + w.epsilon_shift)
+    def weights(self, given: Mapping[str, Tensor]) -> CoRNNWeights:
+        """Return the weights, with the learned Δt, γ, ε if they are trained."""
+        if not self.trainable:
+            return super().weights(given)
+        dt = sigmoid(torch.logit(given["dt"]) + given["dt_shift"])
+        gamma, epsilon = (relu(given[name] + given[f"{name}_shift"]) for name in ("gamma", "epsilon"))
+        return super().weights({**given, "dt": dt, "gamma": gamma, "epsilon": epsilon})
 
     @property
     def cell(self) -> str:
         """``"cornn"``, for both dampings."""
         return "cornn"
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: CoRNNWeights) -> Operands:
         """Return the weights, and the damping as two factors: z[n] = κ (δ z[n-1] + Δt (force))."""
         if self.damping == "implicit":
             kappa, delta = 1 / (1 + w.dt * w.epsilon), torch.ones_like(w.dt)
@@ -92,11 +112,11 @@ class CoRNN(Recurrence):
             kappa, delta = torch.ones_like(w.dt), 1 - w.dt * w.epsilon
         return Operands(V=[w.V], b=[w.b], W=[w.W, w.Wz], P=[w.dt, w.gamma, kappa, delta])
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: CoRNNWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""
         return (affine(w.V, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: CoRNNWeights) -> State:
         """Return (y[n], z[n]), eq. 3."""
         y, z = state
         force = tanh(affine(w.W, y, affine(w.Wz, z, u[0]))) - w.gamma * y

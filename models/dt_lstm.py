@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, sigmoid, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Generators, Recurrence, State
 from longwave.models.base.spec import ModelSpec
-from longwave.models.base.torch_rnn import count
-from longwave.models.lstm import LSTM
+from longwave.models.base.torch_rnn import TorchNamed, TorchWeights, count
 
 DT = Param("dt", "Δt", 0.001, 1.0, True, "steps", "Time step that scales the gates.", most=1.0)
 
 
-class DtLSTM(LSTM):
+@dataclass(frozen=True)
+class DtLSTMWeights(TorchWeights):
+    """torch's weights, and Δt."""
+
+    dt: Tensor
+
+
+class DtLSTM(TorchNamed[DtLSTMWeights]):
     """LSTM with gates scaled by Δt, (T, B, p) to (T, B, d).
 
     Source: Rusch et al. 2022 (arXiv:2110.04744), Appendix D; ``version="v1"`` or ``"v2"``::
@@ -36,30 +42,24 @@ class DtLSTM(LSTM):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = DtLSTMWeights
+    STATE = ("h", "c")
+    GATES = 4
     PARAMS = (DT,)
-    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"version": ("v1", "v2"), **LSTM.OPTIONS}
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"version": ("v1", "v2"), **TorchNamed.OPTIONS}
     version: str
 
-    @property
-    def cell(self) -> None:
-        """None: no loop is fused for it."""
-        return None
-
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: DtLSTMWeights) -> tuple[Tensor, ...]:
         """Return V x + b + c of all gates."""
         return (affine(w.weight_ih, x, w.bias_ih + 1.0 * w.bias_hh),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: DtLSTMWeights) -> State:
         """Return (h[n], c[n])."""
         h, c = state
         i, f, g, o = affine(w.weight_hh, h, u[0]).chunk(4, -1)
         kept = w.dt if self.version == "v1" else 1 - w.dt
         c = kept * sigmoid(f) * c + w.dt * sigmoid(i) * tanh(g)
         return sigmoid(o) * tanh(c), c
-
-    def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state, step by step."""
-        return Recurrence.scan(self, x, state, w, generators)
 
 
 MODEL = ModelSpec(

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn, relu
 
 from longwave.models.base.algebra import affine, skew
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 
 
-class ExpRNN(Recurrence):
+@dataclass(frozen=True)
+class ExpWeights:
+    """B = exp(A), (M, d, d), V, b."""
+
+    B: Tensor
+    V: Tensor
+    b: Tensor
+
+
+class ExpRNN(Recurrence[ExpWeights]):
     """Recurrent network with orthogonal recurrence, (T, B, p) to (T, B, d).
 
     Source: Lezcano-Casado and Martínez-Rubio 2019 (arXiv:1901.08428), from knowledge of the paper; the parameter
@@ -30,6 +40,7 @@ class ExpRNN(Recurrence):
     Args: see ``Recurrence``.
     """
 
+    WEIGHTS = ExpWeights
     STATE = ("h",)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -50,15 +61,15 @@ class ExpRNN(Recurrence):
             full[range(0, d - 1, 2), range(1, d, 2)] = angles
             weight.copy_(full[tuple(torch.triu_indices(d, d, 1))])
 
-    def prepare(self, w: SimpleNamespace) -> None:
-        """Add the orthogonal matrix exp(A)."""
-        w.B = torch.matrix_exp(skew(w.M, self.hidden_size))
+    def weights(self, given: Mapping[str, Tensor]) -> ExpWeights:
+        """Return the weights, exp(A) among them."""
+        return super().weights({**given, "B": torch.matrix_exp(skew(given["M"], self.hidden_size))})
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: ExpWeights) -> tuple[Tensor, ...]:
         """Return V x."""
         return (affine(w.V, x),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: ExpWeights) -> State:
         """Return (h[n],)."""
         h = affine(w.B, state[0], u[0])
         return (h.sign() * relu(h.abs() + w.b),)

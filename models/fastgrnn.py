@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from torch import Generator, Tensor, sigmoid, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 from longwave.models.fastrnn import draw_fast
 
 
-class FastGRNN(Recurrence):
+@dataclass(frozen=True)
+class FastGRNNWeights:
+    """The weights of gate and candidate."""
+
+    V: Tensor
+    W: Tensor
+    bg: Tensor
+    bh: Tensor
+    zeta: Tensor
+    nu: Tensor
+
+
+class FastGRNN(Recurrence[FastGRNNWeights]):
     """Gated recurrent network with shared matrices, (T, B, p) to (T, B, d).
 
     Source: Kusupati et al. 2018 (arXiv:1901.02358), from knowledge of the paper; the parameter counts quoted
@@ -29,6 +42,7 @@ class FastGRNN(Recurrence):
     Args: see ``Recurrence``.
     """
 
+    WEIGHTS = FastGRNNWeights
     STATE = ("h",)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -40,11 +54,11 @@ class FastGRNN(Recurrence):
         """Fill ``weight`` as the authors do."""
         draw_fast({"bg": 1.0, "bh": 1.0, "zeta": 1.0, "nu": -4.0}, name, weight, generator)
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: FastGRNNWeights) -> tuple[Tensor, ...]:
         """Return V x."""
         return (affine(w.V, x),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: FastGRNNWeights) -> State:
         """Return (h[n],)."""
         (h,) = state
         s = affine(w.W, h, u[0])

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from torch import Generator, Tensor, nn, sigmoid, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 
 
-class FastRNN(Recurrence):
+@dataclass(frozen=True)
+class FastRNNWeights:
+    """The weights, and the two numbers a and c."""
+
+    V: Tensor
+    W: Tensor
+    b: Tensor
+    a: Tensor
+    c: Tensor
+
+
+class FastRNN(Recurrence[FastRNNWeights]):
     """Residual recurrent network, (T, B, p) to (T, B, d).
 
     Source: Kusupati et al. 2018 (arXiv:1901.02358), from knowledge of the paper; the parameter counts quoted
@@ -26,6 +38,7 @@ class FastRNN(Recurrence):
     Args: see ``Recurrence``.
     """
 
+    WEIGHTS = FastRNNWeights
     STATE = ("h",)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -37,11 +50,11 @@ class FastRNN(Recurrence):
         """Fill ``weight`` as the authors do."""
         draw_fast({"b": 1.0, "a": -3.0, "c": 3.0}, name, weight, generator)
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: FastRNNWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""
         return (affine(w.V, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: FastRNNWeights) -> State:
         """Return (h[n],)."""
         (h,) = state
         return (sigmoid(w.a) * tanh(affine(w.W, h, u[0])) + sigmoid(w.c) * h,)

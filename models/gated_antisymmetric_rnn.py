@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from torch import Tensor, sigmoid, tanh
 
-from longwave.models.antisymmetric_rnn import AntisymmetricRNN
+from longwave.models.antisymmetric_rnn import Antisymmetric, AntisymmetricWeights
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
 
 
-class GatedAntisymmetricRNN(AntisymmetricRNN):
+@dataclass(frozen=True)
+class GatedAntisymmetricWeights(AntisymmetricWeights):
+    """The antisymmetric RNN's, and the gate's Ug and bg."""
+
+    Ug: Tensor
+    bg: Tensor
+
+
+class GatedAntisymmetricRNN(Antisymmetric[GatedAntisymmetricWeights]):
     """Antisymmetric recurrent unit with gate, (T, B, p) to (T, B, d).
 
     Source: Chang et al. 2019 (arXiv:1902.09689), from knowledge of the paper; the parameter counts quoted elsewhere
@@ -27,16 +35,18 @@ class GatedAntisymmetricRNN(AntisymmetricRNN):
     Args: see ``AntisymmetricRNN``.
     """
 
+    WEIGHTS = GatedAntisymmetricWeights
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return M, U, b and the gate's Ug (d, p), bg (d,)."""
         p, d = self.input_size, self.hidden_size
         return {**super().shapes(), "Ug": (d, p), "bg": (d,)}
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: GatedAntisymmetricWeights) -> tuple[Tensor, ...]:
         """Return U x + b and U_g x + b_g."""
         return affine(w.U, x, w.b), affine(w.Ug, x, w.bg)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: GatedAntisymmetricWeights) -> State:
         """Return (h[n],)."""
         (h,) = state
         a = affine(w.A, h)

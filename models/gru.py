@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from types import SimpleNamespace
 
 import torch
 from torch import Tensor
 
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
-from longwave.models.base.torch_rnn import TorchRecurrence, count
+from longwave.models.base.torch_rnn import TorchRecurrence, TorchWeights, count
 from longwave.models.kernels import Operands
 
 
@@ -37,13 +36,13 @@ class GRU(TorchRecurrence):
         """``"gru"``."""
         return "gru"
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: TorchWeights) -> Operands:
         """Return the weights; the biases of r and s are one each, that of n stays inside the gate's product."""
         d = self.hidden_size
         inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
         return Operands(V=[w.weight_ih], b=[w.bias_ih + inner], W=[w.weight_hh], U=[w.bias_hh[..., 2 * d :]])
 
-    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+    def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs and h by torch's GRU operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.gru(x, state[0], weights, True, 1, 0.0, self.training, False, False)
         return result

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Generator, Tensor, nn, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 
 ALPHA = Param("alpha", "α", 0.1, 2.0, True, "1/step", "Decay of increment and state together.")
 
 
-class IncrementalRNN(Recurrence):
+@dataclass(frozen=True)
+class IncrementalWeights:
+    """The weights, the K steps η, (M, 1, K), and α."""
+
+    V: Tensor
+    W: Tensor
+    b: Tensor
+    eta: Tensor
+    alpha: Tensor
+
+
+class IncrementalRNN(Recurrence[IncrementalWeights]):
     """Incremental recurrent network, (T, B, p) to (T, B, d).
 
     Source: Kag, Zhang, Saligrama 2020 (RNNs incrementally evolving on an equilibrium manifold), from knowledge of the
@@ -35,6 +47,7 @@ class IncrementalRNN(Recurrence):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = IncrementalWeights
     STATE = ("h",)
     PARAMS = (ALPHA,)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"euler_steps": (5, 1, 2, 10)}
@@ -52,11 +65,11 @@ class IncrementalRNN(Recurrence):
         else:
             super().draw(name, weight, hyper, generator)
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: IncrementalWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""
         return (affine(w.V, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: IncrementalWeights) -> State:
         """Return (h[n],)."""
         (h,) = state
         total = h

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Generator, Tensor, nn, relu
 
+from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.stack import DROPOUT, Stacked
 
 
-class IndRNN(Stacked):
+@dataclass(frozen=True)
+class IndWeights:
+    """One layer's weights."""
+
+    V: Tensor
+    w: Tensor
+    b: Tensor
+
+
+class IndRNN(Stacked[IndWeights]):
     """Independently recurrent network, (T, B, p) to (T, B, d).
 
     Source: Li et al. 2018 (arXiv:1803.04831), from knowledge of the paper; layers l = 1 … L, h⁰ = x::
 
         h[n] = ReLU(V hˡ⁻¹[n] + w h[n-1] + b),    w a vector with |w| ≤ 2^(1/T_max)
 
-    so that no neuron more than doubles its memory over T_max steps; a larger w acts as the bound. w starts as U(0,
+    so that no neuron more than doubles its memory over T_max steps: w is clipped after each update. w starts as U(0,
     2^(1/T_max)), in the last layer from 2^(−1/T_max) on; V as U(−1/√k, 1/√k) for k inputs, b as 0. No batch
     normalisation. The read-out sees the last layer's h. Trainable numbers: dp + (L − 1) d² + 2Ld.
 
@@ -31,6 +42,7 @@ class IndRNN(Stacked):
         input_size, hidden_size, members, batch_first, t_max: See ``Recurrence``.
     """
 
+    WEIGHTS = IndWeights
     STATE = ("h",)
     PARAMS = (DROPOUT,)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": (2, 1, 3, 4, 5, 6)}
@@ -47,10 +59,20 @@ class IndRNN(Stacked):
         low, high = {"w": (least, most), "b": (0.0, 0.0), "V": (-bound, bound)}[name]
         nn.init.uniform_(weight, low, high, generator=generator)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def drive(self, x: Tensor, w: IndWeights) -> tuple[Tensor, ...]:
+        """Return V x + b of one layer."""
+        return (affine(w.V, x, w.b),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: IndWeights) -> State:
         """Return (h[n],) of one layer."""
+        return (relu(u[0] + w.w * state[0]),)
+
+    @torch.no_grad()
+    def constrain(self) -> None:
+        """Clip w of all layers to |w| ≤ 2^(1/T_max)."""
         most = 2 ** (1 / self.t_max)
-        return (relu(u[0] + w.w.clamp(-most, most) * state[0]),)
+        for k in range(1, self.layers + 1):
+            self.get_parameter(f"w{k}").clamp_(-most, most)
 
 
 MODEL = ModelSpec(
@@ -61,4 +83,5 @@ MODEL = ModelSpec(
     layer=IndRNN,
     lr=learning_rate(1e-4, 1e-1),
     count=lambda p, d, q, layers=2, **_: d * p + (layers - 1) * d * d + 2 * layers * d + (d + 1) * q,
+    version="2",
 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Generator, Tensor, lerp, nn, sigmoid, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
 
@@ -31,7 +32,18 @@ FLOOR = Param(
 )
 
 
-class LEM(Recurrence):
+@dataclass(frozen=True)
+class LEMWeights:
+    """V, W and b by gate 1 and 2 and candidate z and y, b with c in it; Δt and the floor of the steps."""
+
+    V: Mapping[str, Tensor]
+    W: Mapping[str, Tensor]
+    b: Mapping[str, Tensor]
+    dt: Tensor
+    floor: Tensor | None = None
+
+
+class LEM(Recurrence[LEMWeights]):
     """Long expressive memory, (T, B, p) to (T, B, d).
 
     Source: Rusch, Mishra, Erichson, Mahoney 2022 (arXiv:2110.04744), eq. 3::
@@ -53,6 +65,7 @@ class LEM(Recurrence):
         input_size, hidden_size, members, batch_first, t_max: See ``Recurrence``.
     """
 
+    WEIGHTS = LEMWeights
     STATE = ("y", "z")
     PARAMS = (DT, FLOOR)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
@@ -69,6 +82,11 @@ class LEM(Recurrence):
         """Return Δt, and the gates' floor where there are gates."""
         return (DT, FLOOR) if options["multiscale"] else (DT,)
 
+    @property
+    def gates(self) -> str:
+        """The candidates z and y, and the gates 1 and 2 where there are any."""
+        return "zy12" if self.multiscale else "zy"
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return V (d, p), W (d, d), b and c (d,) for the gates 1 and 2 and the candidates z and y."""
         p, d = self.input_size, self.hidden_size
@@ -76,6 +94,14 @@ class LEM(Recurrence):
         if self.biases == 8:
             kinds["c"] = (d,)
         return {kind + gate: s for kind, s in kinds.items() for gate in ("12zy" if self.multiscale else "zy")}
+
+    def weights(self, given: Mapping[str, Tensor]) -> LEMWeights:
+        """Return the weights by gate."""
+        # The factor gives c a gradient of its own: torch hands a plain sum's two terms the same memory, and clipping
+        # in place would then scale it twice.
+        b = {k: given[f"b{k}"] if self.biases == 4 else given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in self.gates}
+        V, W = ({k: given[kind + k] for k in self.gates} for kind in "VW")
+        return LEMWeights(V, W, b, given["dt"], given.get("floor"))
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` with U(−1/√d, 1/√d), or a bias by chrono initialisation."""
@@ -96,45 +122,33 @@ class LEM(Recurrence):
         """``"lem"``; the forms without gates or with a floor have none."""
         return "lem" if self.multiscale and not hasattr(self, "floor") else None
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: LEMWeights) -> Operands:
         """Return the weights in the cell's order."""
         gates = "1z2y"
-        return Operands(
-            V=[getattr(w, f"V{k}") for k in gates],
-            b=[self._bias(k, w) for k in gates],
-            W=[getattr(w, f"W{k}") for k in gates],
-            P=[w.dt],
-        )
+        return Operands(V=[w.V[k] for k in gates], b=[w.b[k] for k in gates], W=[w.W[k] for k in gates], P=[w.dt])
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: LEMWeights) -> tuple[Tensor, ...]:
         """Return V x + b of both candidates, and of both gates."""
-        gates = "zy12" if self.multiscale else "zy"
-        return tuple(affine(getattr(w, f"V{k}"), x, self._bias(k, w)) for k in gates)
+        return tuple(affine(w.V[k], x, w.b[k]) for k in self.gates)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: LEMWeights) -> State:
         """Return (y[n], z[n]), eq. 3; ``lerp(a, b, δ)`` is (1 − δ) a + δ b."""
         y, z = state
         uz, uy, *gates = u
         delta, delta_bar = self._steps(gates, y, w)
-        z = lerp(z, tanh(affine(w.Wz, y, uz)), delta)
-        y = lerp(y, tanh(affine(w.Wy, z, uy)), delta_bar)
+        z = lerp(z, tanh(affine(w.W["z"], y, uz)), delta)
+        y = lerp(y, tanh(affine(w.W["y"], z, uy)), delta_bar)
         return y, z
 
-    def _steps(self, gates: list[Tensor], y: Tensor, w: SimpleNamespace) -> tuple[Tensor, Tensor]:
+    def _steps(self, gates: list[Tensor], y: Tensor, w: LEMWeights) -> tuple[Tensor, Tensor]:
         """Return δ[n] and δ̄[n]."""
         if not self.multiscale:
             return w.dt, w.dt
-        delta = w.dt * sigmoid(affine(w.W1, y, gates[0]))
-        delta_bar = w.dt * sigmoid(affine(w.W2, y, gates[1]))
-        if hasattr(w, "floor"):
+        delta = w.dt * sigmoid(affine(w.W["1"], y, gates[0]))
+        delta_bar = w.dt * sigmoid(affine(w.W["2"], y, gates[1]))
+        if w.floor is not None:
             return delta.maximum(w.floor), delta_bar.maximum(w.floor)
         return delta, delta_bar
-
-    def _bias(self, gate: str, w: SimpleNamespace) -> Tensor:
-        """Return b + c. The factor gives c a gradient of its own: torch hands a plain sum's two terms the same memory,
-        and clipping in place would then scale it twice."""
-        b: Tensor = getattr(w, f"b{gate}")
-        return b if self.biases == 4 else b + 1.0 * getattr(w, f"c{gate}")
 
 
 def _count(p: int, d: int, q: int, multiscale: bool = True, biases: int = 8, **_: OptionValue) -> int:

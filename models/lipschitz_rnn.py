@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, nn, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.kernels import Operands
 
@@ -49,7 +49,18 @@ SIGMA = Param(
 )
 
 
-class LipschitzRNN(Recurrence):
+@dataclass(frozen=True)
+class LipschitzWeights:
+    """α A and W, (M, d, d), U, b, ε."""
+
+    A: Tensor
+    W: Tensor
+    U: Tensor
+    b: Tensor
+    epsilon: Tensor
+
+
+class LipschitzRNN(Recurrence[LipschitzWeights]):
     """Lipschitz recurrent unit, (T, B, p) to (T, B, d).
 
     Source: Erichson et al. 2021 (arXiv:2006.12070), eqs. 1, 2, 9, 10, and 12 for α::
@@ -73,6 +84,7 @@ class LipschitzRNN(Recurrence):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = LipschitzWeights
     STATE = ("h",)
     PARAMS = (EPSILON, BETA, GAMMA, BETA_W, GAMMA_W, ALPHA, SIGMA)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"scheme": ("euler", "rk2")}
@@ -87,25 +99,25 @@ class LipschitzRNN(Recurrence):
         """Fill ``weight``: normal for M, torch.nn.Linear's start for U and b."""
         draw_small(name in ("MA", "MW"), weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
 
-    def prepare(self, w: SimpleNamespace) -> None:
-        """Add α A and W."""
-        w.A = w.alpha * structured(w.MA, w.beta, w.gamma)
-        w.W = structured(w.MW, w.beta_w, w.gamma_w)
+    def weights(self, given: Mapping[str, Tensor]) -> LipschitzWeights:
+        """Return the weights, α A and W among them."""
+        A = given["alpha"] * structured(given["MA"], given["beta"], given["gamma"])
+        return super().weights({**given, "A": A, "W": structured(given["MW"], given["beta_w"], given["gamma_w"])})
 
     @property
     def cell(self) -> str:
         """The cell of the scheme."""
         return f"lipschitz_{self.scheme}"
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: LipschitzWeights) -> Operands:
         """Return the weights, α in A."""
         return Operands(V=[w.U], b=[w.b], W=[w.A, w.W], P=[w.epsilon])
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: LipschitzWeights) -> tuple[Tensor, ...]:
         """Return U x + b."""
         return (affine(w.U, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: LipschitzWeights) -> State:
         """Return (h[n],), eq. 9 or 10."""
         (h,) = state
         k = h if self.scheme == "euler" else h + w.epsilon / 2 * slope(h, u[0], w)
@@ -118,7 +130,7 @@ def structured(m: Tensor, beta: Tensor, gamma: Tensor) -> Tensor:
     return symmetric + skewed - gamma * torch.eye(m.shape[-1], dtype=m.dtype, device=m.device)
 
 
-def slope(h: Tensor, u: Tensor, w: SimpleNamespace) -> Tensor:
+def slope(h: Tensor, u: Tensor, w: LipschitzWeights) -> Tensor:
     """Return f(h, x), with u = U x + b."""
     return affine(w.A, h, tanh(affine(w.W, h, u)))
 
@@ -142,6 +154,7 @@ MODEL = ModelSpec(
     layer=LipschitzRNN,
     lr=learning_rate(0.001, 0.005, TEXT),
     count=lambda p, d, q, **_: 2 * d * d + d * p + d + (d + 1) * q,
+    ranges=dict.fromkeys(("scifar", "ncifar", "ptb_word"), {"lr": (0.1, 0.1)}),
     best=(
         Best("smnist", 64, {"lr": 0.003, **_MNIST}),
         Best("smnist", 128, {"lr": 0.003, **_MNIST}),

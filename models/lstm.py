@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import torch
 from torch import Tensor
 
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
-from longwave.models.base.torch_rnn import TorchRecurrence, count
+from longwave.models.base.torch_rnn import TorchRecurrence, TorchWeights, count
 from longwave.models.kernels import Operands
 
 
@@ -36,11 +34,11 @@ class LSTM(TorchRecurrence):
         """``"lstm"``."""
         return "lstm"
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: TorchWeights) -> Operands:
         """Return the weights; the two biases of a gate are one here."""
         return Operands(V=[w.weight_ih], b=[w.bias_ih + 1.0 * w.bias_hh], W=[w.weight_hh])
 
-    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+    def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs, h and c by torch's LSTM operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.lstm(x, state, weights, True, 1, 0.0, self.training, False, False)
         return result

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Generator, Tensor, nn
 
+from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.stack import DROPOUT, Stacked
 from longwave.models.neural_oscillator import ACTIVATIONS, DT, OSCILLATOR, oscillate
 
 
-class MultilayerOscillator(Stacked):
+@dataclass(frozen=True)
+class MultilayerWeights:
+    """One layer's weights and its Δt."""
+
+    V: Tensor
+    w: Tensor
+    b: Tensor
+    dt: Tensor
+
+
+class MultilayerOscillator(Stacked[MultilayerWeights]):
     """Multi-layer neural oscillator, (T, B, p) to (T, B, d).
 
     Source: Lanthaler, Rusch, Mishra 2023 (arXiv:2305.08753), in the thesis eq. 4.2; layers l = 1 … L, y⁰ = u::
@@ -36,6 +47,7 @@ class MultilayerOscillator(Stacked):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = MultilayerWeights
     STATE = ("y", "z")
     PARAMS = (DT, DROPOUT)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": (3, 1, 2, 4, 5, 6), **OSCILLATOR}
@@ -52,7 +64,11 @@ class MultilayerOscillator(Stacked):
         bound = (self.inputs(layer) if name == "V" else self.hidden_size) ** -0.5
         nn.init.uniform_(weight, -bound, bound, generator=generator)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def drive(self, x: Tensor, w: MultilayerWeights) -> tuple[Tensor, ...]:
+        """Return V x + b of one layer."""
+        return (affine(w.V, x, w.b),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: MultilayerWeights) -> State:
         """Return (y[n], z[n]) of one layer."""
         s = ACTIVATIONS[self.activation]
         return oscillate(lambda y: s(w.w * y + u[0]), state, w.dt, self.scheme)

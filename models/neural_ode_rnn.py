@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from torch import Generator, Tensor, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 from longwave.models.lipschitz_rnn import EPSILON, SIGMA, draw_small
 
 
-class NeuralODERNN(Recurrence):
+@dataclass(frozen=True)
+class NeuralODEWeights:
+    """W, U, b, ε."""
+
+    W: Tensor
+    U: Tensor
+    b: Tensor
+    epsilon: Tensor
+
+
+class NeuralODERNN(Recurrence[NeuralODEWeights]):
     """Residual recurrent unit, (T, B, p) to (T, B, d).
 
     Source: Erichson et al. 2021 (arXiv:2006.12070), eq. 11, with an unconstrained W::
@@ -30,6 +41,7 @@ class NeuralODERNN(Recurrence):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = NeuralODEWeights
     STATE = ("h",)
     PARAMS = (EPSILON, SIGMA)
 
@@ -42,11 +54,11 @@ class NeuralODERNN(Recurrence):
         """Fill ``weight``: normal for W, torch.nn.Linear's start for U and b."""
         draw_small(name == "W", weight, hyper["sigma"] / self.hidden_size, self.input_size, generator)
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: NeuralODEWeights) -> tuple[Tensor, ...]:
         """Return U x + b."""
         return (affine(w.U, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: NeuralODEWeights) -> State:
         """Return (h[n],), eq. 11."""
         (h,) = state
         return (h + w.epsilon * tanh(affine(w.W, h, u[0])),)

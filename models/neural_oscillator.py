@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, sin, tanh
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec
 
 DT = Param("dt", "Δt", 0.01, 1.0, True, "steps", "Time step of the discretised oscillators.")
@@ -18,7 +19,17 @@ OSCILLATOR: Mapping[str, tuple[OptionValue, ...]] = {"scheme": ("imex", "symplec
 ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {"tanh": tanh, "sin": sin}
 
 
-class NeuralOscillator(Recurrence):
+@dataclass(frozen=True)
+class OscillatorWeights:
+    """V, W, b, Δt."""
+
+    V: Tensor
+    W: Tensor
+    b: Tensor
+    dt: Tensor
+
+
+class NeuralOscillator(Recurrence[OscillatorWeights]):
     """General neural oscillator, (T, B, p) to (T, B, d).
 
     Source: Lanthaler, Rusch, Mishra 2023 (arXiv:2305.08753), in the thesis eq. 4.1: y'' = s(W y + V u + b), at rest
@@ -42,6 +53,7 @@ class NeuralOscillator(Recurrence):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = OscillatorWeights
     STATE = ("y", "z")
     PARAMS = (DT,)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = OSCILLATOR
@@ -53,11 +65,11 @@ class NeuralOscillator(Recurrence):
         p, d = self.input_size, self.hidden_size
         return {"V": (d, p), "W": (d, d), "b": (d,)}
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: OscillatorWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""
         return (affine(w.V, x, w.b),)
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def step(self, u: tuple[Tensor, ...], state: State, w: OscillatorWeights) -> State:
         """Return (y[n], z[n])."""
         s = ACTIVATIONS[self.activation]
         return oscillate(lambda y: s(affine(w.W, y, u[0])), state, w.dt, self.scheme)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import ClassVar
 
 import torch
@@ -11,7 +10,7 @@ from torch import Generator, Tensor
 
 from longwave.models.base.param import OptionValue, learning_rate
 from longwave.models.base.spec import ModelSpec
-from longwave.models.unicornn import MOST_LAYERS, UnICORNN, count
+from longwave.models.unicornn import MOST_LAYERS, UnICORNN, UnICORNNWeights, count
 
 
 class ResidualUnICORNN(UnICORNN):
@@ -48,12 +47,14 @@ class ResidualUnICORNN(UnICORNN):
             return super().draw_layer("V", layer - self.skip, weight, generator)
         return super().draw_layer(name, layer, weight, generator)
 
-    def reads(self, below: list[Tensor], w: SimpleNamespace) -> Tensor:
-        """Return yˡ⁻¹, and above layer S beside it yˡ⁻ˢ⁻¹, which Λ, set beside V, reads."""
-        if not hasattr(w, "Lambda"):
-            return below[-1]
-        w.V = torch.cat([w.V, w.Lambda], -1)
-        return torch.cat([below[-1], below[-1 - self.skip]], -1)
+    def weights(self, given: Mapping[str, Tensor]) -> UnICORNNWeights:
+        """Return one layer's weights, Λ set beside V where there is one."""
+        both = {"V": torch.cat([given["V"], given["Lambda"]], -1)} if "Lambda" in given else {}
+        return super().weights({**given, **both})
+
+    def reads(self, below: list[Tensor], layer: int) -> Tensor:
+        """Return yˡ⁻¹, and above layer S beside it yˡ⁻ˢ⁻¹, which Λ reads."""
+        return torch.cat([below[-1], below[-1 - self.skip]], -1) if layer > self.skip else below[-1]
 
 
 def _count(p: int, d: int, q: int, layers: int = MOST_LAYERS, skip: int = 2, **more: OptionValue) -> int:

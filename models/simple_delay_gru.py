@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from torch import Tensor, lerp, sigmoid, tanh
 
@@ -12,7 +13,20 @@ from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
 
 
-class SimpleDelayGRU(Delayed):
+@dataclass(frozen=True)
+class SimpleDelayWeights:
+    """The five maps; b and b3 with the second biases in them."""
+
+    U: Tensor
+    U3: Tensor
+    W1: Tensor
+    W2: Tensor
+    W3: Tensor
+    b: Tensor
+    b3: Tensor
+
+
+class SimpleDelayGRU(Delayed[SimpleDelayWeights]):
     """Gated recurrent unit with an unweighted delay, (T, B, p) to (T, B, d).
 
     Source: Erichson, Lim, Mahoney 2022 (arXiv:2212.00228), eq. 12::
@@ -29,6 +43,7 @@ class SimpleDelayGRU(Delayed):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = SimpleDelayWeights
     PARAMS = (TAU,)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -37,11 +52,16 @@ class SimpleDelayGRU(Delayed):
         maps: dict[str, tuple[int, ...]] = {"U": (d, p), "U3": (d, p), "W1": (d, d), "W2": (d, d), "W3": (d, d)}
         return {**maps, **dict.fromkeys(("b", "b3", "c1", "c2", "c3"), (d,))}
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
-        """Return all that x and the biases add to the candidate and to the gate."""
-        return affine(w.U, x, w.b + 1.0 * w.c1 + 1.0 * w.c2), affine(w.U3, x, w.b3 + 1.0 * w.c3)
+    def weights(self, given: Mapping[str, Tensor]) -> SimpleDelayWeights:
+        """Return the weights, the biases of W with those of U."""
+        b = given["b"] + 1.0 * given["c1"] + 1.0 * given["c2"]
+        return super().weights({**given, "b": b, "b3": given["b3"] + 1.0 * given["c3"]})
 
-    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleNamespace) -> Tensor:
+    def drive(self, x: Tensor, w: SimpleDelayWeights) -> tuple[Tensor, ...]:
+        """Return all that x and the biases add to the candidate and to the gate."""
+        return affine(w.U, x, w.b), affine(w.U3, x, w.b3)
+
+    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleDelayWeights) -> Tensor:
         """Return h[n+1], eq. 12."""
         candidate = tanh(affine(w.W1, h, affine(w.W2, delayed, u[0])))
         return lerp(h, candidate, sigmoid(affine(w.W3, h, u[1])))

@@ -7,8 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.torch_rnn import TorchRecurrence, count
 
@@ -29,7 +29,7 @@ class TanhRNN(TorchRecurrence):
     STATE = ("h",)
     GATES = 1
 
-    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+    def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs and h by torch's operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.rnn_tanh(x, state[0], weights, True, 1, 0.0, self.training, False, False)
         return result

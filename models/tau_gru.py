@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, lerp, sigmoid, tanh
@@ -54,7 +54,18 @@ BLOCKS = {
 """The weights that each form holds: 1 of u, 2 of z, 3 of g, 4 of a."""
 
 
-class TauGRU(Delayed):
+@dataclass(frozen=True)
+class TauGRUWeights:
+    """U, W and b by map, 1 of u, 2 of z, 3 of g, 4 of a, b with c in it; α and β."""
+
+    U: Mapping[str, Tensor]
+    W: Mapping[str, Tensor]
+    b: Mapping[str, Tensor]
+    alpha: Tensor
+    beta: Tensor
+
+
+class TauGRU(Delayed[TauGRUWeights]):
     """Gated recurrent unit with delayed feedback, (T, B, p) to (T, B, d).
 
     Source: Erichson, Lim, Mahoney 2022 (arXiv:2212.00228), eqs. 2-6, and §5.5 for α and β::
@@ -78,6 +89,7 @@ class TauGRU(Delayed):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = TauGRUWeights
     PARAMS = (TAU, ALPHA, BETA)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"form": tuple(BLOCKS)}
     form: str
@@ -94,40 +106,41 @@ class TauGRU(Delayed):
         kinds: dict[str, tuple[int, ...]] = {"U": (d, p), "W": (d, d), "b": (d,), "c": (d,)}
         return {kind + k: shape for kind, shape in kinds.items() for k in BLOCKS[self.form]}
 
+    def weights(self, given: Mapping[str, Tensor]) -> TauGRUWeights:
+        """Return the weights by map."""
+        maps = BLOCKS[self.form]
+        U, W = ({k: given[kind + k] for k in maps} for kind in "UW")
+        b = {k: given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in maps}
+        one = given[f"b{maps[0]}"].new_ones(1, 1, 1)
+        return TauGRUWeights(U, W, b, given.get("alpha", one), given.get("beta", one))
+
     @property
     def cell(self) -> str | None:
         """``"tau_gru"``; only the full form has one."""
         return "tau_gru" if self.form == "full" else None
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: TauGRUWeights) -> Operands:
         """Return the weights in the cell's order."""
-        return Operands(
-            V=[getattr(w, f"U{k}") for k in "1234"],
-            b=[getattr(w, f"b{k}") + 1.0 * getattr(w, f"c{k}") for k in "1234"],
-            W=[getattr(w, f"W{k}") for k in "1234"],
-            P=[w.alpha, w.beta],
-            lags=self._lags(),
-        )
+        V, b, W = ([weight[k] for k in "1234"] for weight in (w.U, w.b, w.W))
+        return Operands(V, b, W, P=[w.alpha, w.beta], lags=self._lags())
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
+    def drive(self, x: Tensor, w: TauGRUWeights) -> tuple[Tensor, ...]:
         """Return U x + b + c of each map."""
-        return tuple(
-            affine(getattr(w, f"U{k}"), x, getattr(w, f"b{k}") + 1.0 * getattr(w, f"c{k}")) for k in BLOCKS[self.form]
-        )
+        return tuple(affine(w.U[k], x, w.b[k]) for k in BLOCKS[self.form])
 
-    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleNamespace) -> Tensor:
+    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: TauGRUWeights) -> Tensor:
         """Return h[n+1], eq. 2."""
         part, terms = dict(zip(BLOCKS[self.form], u, strict=True)), []
         if "1" in part:
-            terms.append(getattr(w, "beta", 1.0) * tanh(affine(w.W1, h, part["1"])))
+            terms.append(w.beta * tanh(affine(w.W["1"], h, part["1"])))
         if "2" in part:
-            feedback = getattr(w, "alpha", 1.0) * tanh(affine(w.W2, delayed, part["2"]))
+            feedback = w.alpha * tanh(affine(w.W["2"], delayed, part["2"]))
             if "4" in part:
                 seen = delayed if self.form == "delayed weighting" else h
-                feedback = feedback * sigmoid(affine(w.W4, seen, part["4"]))
+                feedback = feedback * sigmoid(affine(w.W["4"], seen, part["4"]))
             terms.append(feedback)
         new = terms[0] + terms[1] if len(terms) == 2 else terms[0]
-        return lerp(h, new, sigmoid(affine(w.W3, h, part["3"]))) if "3" in part else new
+        return lerp(h, new, sigmoid(affine(w.W["3"], h, part["3"]))) if "3" in part else new
 
 
 def _count(p: int, d: int, q: int, form: str = "full", **_: OptionValue) -> int:

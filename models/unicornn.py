@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Generator, Tensor, nn, sigmoid, tanh
 
+from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.stack import DROPOUT, Stacked
 from longwave.models.kernels import Operands
@@ -34,7 +35,19 @@ DTS = tuple(
 )
 
 
-class UnICORNN(Stacked):
+@dataclass(frozen=True)
+class UnICORNNWeights:
+    """One layer's weights, its Δt, and α."""
+
+    V: Tensor
+    w: Tensor
+    b: Tensor
+    c: Tensor
+    dt: Tensor
+    alpha: Tensor
+
+
+class UnICORNN(Stacked[UnICORNNWeights]):
     """Undamped independent controlled oscillatory RNN, (T, B, p) to (T, B, d).
 
     Source: Rusch and Mishra 2021 (arXiv:2103.05487), in the thesis eq. 3.6; layers l = 1 … L, y⁰ = x::
@@ -57,6 +70,7 @@ class UnICORNN(Stacked):
         input_size, hidden_size, members, batch_first: See ``Recurrence``.
     """
 
+    WEIGHTS = UnICORNNWeights
     STATE = ("y", "z")
     PARAMS = (DT, ALPHA, DROPOUT, *DTS)
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {
@@ -95,11 +109,15 @@ class UnICORNN(Stacked):
         """``"unicornn"``, layer by layer."""
         return "unicornn"
 
-    def operands(self, w: SimpleNamespace) -> Operands:
+    def operands(self, w: UnICORNNWeights) -> Operands:
         """Return one layer's weights."""
         return Operands(V=[w.V], b=[w.b], P=[w.alpha], U=[w.w, w.dt * sigmoid(w.c)])
 
-    def step(self, u: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> State:
+    def drive(self, x: Tensor, w: UnICORNNWeights) -> tuple[Tensor, ...]:
+        """Return V x + b of one layer."""
+        return (affine(w.V, x, w.b),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: UnICORNNWeights) -> State:
         """Return (y[n], z[n]) of one layer, eq. 3.6."""
         y, z = state
         z = z - w.dt * sigmoid(w.c) * (tanh(w.w * y + u[0]) + w.alpha * y)

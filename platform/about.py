@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
-from longwave.platform.records.about import About
+from longwave.platform.records.about import About, departures
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
@@ -27,24 +28,16 @@ def about(config: TrialConfig) -> About:
         goal=task.metric.goal,
         published=tuple(task.called(config.variant)),
         called=tuple(model.called(config.options)),
-        departures=tuple(departures(config, task)),
+        departures=departed(config, task),
         trivial=_trivial(config.task, config.variant),
     )
 
 
-def departures(config: TrialConfig, task: TaskSpec) -> list[str]:
-    """Return how the trial's protocol differs from the recipe: ``["epochs 30 (published 400)"]``, or ``(ours 400)``."""
-    recipe = task.recipe(config.model)
-    whose = "ours" if "ours" in recipe.source else "published"
-    names = ("hidden", "batch", "epochs", "steps", "clip")
-    found = [
-        f"{name} {_shown(getattr(config, name))} ({whose} {_shown(getattr(recipe, name))})"
-        for name in names
-        if getattr(config, name) != getattr(recipe, name)
-    ]
-    if config.drops != tuple(d for d in recipe.drops if d < config.epochs):
-        found.append(f"η/10 after epochs {list(config.drops)} ({whose} {list(recipe.drops)})")
-    return found
+def departed(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
+    """Return how the trial's protocol differs from the recipe of its model; see ``departures``."""
+    model = get_model(config.model)
+    own = {param.name for param in (model.lr, *model.params)}
+    return departures(config, asdict(task.recipe(config.model)), config.params.keys() - own)
 
 
 def title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
@@ -97,7 +90,3 @@ def complete(store: Store) -> None:
 def _trivial(task: str, variant: str) -> dict[str, float]:
     """Return the test metric of the task's trivial predictors; they are no part of any selection."""
     return get_task(task).trivial(get_task(task).load(variant))
-
-
-def _shown(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"

@@ -1,4 +1,4 @@
-"""Find every model and every task: one file, one bound name, no list to edit."""
+"""Find every model, every task and what else is added as a file: one file, one bound name, no list to edit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -15,15 +15,26 @@ from longwave.tasks.base.spec import TaskSpec
 Spec = TypeVar("Spec", ModelSpec, TaskSpec)
 
 
-def collect(package: str, bound: str, kind: type[Spec]) -> dict[str, Spec]:
-    """Import every file of ``package`` and return ``{file name: the spec it binds}``, sorted by name.
+class Named(Protocol):
+    """What a file binds: it has the file's name."""
+
+    @property
+    def name(self) -> str:
+        """Its key."""
+
+
+Bound = TypeVar("Bound", bound=Named)
+
+
+def collect(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
+    """Import every file of ``package`` and return ``{file name: what it binds}``, sorted by name.
 
     Raises:
         TypeError: A file does not bind ``bound``, or binds one whose name is not the file's name.
         ImportError: A file does not import. It is not skipped: a missing row is worse than a stop.
     """
     folder: Any = importlib.import_module(package)
-    found: dict[str, Spec] = {}
+    found: dict[str, Bound] = {}
     for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda i: i.name):
         if info.ispkg:
             continue  # what the files share

@@ -8,9 +8,10 @@ from functools import cache, partial
 import torch
 
 from longwave.tasks.base.baselines import mean
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
-from longwave.tasks.base.spec import Recipe, TaskSpec
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes
 
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
@@ -18,7 +19,7 @@ VALID_SEED, TEST_SEED = 2**31 + 1, 2**31 + 2
 """Training seeds lie below 2³¹, so no trial trains on them; torch reads no more than 32 bits."""
 
 
-def sequences(length: int, seed: int, n: int) -> Split:
+def sequences(length: int, seed: int, n: int) -> Sequences:
     """Return n sequences of T = ``length`` steps, inputs (n, T, 2), targets (n, 1).
 
     Channel 0 is u ~ U[0, 1). Channel 1 is 0 but for two ones: one uniform in the first ⌊T/2⌋ steps, one in the
@@ -29,11 +30,11 @@ def sequences(length: int, seed: int, n: int) -> Split:
     marks = torch.zeros(n, length)
     marks.scatter_(1, torch.randint(length // 2, (n, 1), generator=g), 1.0)
     marks.scatter_(1, torch.randint(length // 2, length, (n, 1), generator=g), 1.0)
-    return Split(torch.stack((values, marks), -1), (values * marks).sum(1, keepdim=True))
+    return Sequences(torch.stack((values, marks), -1), (values * marks).sum(1, keepdim=True))
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     match = re.fullmatch(r"N=([1-9]\d*)", variant)
     if not match or not 2 <= int(match[1]) <= 1_000_000:
         raise ValueError(
@@ -50,14 +51,13 @@ TASK = TaskSpec(
     summary="Memory: add two numbers that lie up to N steps apart among distractors.",
     inputs=2,
     outputs=1,
-    every_step=False,
     loss=mean_squared_error,
     metric=MSE,
     chance=1 / 6,
     load=_load,
     recipes={
         "": Recipe(hidden=128, batch=50, epochs=300, steps=100, source="LEM, Table 8: 30,000 steps, scored every 100"),
-        "cornn": Recipe(hidden=128, batch=50, epochs=600, steps=100, source="coRNN, Table 7: up to 60,000 steps"),
+        "cornn": changes(epochs=600, source="coRNN, Table 7: up to 60,000 steps"),
     },
     variant="N=500",
     variants="N=<steps>; the papers print N = 500, 2000, 5000 and 10000",

@@ -9,10 +9,11 @@ import torch
 
 from longwave.tasks.base.baselines import mean
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.raw import Remote, Source, fingerprint
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES = 4000, 2
@@ -33,7 +34,7 @@ def source(problem: str, record: int) -> Source:
     )
 
 
-def windows(files: Source, variant: str) -> Data:
+def windows(files: Source, variant: str) -> Data[Sequences]:
     """Return TRAIN and TEST together, shuffled and split 70/15/15 as LEM's code does: 5565/1192/1192 of 7949.
 
     Raises:
@@ -54,8 +55,8 @@ def windows(files: Source, variant: str) -> Data:
     rest = order[len(order) - int(0.3 * len(order)) :]
     test, valid = rest[_shuffled(len(rest))].tensor_split([len(rest) // 2])
 
-    def split(index: torch.Tensor) -> Split:
-        return Split(values[index], targets[index])
+    def split(index: torch.Tensor) -> Sequences:
+        return Sequences(values[index], targets[index])
 
     return Data(train=split(order[: -len(rest)]), valid=split(valid), test=split(test))
 
@@ -69,12 +70,8 @@ FILES = source("BIDMC32HR", 4001456)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     return windows(FILES, variant)
-
-
-def _recipe(hidden: int) -> Recipe:
-    return Recipe(hidden=hidden, batch=32, epochs=500, drops=(250,), source="LEM, Tables 3 and 8 and the authors' code")
 
 
 TASK = TaskSpec(
@@ -84,12 +81,14 @@ TASK = TaskSpec(
     summary="Regression from long real signals: the heart rate in beats a minute.",
     inputs=FEATURES,
     outputs=1,
-    every_step=False,
     loss=mean_squared_error,
     metric=L2_ERROR,
     chance=None,
     load=_load,
-    recipes={"": _recipe(128), "exprnn": _recipe(256)},
+    recipes={
+        "": Recipe(hidden=128, batch=32, epochs=500, drops=(250,), source="LEM, Tables 3 and 8 and the authors' code"),
+        "exprnn": changes(hidden=256, source="LEM, Tables 3 and 8 and the authors' code"),
+    },
     source="TSER archive (Tan et al. 2020), Pimentel et al. 2016: 7949 windows of 32 s at 125 Hz, of 53 patients",
     licence=FILES.licence,
     length="4000",

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe
 from longwave.tasks.bidmc32hr import TASK as HEART_RATE
 from longwave.tasks.bidmc32hr import source, windows
@@ -14,7 +15,7 @@ FILES = source("BIDMC32SpO2", 4001464)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     return windows(FILES, variant)
 
 

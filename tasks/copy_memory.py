@@ -8,8 +8,9 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
@@ -22,7 +23,7 @@ HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
 
 
-def sequences(delay: int, seed: int, n: int) -> Split:
+def sequences(delay: int, seed: int, n: int) -> Sequences:
     """Return n sequences of T = delay + 20 steps: 10 uniform symbols, ``delay`` blanks, 10 markers.
 
     The class is blank at all steps but the last ten, where it is the symbols in their order.
@@ -31,17 +32,17 @@ def sequences(delay: int, seed: int, n: int) -> Split:
     blanks = torch.full((n, delay), BLANK)
     markers = torch.full((n, LENGTH), MARKER)
     inputs = torch.cat((symbols, blanks, markers), 1).to(torch.int8)
-    return Split(inputs, torch.cat((torch.full((n, LENGTH), BLANK), blanks, symbols), 1))
+    return Sequences(inputs, torch.cat((torch.full((n, LENGTH), BLANK), blanks, symbols), 1))
 
 
-def memoryless(data: Data) -> Tensor:
+def memoryless(data: Data[Sequences]) -> Tensor:
     """Return logits of one who sees the present step alone: blank, then all eight symbols alike."""
     marked = (data.test.inputs == MARKER).unsqueeze(-1)
     return torch.where(marked == (torch.arange(SYMBOLS + 1) == BLANK), -100.0, 0.0)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("copy_memory", variant, DELAYS)
     make = partial(sequences, DELAYS[variant])
     return Data(valid=make(VALID_SEED, HELD_OUT), test=make(TEST_SEED, HELD_OUT), stream=make)
@@ -54,7 +55,7 @@ TASK = TaskSpec(
     summary="Memory: hold ten symbols over L silent steps and say them in order.",
     inputs=MARKER + 1,
     outputs=SYMBOLS + 1,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=CROSS_ENTROPY,
     chance=LENGTH * math.log(SYMBOLS) / (DELAYS["L=100"] + 2 * LENGTH),

@@ -8,7 +8,8 @@ from functools import cache, partial
 import torch
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
@@ -18,7 +19,7 @@ MOVES = (0, 1, -1)
 """What the symbols 1, 2 and 3 do."""
 
 
-def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform moves; the class is the place reached from place 0."""
     g = seeded(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
@@ -27,7 +28,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("cycle_navigation", variant)
     return length_generalisation(sequences)
 

@@ -8,19 +8,20 @@ import numpy as np
 import torch
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
-CORNN = Recipe(hidden=128, batch=120, epochs=120, drops=(100,), source="coRNN's sequential MNIST, Tables 1 and 7")
+CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1 and 7")
 LEM = Recipe(
     hidden=128, batch=128, epochs=120, drops=(100,), clip=1.0, source="LEM's sequential MNIST, Table 8 and code"
 )
 
 
-def pixels(order: np.ndarray) -> Data:
+def pixels(order: np.ndarray) -> Data[Sequences]:
     """Return scikit-learn's 1797 digits as 64 steps of one pixel in [0, 1], taken in ``order``, (64,)."""
     from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
@@ -30,12 +31,12 @@ def pixels(order: np.ndarray) -> Data:
     labels = torch.from_numpy(digits.target[shuffle].astype(np.int64))
     sizes = list(SIZES.values())
     pieces = zip(images.split(sizes), labels.split(sizes), strict=True)
-    train, valid, test = (Split(x.contiguous(), y) for x, y in pieces)
+    train, valid, test = (Sequences(x.contiguous(), y) for x, y in pieces)
     return Data(train=train, valid=valid, test=test)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("digits", variant)
     return pixels(np.arange(64))
 
@@ -47,7 +48,6 @@ TASK = TaskSpec(
     summary="Ten handwritten digits, one of 64 pixels a step: real images without a download.",
     inputs=1,
     outputs=10,
-    every_step=False,
     loss=cross_entropy,
     metric=ACCURACY,
     chance=10.0,

@@ -10,10 +10,11 @@ import torch
 
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
@@ -49,7 +50,7 @@ def _parse() -> dict[str, np.ndarray]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("eigenworms", variant)
     place = FILES.locate("eigenworms")
     arrays = cached(f"eigenworms-1-{fingerprint(place / name for name in FILES.needs)}", _parse)
@@ -57,14 +58,13 @@ def _load(variant: str) -> Data:
     train, rest = parted(len(values), 0.3)
     valid, test = (rest[half] for half in parted(len(rest), 0.5))
 
-    def split(index: np.ndarray) -> Split:
-        return Split(values[index], labels[index])
+    def split(index: np.ndarray) -> Sequences:
+        return Sequences(values[index], labels[index])
 
     return Data(train=split(train), valid=split(valid), test=split(test))
 
 
-def _earlier(hidden: int) -> Recipe:
-    return Recipe(hidden=hidden, batch=8, epochs=250, source="UnICORNN as in the thesis, §3.3, and its code")
+EARLIER = "UnICORNN as in the thesis, §3.3, and its code"
 
 
 TASK = TaskSpec(
@@ -74,17 +74,16 @@ TASK = TaskSpec(
     summary="Very long real series: wild type or one of four mutants, by six coefficients of a worm's motion.",
     inputs=FEATURES,
     outputs=CLASSES,
-    every_step=False,
     loss=cross_entropy,
     metric=ACCURACY,
     chance=None,
     load=_load,
     recipes={
         "": Recipe(hidden=32, batch=8, epochs=50, source="LEM, Tables 2 and 8 and the authors' code"),
-        "unicornn": _earlier(32),
-        "cornn": _earlier(32),
-        "indrnn": _earlier(32),
-        "exprnn": _earlier(64),
+        "unicornn": changes(epochs=250, source=EARLIER),
+        "cornn": changes(epochs=250, source=EARLIER),
+        "indrnn": changes(epochs=250, source=EARLIER),
+        "exprnn": changes(hidden=64, epochs=250, source=EARLIER),
     },
     published={"": ("N=17984",)},
     source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST stacked and split anew, 181/39/39",

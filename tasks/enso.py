@@ -14,6 +14,7 @@ from longwave.tasks.base.baselines import FORECASTS
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
 
@@ -45,7 +46,7 @@ def _generate() -> dict[str, np.ndarray]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("enso", variant, HORIZONS)
     return forecasts(cached("enso-1", _generate), HORIZONS[variant])
 
@@ -57,7 +58,7 @@ TASK = TaskSpec(
     summary="Delay: predict a temperature whose law reads its own value 48 steps back.",
     inputs=1,
     outputs=1,
-    every_step=True,
+    asked="at every step",
     loss=mean_squared_error,
     metric=MSE,
     chance=None,

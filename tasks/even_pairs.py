@@ -7,13 +7,14 @@ from functools import cache
 
 import torch
 
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
 
 
-def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform bits, fed as 1 and 2; the class is 1 where the last is not the first.
 
     Then the pairs 01 and 10 of neighbours are odd in number, which gave the task its name.
@@ -25,7 +26,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("even_pairs", variant)
     return length_generalisation(sequences)
 

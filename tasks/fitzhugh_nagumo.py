@@ -9,9 +9,10 @@ import torch
 
 from longwave.tasks.base.baselines import FORECASTS
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.ode import dormand_prince
 
 STEPS = 1000
@@ -44,21 +45,20 @@ def _generate() -> dict[str, np.ndarray]:
     }
 
 
-def _split(paths: np.ndarray) -> Split:
+def _split(paths: np.ndarray) -> Sequences:
     """Return paths (N, T + 1) as inputs (N, T, 1) and the values one step later."""
     v = torch.from_numpy(paths).unsqueeze(-1)
-    return Split(v[:, :-1].contiguous(), v[:, 1:].contiguous())
+    return Sequences(v[:, :-1].contiguous(), v[:, 1:].contiguous())
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("fitzhugh_nagumo", variant)
     paths = cached("fitzhugh_nagumo-2", _generate)
     return Data(train=_split(paths["train"]), valid=_split(paths["valid"]), test=_split(paths["test"]))
 
 
-def _recipe(hidden: int) -> Recipe:
-    return Recipe(hidden=hidden, batch=32, epochs=400, source="LEM, Table 4 and the authors' code")
+PRINTED = "LEM, Table 4 and the authors' code"
 
 
 TASK = TaskSpec(
@@ -69,12 +69,18 @@ TASK = TaskSpec(
     summary="Fast and slow time scales: predict v one step (0.4) ahead while the slow variable w is hidden.",
     inputs=1,
     outputs=1,
-    every_step=True,
+    asked="at every step",
     loss=mean_squared_error,
     metric=L2_ERROR,
     chance=None,
     load=_load,
-    recipes={"": _recipe(16), "cornn": _recipe(24)},
+    recipes={
+        "": Recipe(hidden=16, batch=32, epochs=400, source=PRINTED),
+        "cornn": changes(hidden=24, source=PRINTED),
+        "lipschitz_rnn": changes(hidden=24, source=PRINTED),
+        "exprnn": changes(hidden=50, source=PRINTED),
+        "fastgrnn": changes(hidden=34, source=PRINTED),
+    },
     published={"": ("tau=0.02",)},
     source="Rusch et al. 2022, arXiv:2110.04744, §5; solved by scipy's RK45 at its default tolerances",
     licence="generated, none",

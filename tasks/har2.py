@@ -10,10 +10,11 @@ import torch
 
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 
 STEPS = 128
 CHANNELS = [f"{signal}_{axis}" for signal in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
@@ -85,7 +86,7 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("har2", variant, ("", "raw"))
     place = FILES.locate("har2")
     arrays = cached(f"har2-1-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
@@ -95,9 +96,9 @@ def _load(variant: str) -> Data:
     shift = x[train].mean((0, 1), dtype=np.float64)
     scale = x[train].std((0, 1), dtype=np.float64)
 
-    def split(inputs: np.ndarray, activities: np.ndarray) -> Split:
+    def split(inputs: np.ndarray, activities: np.ndarray) -> Sequences:
         fed = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)
-        return Split(torch.from_numpy(fed), torch.from_numpy(np.isin(activities, ONES).astype(np.int64)))
+        return Sequences(torch.from_numpy(fed), torch.from_numpy(np.isin(activities, ONES).astype(np.int64)))
 
     return Data(
         train=split(x[train], y[train]), valid=split(x[valid], y[valid]), test=split(arrays["test_x"], arrays["test_y"])
@@ -111,14 +112,13 @@ TASK = TaskSpec(
     summary="Short real series: standing, walking and walking downstairs against sitting, laying and walking upstairs.",
     inputs=len(CHANNELS),
     outputs=1,
-    every_step=False,
     loss=binary_cross_entropy,
     metric=ACCURACY,
     chance=100 * 1499 / 2947,
     load=_load,
     recipes={
         "": Recipe(hidden=64, batch=64, epochs=250, source="coRNN, Tables 3 and 7 and text"),
-        "tau_gru": Recipe(hidden=64, batch=64, epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's"),
+        "tau_gru": changes(epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's"),
     },
     variants="empty: each channel of mean 0 and variance 1 over the training split; raw: as measured",
     published={"raw": ("",)},

@@ -7,8 +7,9 @@ from functools import cache, partial
 import torch
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
@@ -23,7 +24,7 @@ HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
 
 
-def sequences(length: int, seed: int, n: int) -> Split:
+def sequences(length: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform ordinary tokens, one uniform place and the last step taken by the special token.
 
     The class, asked at the last step, is the token after the first special one, always an ordinary one.
@@ -33,11 +34,11 @@ def sequences(length: int, seed: int, n: int) -> Split:
     place = torch.randint(length - 2, (n, 1), generator=g)
     tokens.scatter_(1, place, SPECIAL)
     tokens[:, -1] = SPECIAL
-    return Split(tokens.to(torch.int8), tokens.gather(1, place + 1).squeeze(1))
+    return Sequences(tokens.to(torch.int8), tokens.gather(1, place + 1).squeeze(1))
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("induction", variant, LENGTHS)
     long = partial(sequences, LENGTHS[variant])
     return Data(valid=long(VALID_SEED, HELD_OUT), test=long(TEST_SEED, HELD_OUT), stream=partial(sequences, TRAINING))
@@ -50,7 +51,6 @@ TASK = TaskSpec(
     summary="Recall: find one marked token in sequences longer than any in training.",
     inputs=SYMBOLS + 1,
     outputs=SYMBOLS,
-    every_step=False,
     loss=cross_entropy,
     metric=ACCURACY,
     chance=100 / SYMBOLS,

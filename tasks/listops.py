@@ -12,8 +12,9 @@ from torch import Tensor
 
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 
@@ -71,14 +72,14 @@ def expressions(seed: int, n: int) -> dict[str, np.ndarray]:
     return {"symbols": found, "values": values}
 
 
-def _split(made: dict[str, np.ndarray]) -> Split:
+def _split(made: dict[str, np.ndarray]) -> Sequences:
     symbols, values = torch.from_numpy(made["symbols"]), torch.from_numpy(made["values"]).long()
     lengths: Tensor = (symbols != PAD).sum(1)
     return ask_last(symbols, values.unsqueeze(1).expand(-1, LONGEST), lengths)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("listops", variant)
     valid, test = (
         _split(cached(f"listops-1-{seed}-{HELD_OUT}", partial(expressions, seed, HELD_OUT)))
@@ -94,7 +95,7 @@ TASK = TaskSpec(
     summary="Hierarchy: evaluate a nested expression of 501 to 1999 symbols.",
     inputs=CLOSE + 1,
     outputs=10,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
     chance=10.0,

@@ -10,7 +10,8 @@ from longwave.tasks.base.baselines import FORECASTS, iterated
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import NRMSE, mean_squared_error
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
@@ -38,13 +39,9 @@ def _generate(force: float) -> dict[str, np.ndarray]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("lorenz96", variant, FORCES)
     return forecasts(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
-
-
-def _recipe(hidden: int, source: str) -> Recipe:
-    return Recipe(hidden=hidden, batch=32, epochs=500, drops=(250,), source=source)
 
 
 TASK = TaskSpec(
@@ -54,16 +51,20 @@ TASK = TaskSpec(
     summary="Expressive power: follow a system that is chaotic at F = 8 and not at F = 0.9.",
     inputs=5,
     outputs=5,
-    every_step=True,
+    asked="at every step",
     loss=mean_squared_error,
     metric=NRMSE,
     chance=None,
     load=_load,
     recipes={
-        "": _recipe(64, "ours, with the epochs of UnICORNN, thesis §3.7"),
-        "cornn": _recipe(64, "units: coRNN, Table 6; batch and epochs ours, not stated"),
-        "lstm": _recipe(44, "units: coRNN, Table 6; batch and epochs ours, not stated"),
-        "unicornn": _recipe(90, "units: thesis, Table 3.6, with 2 layers; epochs: thesis §3.7; batch ours, not stated"),
+        "": Recipe(
+            hidden=64, batch=32, epochs=500, drops=(250,), source="ours, with the epochs of UnICORNN, thesis §3.7"
+        ),
+        "cornn": changes(source="units: coRNN, Table 6; batch and epochs ours, not stated"),
+        "lstm": changes(hidden=44, source="units: coRNN, Table 6; batch and epochs ours, not stated"),
+        "unicornn": changes(
+            hidden=90, source="units: thesis, Table 3.6, with 2 layers; epochs: thesis §3.7; batch ours, not stated"
+        ),
     },
     variant="F=8",
     variants="F=8 (chaotic) or F=0.9 (not chaotic)",

@@ -9,6 +9,7 @@ import numpy as np
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.enso import FIRST, HORIZONS, POINTS, SIZES, STEPS, starts
 from longwave.tasks.enso import TASK as ENSO
@@ -36,7 +37,7 @@ def _generate() -> dict[str, np.ndarray]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("mackey_glass", variant, HORIZONS)
     return forecasts(cached("mackey_glass-1", _generate), HORIZONS[variant])
 
@@ -47,7 +48,7 @@ TASK = replace(
     title="Mackey-Glass, 25 steps ahead",
     summary="Delay: predict a chaotic series whose law reads its own value 68 steps back.",
     load=_load,
-    recipes={"": replace(ENSO.recipes[""], source="tau-GRU, Table 8; batch ours, not stated")},
+    recipes={"": replace(ENSO.recipe(""), source="tau-GRU, Table 8; batch ours, not stated")},
     source="Mackey and Glass 1977; Erichson et al. 2022, tau-GRU, app. F.2: a 0.2, b 0.1, n 10, d 17, constant history",
     lag="68 steps",
 )

@@ -6,14 +6,15 @@ from dataclasses import replace
 from functools import cache
 
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import changes, check_variant
 from longwave.tasks.formats.images import divided, mnist
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("mnist98", variant)
     return divided(mnist("mnist98"), SHARES["lipschitz"], lambda x: x.reshape(-1, 98, 8))
 
@@ -25,11 +26,19 @@ TASK = replace(
     summary="Ten handwritten digits, eight pixels of a row a step: short enough for models to reach equal losses.",
     inputs=8,
     load=_load,
-    recipes={"": replace(SMNIST.recipes[""], source="ours: LEM's sequential MNIST; nothing is printed for this task")},
+    recipes={
+        "": replace(SMNIST.recipe(""), source="ours: LEM's sequential MNIST; nothing is printed for this task"),
+        "lipschitz_rnn": changes(
+            clip=None,
+            optimiser="sgd",
+            numbers={"momentum": 0.9},
+            source="Lipschitz RNN, Appendix (SGD with momentum) and code (0.9); the rest ours, not printed",
+        ),
+    },
     variants="",
     published={"": ("T=98, 8 pixels per step",)},
     protocols=(
-        "Lipschitz RNN trains by SGD with momentum, this board by Adam; its units, η and epochs are not printed",
+        "Lipschitz RNN prints neither its units nor its η and epochs",
         "Lipschitz RNN prints accuracy under attack and the Hessian, this task the plain test accuracy",
     ),
     source="Erichson et al. 2021, arXiv:2006.12070, Table 3; MNIST, each row in 3.5 pieces, byte / 255",

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
@@ -36,7 +37,7 @@ def values(numbers: Tensor, operators: Tensor) -> Tensor:
     return torch.stack(found, 1)
 
 
-def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences number, operator, ..., number, '='; all even lengths are alike likely."""
     g = seeded(seed)
     count = longest // 2
@@ -49,7 +50,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("modular_arithmetic", variant)
     return length_generalisation(sequences)
 

@@ -7,8 +7,10 @@ from functools import cache, partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
 
@@ -23,7 +25,7 @@ HELD_OUT_STEPS = 2**15
 """Steps of the validation and of the test split, whatever T: 2048 queries, or 4096 with 64 pairs."""
 
 
-def sequences(length: int, pairs: int, seed: int, n: int) -> Split:
+def sequences(length: int, pairs: int, seed: int, n: int) -> Sequences:
     """Return n sequences: ``pairs`` keys each with its value, then uniform tokens among which each key comes once more.
 
     Keys are distinct, and so are values. The value is asked where the key comes again: at step 2·pairs + 2(g − 1),
@@ -36,19 +38,19 @@ def sequences(length: int, pairs: int, seed: int, n: int) -> Split:
     inputs = torch.randint(VOCABULARY, (n, length), generator=g)
     inputs[:, : 2 * pairs] = torch.stack((keys, values), -1).flatten(1)
     targets = torch.full((n, length), NOT_ASKED)
-    return Split(inputs.scatter(1, places, keys).to(torch.int16), targets.scatter(1, places, values))
+    return Sequences(inputs.scatter(1, places, keys).to(torch.int16), targets.scatter(1, places, values))
 
 
-def last_value(data: Data) -> Tensor:
+def last_value(data: Data[Sequences]) -> Tensor:
     """Return the last value shown as the answer to all queries, which is right for one query a sequence."""
     test = data.test
     pairs = int((test.targets[0] != NOT_ASKED).sum())
     shown = torch.nn.functional.one_hot(test.inputs[:, 2 * pairs - 1].long(), VOCABULARY).double()
-    return shown.unsqueeze(1).expand(-1, test.length, -1)
+    return shown.unsqueeze(1).expand(-1, test.places, -1)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("mqar", variant, SIZES)
     length, pairs = SIZES[variant]
     make, held_out = partial(sequences, length, pairs), HELD_OUT_STEPS // length
@@ -62,7 +64,7 @@ TASK = TaskSpec(
     summary="Recall: give the value that was shown with a key, for many keys at once.",
     inputs=64,
     outputs=VOCABULARY,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
     chance=100 / VALUES,

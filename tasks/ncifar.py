@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import Data, Tail
-from longwave.tasks.base.spec import Recipe
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences, Tail
+from longwave.tasks.base.spec import Recipe, changes
 from longwave.tasks.formats.images import cifar10, divided, pick
-from longwave.tasks.scifar import SHARE
+from longwave.tasks.scifar import BY_SGD, SHARE
 from longwave.tasks.scifar import TASK as SCIFAR
 
 NOISE = (968, 96)
@@ -49,13 +50,9 @@ LAWS: dict[str, Callable[[], Tails]] = {"": _normal, "noise=uniform": _uniform, 
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     tails = pick("ncifar", LAWS, variant)()
     return divided(cifar10("ncifar"), SHARE, rows, tails)
-
-
-def _recipe(hidden: int, batch: int, epochs: int, drop: int, source: str) -> Recipe:
-    return Recipe(hidden=hidden, batch=batch, epochs=epochs, drops=(drop,), source=source)
 
 
 TASK = replace(
@@ -66,10 +63,12 @@ TASK = replace(
     inputs=96,
     load=_load,
     recipes={
-        "": _recipe(128, 120, 120, 100, "LEM, Table 8; its code takes batches of 100"),
-        "cornn": _recipe(128, 100, 120, 100, "coRNN, Tables 2 and 7, and code"),
-        "lipschitz_rnn": _recipe(256, 128, 100, 90, "Lipschitz RNN, Table 8 and Appendix C; batch: code"),
-        "unicornn": _recipe(128, 30, 500, 250, "UnICORNN, thesis Table 3.8 and §3.3"),
+        "": Recipe(
+            hidden=128, batch=120, epochs=120, drops=(100,), source="LEM, Table 8; its code takes batches of 100"
+        ),
+        "cornn": changes(batch=100, source="coRNN, Tables 2 and 7, and code"),
+        "lipschitz_rnn": SCIFAR.recipes["lipschitz_rnn"],
+        "unicornn": changes(batch=30, epochs=500, drops=(250,), source="UnICORNN, thesis Table 3.8 and §3.3"),
         "tau_gru": SCIFAR.recipes["tau_gru"],
     },
     variants="empty: one block of N(0, 1) noise for all sequences, as all released code does; noise=uniform: one block "
@@ -79,7 +78,7 @@ TASK = replace(
     protocols=(
         "coRNN trains on 47000 images, this task and the others on 48000",
         "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",
-        "Lipschitz RNN multiplies η by 0.2 after epoch 90, this board by 0.1; it names Adam, but its η = 0.1 is SGD's",
+        BY_SGD,
     ),
     source="Chang et al. 2019, arXiv:1902.09689; CIFAR-10, byte / 255; 48000 train, 2000 validate",
     length="1000",

@@ -7,13 +7,14 @@ from functools import cache, partial
 import torch
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 
 
-def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
+def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform bits, fed as 1 and 2; the class is their sum modulo 2."""
     g = seeded(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
@@ -22,7 +23,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Split:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("parity", variant)
     return length_generalisation(sequences)
 
@@ -34,7 +35,7 @@ TASK = TaskSpec(
     summary="State tracking: a state that every bit may flip, on sequences longer than any in training.",
     inputs=3,
     outputs=2,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
     chance=50.0,

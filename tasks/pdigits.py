@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.digits import CORNN, LEM, pixels
 from longwave.tasks.digits import TASK as DIGITS
@@ -17,7 +18,7 @@ SEED = 12008
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("pdigits", variant)
     return pixels(np.random.RandomState(SEED).permutation(64))
 

@@ -6,7 +6,8 @@ from functools import cache, partial
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import PERPLEXITY, cross_entropy
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Text
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.text import PTB, penn_treebank, unigram
 
 WORDS = 10_000
@@ -21,7 +22,7 @@ def marked(words: list[str]) -> list[str]:
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Text]:
     check_variant("ptb_word", variant, SEGMENTS)
     return penn_treebank("ptb_word", marked, WORDS, SEGMENTS[variant])
 
@@ -34,7 +35,7 @@ TASK = TaskSpec(
     inputs=256,
     outputs=WORDS,
     tokens=WORDS,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=PERPLEXITY,
     chance=None,
@@ -45,10 +46,20 @@ TASK = TaskSpec(
             batch=64,
             epochs=962,
             clip=4.0,
+            numbers={
+                "input_dropout": 0.42476247624762475,
+                "output_dropout": 0.45676567656765676,
+                "weight_decay": 0.0003314731473147315,
+            },
             source="LEM, §5, Table 8 and code: 1000 turns of 200 steps, some 962 passes over the training text",
         ),
-        "lipschitz_rnn": Recipe(
-            hidden=160, batch=64, epochs=500, source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM"
+        "lipschitz_rnn": changes(
+            hidden=160,
+            epochs=500,
+            clip=None,
+            optimiser="rmsprop",
+            numbers={"input_dropout": None, "output_dropout": None, "weight_decay": None, "rms_decay": 0.9},
+            source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM",
         ),
     },
     variant="T=70",
@@ -60,9 +71,8 @@ TASK = TaskSpec(
     lag="some ten words, seldom more than a sentence; gradients reach back T steps",
     protocols=(
         "the first word of each text is shown and not asked; a text is scored in 10 strands of equal length",
-        "LEM's code also ties read-out and embedding and has dropout, a penalty on weights, averaged weights and a "
+        "LEM's code also ties read-out and embedding, drops out 20 % of the state, averages weights and scores with a "
         "softmax temperature",
-        "Lipschitz RNN trains by RMSprop, this task by Adam",
     ),
     files=PTB,
     baselines={"unigram": partial(unigram, tokens=WORDS)},

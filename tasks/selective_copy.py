@@ -7,8 +7,10 @@ from functools import cache, partial
 import torch
 
 from longwave.tasks.base.baselines import majority
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
 
@@ -21,7 +23,7 @@ HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
 
 
-def sequences(length: int, seed: int, n: int) -> Split:
+def sequences(length: int, seed: int, n: int) -> Sequences:
     """Return n sequences: ``length`` blanks with 16 uniform symbols at distinct uniform places, then 16 markers.
 
     At the markers, and there alone, the classes are the symbols less 1, in the order of their places.
@@ -31,11 +33,11 @@ def sequences(length: int, seed: int, n: int) -> Split:
     places = distinct(n, LENGTH, torch.ones(length), g).sort(1).values
     shown = torch.full((n, length), BLANK).scatter(1, places, symbols)
     inputs = torch.cat((shown, torch.full((n, LENGTH), MARKER)), 1).to(torch.int8)
-    return Split(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))
+    return Sequences(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("selective_copy", variant, LENGTHS)
     make = partial(sequences, LENGTHS[variant])
     return Data(valid=make(VALID_SEED, HELD_OUT), test=make(TEST_SEED, HELD_OUT), stream=make)
@@ -48,7 +50,7 @@ TASK = TaskSpec(
     summary="Selection: hold sixteen symbols from random places among T steps, and nothing else.",
     inputs=MARKER + 1,
     outputs=SYMBOLS,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
     chance=100 / SYMBOLS,

@@ -7,7 +7,8 @@ from functools import cache, partial
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
-from longwave.tasks.base.spec import Recipe, TaskSpec
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes
 from longwave.tasks.formats.images import CLASSES, MNIST, divided, mnist, pick
 
 SHARES = {"": 20, "lipschitz": 30}
@@ -15,7 +16,7 @@ SHARES = {"": 20, "lipschitz": 30}
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     share = pick("smnist", SHARES, variant)
     return divided(mnist("smnist"), share, lambda x: x.reshape(-1, 784, 1))
 
@@ -27,7 +28,6 @@ TASK = TaskSpec(
     summary="Ten handwritten digits, one of 784 pixels a step: what was drawn must be kept over rows of background.",
     inputs=1,
     outputs=CLASSES,
-    every_step=False,
     loss=cross_entropy,
     metric=ACCURACY,
     chance=10.0,
@@ -36,11 +36,11 @@ TASK = TaskSpec(
         "": Recipe(
             hidden=128, batch=128, epochs=120, drops=(100,), clip=1.0, source="LEM, Table 8 and code (clipping)"
         ),
-        "cornn": Recipe(hidden=128, batch=120, epochs=120, drops=(100,), source="coRNN, Tables 1 and 7, and code"),
-        "lipschitz_rnn": Recipe(
-            hidden=128, batch=128, epochs=100, drops=(90,), source="Lipschitz RNN, Table 8 and Appendix C; batch: code"
+        "cornn": changes(batch=120, clip=None, source="coRNN, Tables 1 and 7, and code"),
+        "lipschitz_rnn": changes(
+            epochs=100, drops=(90,), clip=None, source="Lipschitz RNN, Table 8 and Appendix C; batch: code"
         ),
-        "tau_gru": Recipe(hidden=128, batch=128, epochs=60, source="τ-GRU, Table 9; it prints no batch: LEM's"),
+        "tau_gru": changes(epochs=60, drops=(), clip=None, source="τ-GRU, Table 9; it prints no batch: LEM's"),
     },
     variants="empty: 57000 images to train, 3000 to validate, as coRNN and LEM; lipschitz: 58000 and 2000, as its code",
     published={"lipschitz": ("",)},

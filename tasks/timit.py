@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from longwave.tasks.base.baselines import mean, persistence
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.raw import DataError, Source
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
 from longwave.tasks.formats.audio import listing, mapped, read_sound, spectrum
 
 RATE, SIZE, HOP = 16000, 256, 128
@@ -77,16 +78,16 @@ def _rows(paths: list[Path]) -> Iterator[np.ndarray]:
         yield np.pad(levels, ((0, longest - len(levels)), (0, 0)), constant_values=np.nan)
 
 
-def _split(levels: torch.Tensor, variant: str) -> Split:
+def _split(levels: torch.Tensor, variant: str) -> Sequences:
     """Return frames (N, F, 129) as inputs and targets one step apart."""
     now, after = levels[:, :-1], levels[:, 1:]
     if variant == "previous":
-        return Split(after.nan_to_num(), now.masked_fill(after.isnan(), torch.nan))
-    return Split(now.nan_to_num(), after)
+        return Sequences(after.nan_to_num(), now.masked_fill(after.isnan(), torch.nan))
+    return Sequences(now.nan_to_num(), after)
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("timit", variant, ("", "normalised", "previous"))
     place = FILES.locate("timit")
     levels = {}
@@ -102,10 +103,6 @@ def _load(variant: str) -> Data:
     return Data(train=train, valid=valid, test=test)
 
 
-def _recipe(hidden: int, source: str) -> Recipe:
-    return Recipe(hidden=hidden, batch=128, epochs=1200, clip=1.0, source=source)
-
-
 TASK = TaskSpec(
     name="timit",
     title="TIMIT, next frame",
@@ -113,15 +110,21 @@ TASK = TaskSpec(
     summary="Real speech: predict the next frame of the log-spectrum, 16 ms ahead.",
     inputs=BINS,
     outputs=BINS,
-    every_step=True,
+    asked="at every step",
     loss=mean_squared_error,
     metric=MSE,
     chance=None,
     load=_load,
     recipes={
-        "": _recipe(256, "Lipschitz RNN, Tables 2 and 8 and text; batch as in expRNN's code, clipping ours"),
-        "lstm": _recipe(158, "units of Lipschitz RNN, Table 2; the rest as for all others"),
-        "exprnn": _recipe(425, "units of Lipschitz RNN, Table 2; the rest as for all others"),
+        "": Recipe(
+            hidden=256,
+            batch=128,
+            epochs=1200,
+            clip=1.0,
+            source="Lipschitz RNN, Tables 2 and 8 and text; batch as in expRNN's code, clipping ours",
+        ),
+        "lstm": changes(hidden=158, source="units of Lipschitz RNN, Table 2; the rest as for all others"),
+        "exprnn": changes(hidden=425, source="units of Lipschitz RNN, Table 2; the rest as for all others"),
     },
     variants="empty: in dB; normalised: each bin of mean 0 and variance 1 over the training split; "
     "previous: shown a frame, recall the one before it, which is what expRNN's data preparation makes",

@@ -7,6 +7,7 @@ from functools import cache, partial
 
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.groups import alternating, word_problem
 from longwave.tasks.word_s5 import TASK as WORD_S5
@@ -15,7 +16,7 @@ ELEMENTS = 60
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("word_a5", variant)
     return word_problem(alternating(5))
 

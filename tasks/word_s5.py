@@ -7,6 +7,7 @@ from functools import cache, partial
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.groups import symmetric, word_problem
 
@@ -14,7 +15,7 @@ ELEMENTS = 120
 
 
 @cache
-def _load(variant: str) -> Data:
+def _load(variant: str) -> Data[Sequences]:
     check_variant("word_s5", variant)
     return word_problem(symmetric(5))
 
@@ -26,7 +27,7 @@ TASK = TaskSpec(
     summary="State tracking: multiply permutations of five things, a group that is not solvable, at every step.",
     inputs=ELEMENTS,
     outputs=ELEMENTS,
-    every_step=True,
+    asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
     chance=100 / ELEMENTS,

@@ -39,7 +39,10 @@ TINY = {
 """A sweep of 8 search trials and 4 retrainings that takes seconds."""
 
 
-LONG = ("test_ray.py", "test_pack.py", "test_task_sweeps.py", "test_cli.py", "test_tracking.py")
+LONG = (
+    "test_ray.py", "test_pack.py", "test_rules.py", "test_task_sweeps.py", "test_cells_trained.py", "test_cli.py",
+    "test_tracking.py", "test_fetch.py", "test_toy_tasks.py", "test_schedules.py",
+)  # fmt: skip
 """Files that start first, so that no worker ends long after the others."""
 
 

@@ -1,5 +1,9 @@
-"""What all models share: parameters, the recurrence and its time loop, stacks, delays, read-out, declaration.
+"""What all models share: layers from members to time, weights, modules of torch.nn's kind, read-out, declaration.
 
-May import: torch, longwave.models.base, longwave.models.kernels; never a model.
+A ``Layer`` holds sizes, members, parameters and weights; a ``SequenceLayer`` has time, a ``Fusable`` one perhaps a
+fused loop, a ``Recurrence`` a step; ``Stacked``, ``Delayed`` and torch's own build on that.
+
+
+May import: torch, longwave.models.base, longwave.models.kernels, and the batches of longwave.tasks.base; never a model.
 To add: what two model files need goes here; what one needs stays in its file.
 """

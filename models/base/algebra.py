@@ -1,4 +1,4 @@
-"""Linear algebra that carries a members axis: W x + b for each member, and skew-symmetric matrices."""
+"""Linear algebra that carries a members axis: W x + b for each member, skew-symmetric matrices, complex numbers."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def skew(upper: Tensor, d: int) -> Tensor:
         (torch.arange(len(upper), device=upper.device)[:, None], rows, columns), upper[:, 0]
     )
     return full - full.mT
+
+
+def complex_of(pairs: Tensor) -> Tensor:
+    """Return the complex numbers of real pairs, (..., 2) to (...)."""
+    # Not view_as_complex, which wants an even place in memory: in the optimiser's flat tensor it may be an odd one.
+    return torch.complex(pairs[..., 0], pairs[..., 1])

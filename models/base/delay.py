@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from typing import Generic
 
 import torch
 from torch import Tensor
 
+from longwave.models.base.layer import State
 from longwave.models.base.param import Param
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.weights import W
 
 TAU = Param(
     "tau",
@@ -24,7 +26,7 @@ TAU = Param(
 )
 
 
-class Delayed(Recurrence):
+class Delayed(Recurrence[W], Generic[W]):
     """h[n+1] from h[n] and h[n−τ], τ in whole steps. Subclasses give ``shapes``, ``drive`` and ``next``.
 
     The state is h, (B, d), and ``past``, (B, m, d): h[n−m] … h[n−1] for the members' largest τ, m.
@@ -36,11 +38,11 @@ class Delayed(Recurrence):
         """Return the shapes of h and of the past."""
         return {"h": (self.hidden_size,), "past": (max(self._lags()), self.hidden_size)}
 
-    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: SimpleNamespace) -> Tensor:
+    def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: W) -> Tensor:
         """Return h[n+1], (M, B, d), from one step ``u`` of the drive, h[n] and h[n−τ]."""
         raise NotImplementedError
 
-    def loop(self, drive: tuple[Tensor, ...], state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+    def loop(self, drive: tuple[Tensor, ...], state: State, w: W) -> tuple[Tensor, State]:
         """Return h after each step, (M, T, B, d), and the last state."""
         h, past = state
         lags, m = self._lags(), past.shape[2]

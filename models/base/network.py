@@ -1,17 +1,20 @@
-"""A pack's network: one recurrent layer and its affine read-out, for M members at once."""
+"""A pack's network: one layer and its affine read-out, for M members at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from longwave.models.base.algebra import affine
+from longwave.models.base.dropout import dropped
+from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import OptionValue
-from longwave.models.base.recurrence import State
 from longwave.models.base.spec import ModelSpec, Sizes
+from longwave.models.base.weights import WeightGroup
+from longwave.tasks.base.batch import Batch
 
 
 @dataclass(frozen=True)
@@ -28,20 +31,21 @@ class Vocabulary:
 
 
 class Network(nn.Module):
-    """M networks in one tensor program: inputs (M, T, B, p) or tokens (M, T, B) to outputs (M, B, q) or (M, T, B, q).
+    """M networks in one tensor program: from a batch to outputs (M, ..., q) wherever it asks for them.
 
     The read-out is o = W_o s + b_o of the layer's output s (LEM and coRNN: y, LSTM and GRU: h). Its weights start as
     torch.nn.Linear's unless the layer says otherwise.
 
     Args:
         spec: The model.
-        sizes: Features and length.
+        sizes: Features, and places of an example.
         hyper: One value a member for each of the model's parameters.
         seeds: One seed a member; member k's weights depend on ``seeds[k]`` alone.
         options: The model's static choices.
-        every_step: Read out every step, not the last alone.
         dtype: Of weights and hyper-parameters. Weights are drawn in float32, so a seed gives the same in any.
         vocabulary: What tokens become.
+        dropouts: One rate a member of ``input_dropout``, on the numbers that the layer is fed, and of
+            ``output_dropout``, on the features that are read out. What is not named is not drawn.
     """
 
     def __init__(
@@ -51,13 +55,13 @@ class Network(nn.Module):
         hyper: Mapping[str, Sequence[float]],
         seeds: Sequence[int],
         options: Mapping[str, OptionValue] | None = None,
-        every_step: bool = False,
         dtype: torch.dtype = torch.float32,
         vocabulary: Vocabulary = Vocabulary(),
+        dropouts: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
         super().__init__()
         members = len(seeds)
-        self.every_step, self.seeds = every_step, list(seeds)
+        self.seeds = list(seeds)
         exact = {name: torch.tensor(values, dtype=torch.float64) for name, values in hyper.items()}
         self.layer = spec.build(sizes, members, **exact, **(options or {}))
         self.weight = nn.Parameter(torch.empty(members, sizes.outputs, sizes.hidden))
@@ -72,28 +76,29 @@ class Network(nn.Module):
             given, shape = vocabulary.start, (vocabulary.tokens, sizes.inputs)
             starts = [torch.randn(shape, generator=g) if given is None else given.float() for g in generators]
             self.embedding = nn.Parameter(torch.stack(starts))
+        for name, rates in (dropouts or {}).items():
+            self.register_buffer(name, torch.tensor(rates))
         self.to(dtype)
 
-    def forward(self, x: Tensor, step: int | None = None) -> Tensor:
+    def forward(self, batch: Batch, step: int | None = None) -> Tensor:
         """Return the outputs of ``run`` from the zero state."""
-        return self.run(x, None, step)[0]
+        return self.run(batch, None, step)[0]
 
-    def run(self, x: Tensor, state: Sequence[Tensor] | None = None, step: int | None = None) -> tuple[Tensor, State]:
-        """Return outputs (M, B, q), or (M, T, B, q) if every step is read out, and the layer's last state.
+    def run(self, batch: Batch, state: Sequence[Tensor] | None = None, step: int | None = None) -> tuple[Tensor, State]:
+        """Return outputs (M, ..., q) in the order of ``batch.asked``, and the layer's last state.
 
         Args:
-            x: (M, T, B, p), or tokens (M, T, B).
+            batch: With a members axis.
             state: The layer's start state; zeros by default.
             step: Number of the training step: member k's dropout depends on that and ``seeds[k]`` alone.
         """
         generators = None
         if step is not None:
             generators = [torch.Generator().manual_seed((seed * 1_000_003 + step + 1) % 2**32) for seed in self.seeds]
-        states, last = self.layer(self._embedded(x), state and tuple(state), generators)
-        outputs = affine(
-            self.weight, states if self.every_step else self.layer.readout(states, last), self.bias.unsqueeze(1)
-        )
-        return outputs, last
+        fed = batch.fed(lambda x: self._dropped("input_dropout", self._embedded(x), generators))
+        features, last = self.layer.features(fed, tuple(state) if state else None, generators)
+        features = self._dropped("output_dropout", features, generators)
+        return affine(self.weight, features, self.bias.unsqueeze(1)), last
 
     @property
     def members(self) -> int:
@@ -104,12 +109,29 @@ class Network(nn.Module):
         """Return the number of trainable numbers of one member, an embedding not counted, as in the papers."""
         return sum(p.shape[1:].numel() for name, p in self.named_parameters() if name != "embedding")
 
+    def groups(self) -> dict[str, WeightGroup]:
+        """Return the groups of parameters with their full names: ``readout``, ``embedding``, and the layer's."""
+        found = {"readout": WeightGroup(("weight", "bias"))}
+        if self.embedding is not None:
+            found["embedding"] = WeightGroup(("embedding",))
+        own = self.layer.groups()
+        return found | {k: replace(g, weights=tuple(f"layer.{name}" for name in g.weights)) for k, g in own.items()}
+
+    def constrain(self) -> None:
+        """Put the layer's weights back where its definition wants them; called after each update."""
+        self.layer.constrain()
+
     def _embedded(self, x: Tensor) -> Tensor:
-        if not self.tokens:
+        """Return the features of tokens, (..., p); numbers stay as they are."""
+        if x.is_floating_point():
             return x
         if self.embedding is None:
-            return nn.functional.one_hot(x, self.tokens).to(self.weight.dtype)
-        return torch.stack([nn.functional.embedding(t, e) for t, e in zip(x, self.embedding, strict=True)])
+            return nn.functional.one_hot(x.long(), self.tokens).to(self.weight.dtype)
+        return torch.stack([nn.functional.embedding(t, e) for t, e in zip(x.long(), self.embedding, strict=True)])
+
+    def _dropped(self, name: str, x: Tensor, generators: Generators) -> Tensor:
+        rate = getattr(self, name, None)
+        return x if rate is None or not self.training else dropped(x, rate, generators, per_step=True)
 
     def keep(self, index: Tensor) -> None:
         """Keep only the members ``index``, (K,) int64, in that order."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longwave.models.base.layer import Layer
 from longwave.models.base.param import OptionValue, Param
-from longwave.models.base.recurrence import Recurrence
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Sizes:
 
     Attributes:
         inputs, hidden, outputs: Features p, d, q.
-        length: Steps T of a sequence; chrono initialisation needs it.
+        length: Places of an example, steps T of a sequence; chrono initialisation needs it.
     """
 
     inputs: int
@@ -51,7 +51,7 @@ class ModelSpec:
         title: As the board prints it.
         family: The idea it stands for: ``"oscillator"``, ``"gated"``, ``"delay"``, ...
         source: Paper and equation numbers.
-        layer: The recurrent layer. Its docstring states equation, initialisation and what is read out.
+        layer: The layer, a recurrence or any other. Its docstring states equation, initialisation and what is read out.
         lr: The learning rate's range.
         count: ``count(p, d, q, **options)``: trainable numbers, the affine read-out's (d + 1) q included.
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
@@ -66,7 +66,7 @@ class ModelSpec:
     title: str
     family: str
     source: str
-    layer: type[Recurrence]
+    layer: type[Layer[Any]]
     lr: Param
     count: Callable[..., int]
     ranges: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class ModelSpec:
             n for n, o in {"": {}, **self.printed}.items() if {**self.defaults, **o} == {**self.defaults, **options}
         ]
 
-    def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Recurrence:
+    def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Layer[Any]:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""
         return self.layer(sizes.inputs, sizes.hidden, members=members, t_max=sizes.length, **chosen)
 

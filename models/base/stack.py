@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
-from typing import Any
+from typing import Generic
 
-import torch
 from torch import Generator, Tensor
 
-from longwave.models.base.algebra import affine
+from longwave.models.base.dropout import dropped
+from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import Param
-from longwave.models.base.recurrence import Generators, Recurrence, State
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.weights import W
 
 DROPOUT = Param(
     "dropout",
@@ -27,8 +27,9 @@ DROPOUT = Param(
 )
 
 
-class Stacked(Recurrence):
-    """``layers`` layers of equal width. Subclasses give ``STATE``, ``layer_shapes``, ``draw_layer``, ``step``.
+class Stacked(Recurrence[W], Generic[W]):
+    """``layers`` layers of equal width. Subclasses give what a recurrence of one layer does, and ``layer_shapes``
+    and ``draw_layer`` for ``shapes`` and ``draw``.
 
     A weight called ``V`` is held as ``V1`` … ``VL``; inside a layer it is ``V`` again. Dropout is variational (Gal and
     Ghahramani 2016): one mask a sequence and layer, on the outputs and not on the recursion.
@@ -63,40 +64,32 @@ class Stacked(Recurrence):
         kind = name.rstrip("0123456789")
         self.draw_layer(kind, int(name[len(kind) :]), weight, generator)
 
-    def reads(self, below: list[Tensor], w: SimpleNamespace) -> Tensor:
+    def kind(self, name: str) -> str:
+        """Return the name of a weight inside its layer."""
+        return name.rstrip("0123456789")
+
+    def own(self, given: Mapping[str, Tensor], layer: int) -> dict[str, Tensor]:
+        """Return the weights and hyper-parameters of one layer, from 1, under their names inside it."""
+        found = {p.name: given[p.name] for p in self.PARAMS if p.name in given}
+        found |= {name: given[f"{name}{layer}"] for name in self.layer_shapes(layer)}
+        return found | ({"dt": given[f"dt_{layer}"]} if f"dt_{layer}" in given else {})
+
+    def reads(self, below: list[Tensor], layer: int) -> Tensor:
         """Return what a layer's V reads, (M, T, B, ·), of the input and the outputs of all layers below it."""
         return below[-1]
 
-    def drive(self, x: Tensor, w: SimpleNamespace) -> tuple[Tensor, ...]:
-        """Return V x + b of one layer."""
-        return (affine(w.V, x, w.b),)
-
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return the last output: the state itself has no dropout."""
-        return outputs[:, -1]
+        return outputs[..., -1, :, :]
 
-    def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
+    def run(self, x: Tensor, state: State, given: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
         """Return the last layer's outputs (M, T, B, d) and all layers' last states."""
         outputs, n = [x], len(self.STATE)
         last: list[Tensor] = []
         for k in range(self.layers):
-            own = self._own(w, k + 1)
-            y, ends = super().scan(self.reads(outputs, own), state[k * n : (k + 1) * n], own, generators)
-            outputs.append(self._drop(y, w, generators))
+            w = self.weights(self.own(given, k + 1))
+            y, ends = self.scan(self.reads(outputs, k + 1), state[k * n : (k + 1) * n], w, generators)
+            drops = self.training and "dropout" in given
+            outputs.append(dropped(y, given["dropout"], generators) if drops else y)
             last += ends
         return outputs[-1], tuple(last)
-
-    def _own(self, w: SimpleNamespace, layer: int) -> SimpleNamespace:
-        own: dict[str, Any] = {p.name: getattr(w, p.name, None) for p in self.PARAMS}
-        own |= {name: getattr(w, f"{name}{layer}") for name in self.layer_shapes(layer)}
-        own["dt"] = getattr(w, f"dt_{layer}", own.get("dt"))
-        return SimpleNamespace(**own)
-
-    def _drop(self, y: Tensor, w: SimpleNamespace, generators: Generators) -> Tensor:
-        if not self.training or not hasattr(w, "dropout"):
-            return y
-        rows, d = y.shape[2:]
-        each = generators or [torch.default_generator] * len(y)
-        draws = torch.stack([torch.rand(rows, d, generator=g) for g in each]).to(y)
-        scale: Tensor = (draws >= w.dropout) / (1 - w.dropout).clamp_min(torch.finfo(y.dtype).tiny)
-        return y * scale.unsqueeze(1)

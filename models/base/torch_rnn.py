@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
+from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import OptionValue
-from longwave.models.base.recurrence import Generators, Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 
 
-class TorchRecurrence(Recurrence):
-    """A layer computed by torch's own operator, once a member.
+@dataclass(frozen=True)
+class TorchWeights:
+    """Of k gates: weight_ih (M, k d, p), weight_hh (M, k d, d), bias_ih and bias_hh (M, 1, k d)."""
 
-    Weights carry torch's names without the layer's number: ``weight_ih`` (k d, p), ``weight_hh`` (k d, d), and the
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor
+    bias_hh: Tensor
+
+
+T = TypeVar("T", bound=TorchWeights)
+
+
+class TorchNamed(Recurrence[T], Generic[T]):
+    """A recurrence with torch's weights.
+
+    They carry torch's names without the layer's number: ``weight_ih`` (k d, p), ``weight_hh`` (k d, d), and the
     biases (k d,), for k gates. All start as U(−1/√d, 1/√d), as in torch. With ``biases=1``, as some papers count,
     there is no ``bias_hh``.
     """
@@ -31,23 +45,28 @@ class TorchRecurrence(Recurrence):
         both: dict[str, tuple[int, ...]] = {"bias_hh": (k * d,)} if self.biases == 2 else {}
         return {"weight_ih": (k * d, p), "weight_hh": (k * d, d), "bias_ih": (k * d,), **both}
 
-    def run(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
+    def weights(self, given: Mapping[str, Tensor]) -> T:
+        """Return the weights, with zeros in place of an absent bias."""
+        return super().weights({"bias_hh": torch.zeros_like(given["bias_ih"]), **given})
+
+
+class TorchRecurrence(TorchNamed[TorchWeights]):
+    """A layer computed by torch's own operator, once a member."""
+
+    WEIGHTS = TorchWeights
+
+    def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return the outputs (T, B, d) and the last state of one member, (1, B, d) each."""
         raise NotImplementedError
 
-    def prepare(self, w: SimpleNamespace) -> None:
-        """Put zeros in place of an absent bias."""
-        if self.biases == 1:
-            w.bias_hh = torch.zeros_like(w.bias_ih)
-
-    def scan(self, x: Tensor, state: State, w: SimpleNamespace, generators: Generators) -> tuple[Tensor, State]:
+    def scan(self, x: Tensor, state: State, w: TorchWeights, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state."""
         return self.through(x, state, w, lambda: self._each(x, state, w))
 
-    def _each(self, x: Tensor, state: State, w: SimpleNamespace) -> tuple[Tensor, State]:
+    def _each(self, x: Tensor, state: State, w: TorchWeights) -> tuple[Tensor, State]:
         """Return the same by torch's operator, member by member."""
         results = [
-            self.run(
+            self.one(
                 x[k],
                 tuple(s[k : k + 1] for s in state),
                 [w.weight_ih[k], w.weight_hh[k], w.bias_ih[k, 0], w.bias_hh[k, 0]],

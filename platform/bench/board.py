@@ -76,7 +76,11 @@ def fill(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> i
             for config in _configs(task, f"model {level:02}", search, rng)
         ]
         sweep = StoredSweep(task, {})
-        store.take("generated", True, trials, [], [(sweep, [trial.config.id for trial in trials])])
+        cells: dict[str, int | None] = {
+            model: k for k, model in enumerate(dict.fromkeys(t.config.model for t in trials))
+        }
+        asked = ([t.config.id for t in trials], [cells[t.config.model] for t in trials])
+        store.take("generated", True, trials, [], [(sweep, *asked)])
         count += len(trials)
     store.analyse()
     return count

@@ -31,12 +31,14 @@ def mib():  # not getrusage: that begins with the largest size of the process th
         return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
 before = mib()
 data, recipe = task.load(task.variant), task.recipe("")
-config = TrialConfig(task.name, task.variant, "", "", {}, {}, recipe.hidden, recipe.batch, 1, "search", 1, recipe.steps)
-batches, loaded, start = epoch_batches([config], data, 1, task.every_step), mib(), time.perf_counter()
-for _, (x, target) in zip(range(int(sys.argv[2])), batches):
+config = TrialConfig(task.name, task.variant, "", "", {}, {}, recipe.hidden, recipe.batch, 1, "search", 1,
+                     steps=recipe.steps, task_version=task.version, model_version="")
+batches, loaded, start = epoch_batches([config], data, 1), mib(), time.perf_counter()
+for _, batch in zip(range(int(sys.argv[2])), batches):
     pass
 ms = 1000 * (time.perf_counter() - start) / int(sys.argv[2])
-print(json.dumps({"before": before, "loaded": loaded, "peak": mib(), "ms": ms, "shape": list(x.shape)}))
+shape = list(getattr(batch, batch.INPUTS[0]).shape)
+print(json.dumps({"before": before, "loaded": loaded, "peak": mib(), "ms": ms, "shape": shape}))
 """
 
 
@@ -46,7 +48,7 @@ class Footprint:
 
     Attributes:
         name: The task.
-        shape: Of a batch as it is fed: members, steps, sequences, features.
+        shape: Of a batch's inputs as they are fed: members, examples, then what an example is.
         path: ``"real data"``, or ``"made up"``: random bytes in files of the true size.
         ms: Milliseconds a batch.
         before, loaded, peak: Largest resident memory, in MiB: before loading, after it, and after ten batches.

@@ -164,7 +164,7 @@ def _line(plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Modu
 
 
 def _contenders(
-    plan: Agenda, cell: str, size: Size, ours: Recurrence, other: type[nn.Module] | None, notes: list[str]
+    plan: Agenda, cell: str, size: Size, ours: Recurrence[Any], other: type[nn.Module] | None, notes: list[str]
 ) -> dict[str, Contender]:
     """Return what a line compares, by name; ``notes`` gets what could not be made."""
     device, p, d = plan.device, size.inputs, size.hidden

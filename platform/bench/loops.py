@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn, sigmoid, tanh
 from torch.nn.functional import linear
 
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.layer import Layer, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.stack import Stacked
 from longwave.models.kernels.cells import CELLS
 
@@ -30,19 +32,20 @@ class PlainLoop(nn.Module):
         ValueError: It is another layer.
     """
 
-    def __init__(self, layer: Recurrence) -> None:
+    def __init__(self, layer: Layer[Any]) -> None:
         super().__init__()
-        if layer.cell is None or layer.members is not None or getattr(layer, "layers", 1) != 1:
+        single = layer.members is None and getattr(layer, "layers", 1) == 1
+        if not isinstance(layer, Recurrence) or (cell := layer.cell) is None or not single:
             raise ValueError(f"{type(layer).__name__}: a plain loop is of one layer that has a fused cell, no members.")
-        w = layer._weights(lone=True)
-        given = layer.operands(layer._own(w, 1) if isinstance(layer, Stacked) else w)
+        held = layer.held()
+        given = layer.operands(layer.weights(layer.own(held, 1) if isinstance(layer, Stacked) else held))
         V, b = torch.cat(tuple(given.V), 1)[0], torch.cat([part.flatten() for part in given.b])
         W = torch.cat(tuple(given.W), 1)[0].split(layer.hidden_size) if given.W else ()
-        self.step, arrange = STEPS[layer.cell]
+        self.step, arrange = STEPS[cell]
         weights = arrange(V, b, W, [part.flatten() for part in given.U])
         self.weights = nn.ParameterList([part.detach().clone() for part in weights])
         self.numbers = tuple(part.item() for part in given.P)
-        self.hidden, self.states = layer.hidden_size, len(CELLS[layer.cell].states)
+        self.hidden, self.states = layer.hidden_size, len(CELLS[cell].states)
         self.lag = given.lags[0] if given.lags else None
 
     def forward(self, x: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from longwave.platform.bench.sizes import Size
 from longwave.platform.errors import ConfigError
 
 
-def worst_error(layer: Recurrence, size: Size) -> float:
+def worst_error(layer: Recurrence[Any], size: Size) -> float:
     """Return the largest relative error of the layer's outputs, last state and all gradients against float64.
 
     Errors are norms. The adjoints are positive, so that no sum cancels and its error means something.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -47,7 +48,7 @@ class PackSize:
 
 
 DT = 0.5
-LAYERS: Mapping[str, Callable[..., Recurrence]] = {
+LAYERS: Mapping[str, Callable[..., Recurrence[Any]]] = {
     "lem": partial(LEM, dt=DT),
     "cornn": partial(CoRNN, dt=0.042, gamma=2.7, epsilon=4.7),
     "lipschitz_euler": partial(LipschitzRNN, epsilon=0.03, beta=0.75, gamma=0.001),
@@ -88,7 +89,7 @@ PACKS_ON_PROCESSOR = (PackSize(16, FITZHUGH), PackSize(16, FITZHUGH, 0))
 PACKS_ON_GPU = tuple(PackSize(members, FITZHUGH) for members in (2, 8, 16, 32, 128)) + (PackSize(64, EIGENWORMS),)
 
 
-def layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence:
+def layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence[Any]:
     """Return the layer of a cell, drawn from seed 0."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

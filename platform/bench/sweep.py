@@ -92,7 +92,7 @@ def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]
         for _ in range(repeats + 1):
             for m, pack in packs.items():
                 best[m] = min(best[m], _epoch_ms(pack))
-    recipe, length = task.recipe(model), data.valid.length
+    recipe, length = task.recipe(model), data.valid.places
     return [
         Measurement(
             name=f"{model} training epoch, {TASK}",
@@ -191,7 +191,7 @@ def plain_network(config: TrialConfig) -> nn.Module:
         ValueError: The model has none.
     """
     model, task = get_model(config.model), get_task(config.task)
-    sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.length)
+    sizes = Sizes(task.inputs, config.hidden, task.outputs, task.load(config.variant).valid.places)
     hyper: dict[str, Any] = {name: value for name, value in config.params.items() if name != "lr"}
     loop = PlainLoop(model.build(sizes, None, **config.options, **hyper))
     return nn.Sequential(loop, nn.Linear(config.hidden, task.outputs))

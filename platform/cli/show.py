@@ -157,7 +157,7 @@ def budget(
         rows = read_board(known, pool=Pool(_names(models), families=families))
         adaptive = [name for name in known.sweeps() if known.sweep(name).content.get("sampler") in learning()]
         mine = [row for row in rows if not tasks or row.task in tasks]
-        found = budgets(mine, lambda row: known.searched(row.sweeps, row.task, row.model), adaptive)
+        found = budgets(mine, lambda row: known.searched(row.config), adaptive)
     render_board.budgets(found, format)
 
 

@@ -11,7 +11,7 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.plan import Sweep
+    from longwave.platform.sweeps.entry import Sweep
 
 sweep = typer.Typer(help="Plan, run, resume and watch sweeps.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweep, name="sweep")
@@ -41,13 +41,13 @@ def plan(
     """
     from longwave.platform.render import terminal
     from longwave.platform.sweeps.config import read_sweep
-    from longwave.platform.sweeps.plan import asked
+    from longwave.platform.sweeps.plan import searches
     from longwave.platform.sweeps.resolve import resolve
 
     checked = read_sweep(file)
     with terminal.waiting("Preparing data"):
         resolved = resolve(checked)
-    terminal.plan(resolved, asked(resolved, {}), format.value)
+    terminal.plan(resolved, searches(resolved, {}), format.value)
 
 
 @sweep.command("run")
@@ -114,11 +114,12 @@ def status(
     from longwave.platform.paths import store_url
     from longwave.platform.render import terminal
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.entry import labels
 
     with Store(store_url(store), create=False) as known:
-        known.sweep(name)
+        cells = labels(known.sweep(name).plan)
         trials, reasons = known.asked(name), known.failures(name)
-    terminal.status(name, trials, reasons, format.value)
+    terminal.status(name, trials, reasons, format.value, cells)
 
 
 def _train(
@@ -142,6 +143,6 @@ def _train(
     count = workers or os.cpu_count() or 1
     file = sweep.file
     how = Workers(count, sweep_storage(storage, file.name), ray, gpus, here)
-    console = Console()
+    console, board = Console(), f"longwave board {file.task or ''}".strip()
     view = go_on(sweep, store, how, mlflow_server(mlflow), console)
-    console.print(f"{file.name}: {view.counts()}. See it with: longwave board {file.task}", highlight=False)
+    console.print(f"{file.name}: {view.counts()}. See it with: {board}", highlight=False)

@@ -27,8 +27,9 @@ from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import Sweep, asked, retrainings, search_seeds, winner
+from longwave.platform.sweeps.plan import asked, cell_of, retrainings, winner
 from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.rounds import search_seeds
 from longwave.tasks.base.raw import DataError
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
@@ -59,10 +60,11 @@ def plan(file: File) -> Said:
         except ConfigError as error:
             yield "reject", str(error)
             continue
-        entries = [trials[trial] for trial in sweep.trials]
-        known = Sweep(settings, get_task(settings.task).metric.goal, ())
-        for model in sorted({e.config.model for e in entries}):
-            yield from _search(known, model, [e for e in entries if e.config.model == model])
+        cells: dict[str, list[BundledTrial]] = defaultdict(list)
+        for entry in (trials[trial] for trial in sweep.trials):
+            cells[" ".join(map(str, cell_of(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
+        for cell, entries in sorted(cells.items()):
+            yield from _search(settings, cell, entries)
     for row, entries in sorted(_rows(file).items()):
         alone = [e for e in entries if e.config.id not in of_sweeps]
         if len(alone) == len(entries):
@@ -77,38 +79,39 @@ def plan(file: File) -> Said:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
 
-def _search(sweep: Sweep, model: str, entries: Sequence[BundledTrial]) -> Said:
-    """Check one model of one sweep."""
-    settings = sweep.file
-    where = f"sweep {settings.name}, {model}"
+def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> Said:
+    """Check one cell of one sweep."""
+    where, first = f"sweep {settings.name}, {cell}", entries[0].config
     search = [e.config for e in entries if e.config.phase == "search"]
     ends = {e.config.id: e.run for e in entries}
     told = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
     if not _concerns(settings, entries):
-        trains = f"{', '.join(settings.models)} on {settings.task} {settings.variant}".rstrip()
+        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
+        trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.trials:
         lost = settings.trials - len(search)
         yield "reject", f"{where}: {lost} of {settings.trials} search trials are not told."
-    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, model)):
+    elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first.model)):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
     elif told and len(told) < settings.retrain:
         lost = settings.retrain - len(told)
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are not told."
     elif told:
-        best = winner(search, ends, sweep.goal)
+        goal = get_task(first.task).metric.goal
+        best = winner(search, ends, goal)
         if others := sorted({c.row for c in told.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
-        elif set(told) != {c.id for c in retrainings(sweep, search, ends)}:
+        elif set(told) != {c.id for c in retrainings(settings, goal, search, ends)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 
 def _concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
     """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
+    known = {(task, variant or get_task(task).variant) for task, variant in settings.places.items()}
     places = {(e.config.task, e.config.variant) for e in entries}
-    variants = {settings.variant} if settings.variant else {get_task(task).variant for task, _ in places}
-    return places <= {(settings.task, v) for v in variants} and {e.config.model for e in entries} <= {*settings.models}
+    return places <= known and {e.config.model for e in entries} <= {*settings.models}
 
 
 def data(file: File) -> Said:

@@ -13,15 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from longwave.platform.about import departures, title
+from longwave.platform.about import departed, title
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import Halving, check_recipe
+from longwave.platform.training.rules import check_training, groups_of, training_params
+from longwave.platform.training.stopping import last_epoch
 
-CHOICES = {"optimiser": ("adam",), "precision": ("float32", "float64"), "selection": ("best", "last")}
+CHOICES = {"precision": ("float32", "float64"), "selection": ("best", "last")}
 LARGEST = 2**31
 """Every seed and every size of a recipe is below."""
 DAY = 86400.0
@@ -112,7 +114,7 @@ def explained(file: File) -> Said:
         task, model = get_task(config.task), get_model(config.model)
         metric = {"metric": task.metric.name, "unit": task.metric.unit, "goal": task.metric.goal}
         words = {"task": task.title, "model": title(model, config.options)}
-        texts = {"departures": departures(config, task), "called": model.called(config.options)}
+        texts = {"departures": departed(config, task), "called": model.called(config.options)}
         texts["published"] = list(task.called(config.variant))
         for name, value in {**metric, **words, **{name: tuple(text) for name, text in texts.items()}}.items():
             if (got := getattr(told, name)) != value:
@@ -158,8 +160,9 @@ def curves(file: File) -> Said:
             yield "reject", f"{name} has a curve with missing or repeated epochs."
         if run.epochs > config.epochs or len(epochs) > config.epochs:
             yield "reject", f"{name} trained {max(run.epochs, len(epochs))} epochs, {config.epochs} were asked."
-        if run.status == "ok" and run.epochs != config.epochs:
-            yield "reject", f"{name} ended ok after {run.epochs} of {config.epochs} epochs."
+        goal = get_task(config.task).metric.goal
+        if run.status == "ok" and run.epochs != (last := last_epoch(config, [p.valid for p in entry.points], goal)):
+            yield "reject", f"{name} ended ok after {run.epochs} of {last} epochs."
         lost = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
         if run.status != "failed" and not run.epochs - lost <= len(epochs) <= run.epochs:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {len(epochs)}."
@@ -213,12 +216,19 @@ def _check_config(config: TrialConfig) -> None:
             raise ValueError(f"{name} must be one of {', '.join(map(str, model.options[name]))}, got {value!r}.")
         if value == model.defaults[name]:
             raise ValueError(f"{name} {value} is the default, which no configuration says.")
+    check_training(config)
     known = {p.name: p for p in (model.lr, *model.layer.relevant({**model.defaults, **config.options}))}
+    trained = {
+        p.name: p
+        for p in training_params(
+            config.optimiser, config.schedule, groups_of(get_task(config.task), get_model(config.model))
+        )
+    }
     needed = {p.name for p in model.space(task.name, config.options)}
-    if not needed <= config.params.keys() <= known.keys():
+    if not needed <= config.params.keys() <= known.keys() | trained.keys():
         raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")
     for name, number in config.params.items():
-        known[name].check(number)
+        {**known, **trained}[name].check(number)
     sizes = {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "steps", "clip")}
     check_recipe({**sizes, "drops": list(config.drops)}, "its recipe")
     if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:

@@ -13,6 +13,8 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Known, StoredSweep, Trial
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.plan import cell_of
 
 SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
@@ -65,12 +67,16 @@ def _trial(file: File, entry: BundledTrial) -> Trial:
     return Trial(entry.config, entry.about, status, None, run, entry.ended, file.name, entry.rerun)
 
 
-def _sweeps(file: File) -> list[tuple[StoredSweep, Sequence[str]]]:
-    """Return the bundle's sweeps under names of their own, each with its trials."""
-    found: list[tuple[StoredSweep, Sequence[str]]] = []
+def _sweeps(file: File) -> list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]]:
+    """Return the bundle's sweeps under names of their own, each with its trials and their cells."""
+    found: list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]] = []
+    configs = {entry.config.id: entry.config for entry in file.content.trials}
     for sweep in file.content.sweeps:
+        settings = check_sweep(sweep.content, "a sweep")
         name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
-        found.append((StoredSweep(name, sweep.content), sweep.trials))
+        places = [cell_of(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
+        numbers = {place: k for k, place in enumerate(dict.fromkeys(places))}
+        found.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[place] for place in places]))
     return found
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from longwave.platform.errors import StoreError
+from longwave.platform.records.trial import TrialConfig
 
 VERSION = 1
 """Of the form of ``About``: bumped when a field is dropped or changes its meaning."""
@@ -81,3 +82,28 @@ class About:
             return cls(**found)
         except (TypeError, ValueError) as error:
             raise StoreError(f"What explains a row is damaged: {error}") from None
+
+
+def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collection[str] = ()) -> tuple[str, ...]:
+    """Return how a trial's protocol differs from a recipe: ``("epochs 30 (published 400)",)``, or ``(ours 400)``.
+
+    Args:
+        config: The trial.
+        recipe: Fields of ``tasks.base.spec.Recipe`` by name.
+        numbers: Those of the trial's ``params`` that are numbers of training and no parameters of the model.
+    """
+    whose = "ours" if "ours" in recipe["source"] else "published"
+    names = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
+    pairs = {name: (getattr(config, name), recipe[name]) for name in names}
+    pairs |= {
+        name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
+    }
+    found = [f"{name} {_shown(here)} ({whose} {_shown(said)})" for name, (here, said) in pairs.items() if here != said]
+    drops = tuple(d for d in recipe["drops"] if d < config.epochs)
+    if config.schedule == "drops" and config.drops != drops:
+        found.append(f"η/10 after epochs {list(config.drops)} ({whose} {list(recipe['drops'])})")
+    return tuple(found)
+
+
+def _shown(value: float | str | None) -> str:
+    return "none" if value is None else value if isinstance(value, str) else f"{value:g}"

@@ -49,6 +49,7 @@ class Asked:
         status: As in ``Trial``.
         pack: Key of the pack it belongs to.
         valid: Best validation metric, if there is one.
+        cell: Number of the entry of the sweep's plan that asked for it; None where the model alone tells.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Asked:
     status: str
     pack: str | None = None
     valid: float | None = None
+    cell: int | None = None
 
     @property
     def open(self) -> bool:

@@ -13,6 +13,9 @@ from longwave.platform.records.identity import digest
 Phase = Literal["search", "retrain"]
 PROTOCOL = "1"
 """Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
+SIZES = ("hidden", "batch", "epochs", "steps")
+FIELDS = (*SIZES, "clip", "optimiser", "schedule")
+"""Fields that a sweep may fix, vary in a grid or search; whatever else it draws stands in ``params``."""
 OF_ONE_TRIAL = ("phase", "seed", "halving")
 """Fields that are no part of a configuration: its retrainings differ in them."""
 ALWAYS = {"hashed": MISSING}
@@ -31,7 +34,8 @@ class TrialConfig:
         task, variant: Registry key of the task and its form.
         data: Version of the data: hash of the tensors fed.
         model, options: Registry key of the model, and the static choices that are not its default.
-        params: Learning rate and the model's parameters by name: ``{"lr": 0.01, "dt": 0.5}``.
+        params: Learning rate and the model's parameters by name: ``{"lr": 0.01, "dt": 0.5}``; and the training numbers
+            that differ from their defaults: ``{"momentum": 0.9}``.
         hidden: Hidden size d, features.
         batch: Sequences a step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
@@ -41,13 +45,14 @@ class TrialConfig:
         model_version: Of the model.
         protocol: Of the training rules.
         steps: Steps an epoch of a stream; ``None`` for a training split.
-        drops: Epochs after which the learning rate is divided by 10.
+        drops: Epochs after which the learning rate drops, by default to a tenth.
         clip: Largest gradient norm; ``None`` means no clipping.
-        optimiser: Always ``"adam"``.
+        optimiser: How a step is taken: ``"adam"``, ``"sgd"``, ...
         precision: ``"float32"`` or ``"float64"``.
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: their company decides whether it is stopped.
+        schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
     """
 
     task: str
@@ -71,6 +76,7 @@ class TrialConfig:
     precision: str = "float32"
     selection: str = "best"
     halving: Mapping[str, Any] | None = None
+    schedule: str = "drops"
 
     @cached_property
     def id(self) -> str:
@@ -84,8 +90,9 @@ class TrialConfig:
 
     @cached_property
     def shape(self) -> str:
-        """Equal for trials that can train in one pack: the content without the parameters' values and the seed."""
-        return digest({**self.to_dict(), "params": sorted(self.params), "seed": 0})
+        """Equal for trials that can train in one pack: the content without seed, drops and the numbers' values."""
+        free = {"params": sorted(self.params), "seed": 0, "drops": 0, "clip": self.clip is None}
+        return digest({**self.to_dict(), **free})
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the identity holds, as plain JSON data: what differs from the defaults. See ``from_dict``."""

@@ -93,7 +93,7 @@ def footprints(lines: Sequence[Footprint], format: str) -> None:
         as_json([asdict(line) for line in lines])
         return
     rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
-    table(["task", "batch M×T×B×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)
+    table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)
 
 
 def boards(lines: Sequence[BoardTime], format: str) -> None:

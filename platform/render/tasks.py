@@ -12,6 +12,7 @@ from longwave.platform.render.terminal import measured, say, show, table, waitin
 from longwave.tasks.base.raw import DataError
 
 if TYPE_CHECKING:
+    from longwave.tasks.base.batch import Batch
     from longwave.tasks.base.data import Data
     from longwave.tasks.base.spec import Recipe, TaskSpec
 
@@ -39,10 +40,7 @@ def page(spec: TaskSpec, format: Format) -> None:
         say(f"  {name}: {text}")
     for text in spec.protocols:
         say(f"  protocol: {text}")
-    table(
-        ["recipe for", "hidden", "batch", "epochs", "steps an epoch", "η/10 after", "clip", "source"],
-        [_recipe(model or "all others", recipe) for model, recipe in spec.recipes.items()],
-    )
+    table(["recipe for", "says"], [(model or "all others", _recipe(spec.recipe(model))) for model in spec.recipes])
     try:
         with waiting(f"loading {spec.name}"):
             data = spec.load(spec.variant)
@@ -61,7 +59,7 @@ def _facts(spec: TaskSpec) -> dict[str, str]:
         "steps": spec.length,
         "lag": spec.lag,
         "inputs": f"{spec.inputs} features" + (f" of {spec.tokens} tokens" if spec.tokens else ""),
-        "outputs": f"{spec.outputs}, {'at every step' if spec.every_step else 'at the last step'}",
+        "outputs": f"{spec.outputs}, {spec.asked}",
         "source": spec.source,
         "licence": spec.licence,
         "data": _where(spec),
@@ -72,9 +70,9 @@ def _facts(spec: TaskSpec) -> dict[str, str]:
     return {**facts, "published results": str(printed)}
 
 
-def _sizes(data: Data) -> str:
-    train = "fresh batches" if data.train is None else f"{len(data.train.inputs)} sequences"
-    return f"{train} to train, {len(data.valid.inputs)} to validate, {len(data.test.inputs)} to test"
+def _sizes(data: Data[Batch]) -> str:
+    train = "fresh batches" if data.train is None else f"{len(data.train)} examples"
+    return f"{train} to train, {len(data.valid)} to validate, {len(data.test)} to test"
 
 
 def _task(spec: TaskSpec) -> dict[str, Any]:
@@ -83,7 +81,7 @@ def _task(spec: TaskSpec) -> dict[str, Any]:
     return {
         **{name: getattr(spec, name) for name in plain},
         "metric": {**metric, "definition": spec.metric.definition},
-        "recipes": {model: asdict(recipe) for model, recipe in spec.recipes.items()},
+        "recipes": {model: asdict(spec.recipe(model)) for model in spec.recipes},
         "trivial": list(spec.baselines),
         "missing": spec.files.missing() if spec.files else [],
     }
@@ -103,6 +101,13 @@ def _where(spec: TaskSpec) -> str:
     return "here" if not spec.files.missing() else f"longwave data fetch {spec.name}"
 
 
-def _recipe(model: str, r: Recipe) -> tuple[object, ...]:
-    drops = ", ".join(map(str, r.drops)) or "—"
-    return (model, r.hidden, r.batch, r.epochs, r.steps or "—", drops, r.clip or "—", r.source)
+def _recipe(r: Recipe) -> str:
+    """Return a recipe in full on one line, and its source on the next."""
+    numbers = dict(r.numbers)
+    factor = numbers.pop("drop_factor", 0.1)
+    sizes = {"hidden": r.hidden, "batch": r.batch, "epochs": r.epochs, "steps an epoch": r.steps, "clip": r.clip}
+    said = [f"{name} {value:g}" for name, value in sizes.items() if value is not None]
+    said += [r.optimiser, *([] if r.schedule == "drops" else [r.schedule])]
+    said += [f"η·{factor:g} after epoch {epoch}" for epoch in r.drops]
+    said += [f"{name} {value:.4g}" for name, value in numbers.items()]
+    return f"{', '.join(said)}\n{r.source}"

@@ -13,19 +13,23 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from longwave.platform.boards.row import SHORT
 from longwave.platform.records.run import ENDED
+from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.render import export
 from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
     from longwave.platform.records.stored import Asked
-    from longwave.platform.records.trial import TrialConfig
-    from longwave.platform.sweeps.plan import Sweep
+    from longwave.platform.sweeps.entry import ModelPlan, Sweep
 
 _terminal = Console()
 console = _terminal if _terminal.is_terminal else Console(width=200)
 """Where tables go. A pipe has no width, so a table there gets room for its longest cells."""
+
+WIDE = 100
+"""Columns from which on a plan shows names in full, and seeds."""
 
 
 @contextmanager
@@ -60,7 +64,7 @@ def table(
     """Print a table; cells are printed as they are, not as markup, those of the columns ``right`` to the right."""
     made = Table(title=title or None, title_justify="left", box=options.pop("box", box.SIMPLE_HEAD), **options)
     for k, name in enumerate(columns):
-        made.add_column(name, justify="right" if k in right else "left")
+        made.add_column(name, justify="right" if k in right else "left", overflow="fold")
     for line in lines:
         made.add_row(*[cell if isinstance(cell, Text) else escape(str(cell)) for cell in line])
     console.print(made)
@@ -77,47 +81,73 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
             say(f"  {made.caption}\n")
 
 
-def plan(sweep: Sweep, trials: Sequence[TrialConfig], format: str) -> None:
-    """Print the search trials of a sweep."""
-    from longwave.platform.about import departures
+def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str) -> None:
+    """Print the search trials of a sweep, one table a cell."""
+    if format == "json":
+        as_json([{"id": c.id, **c.to_dict()} for trials in searches for c in trials])
+        return
+    file = sweep.file
+    for task, variant in file.places.items():
+        say(f"{file.name}: search on {task} {variant}".rstrip())
+        for entry, trials in zip(sweep.entries, searches, strict=True):
+            if entry.base.task == task:
+                say(f"  {_cell(entry)}")
+                table(*_trials(entry, trials))
+    rounds = f" in {file.rounds} rounds (this is the first)" if file.rounds > 1 else ""
+    each = "cell" if len(sweep.entries) > len(file.models) else "model"
+    then = f"then {file.retrain} retrainings of each {each}'s best"
+    say(f"  {file.trials} trials a {each}, drawn by {file.sampler}{rounds}, {then}.")
+
+
+def _cell(entry: ModelPlan) -> str:
+    """Return what all trials of a cell are trained by."""
+    from longwave.platform.about import departed
     from longwave.platform.registry import get_task
 
-    if format == "json":
-        as_json([{"id": c.id, **c.to_dict()} for c in trials])
-        return
-    names = sorted({name for c in trials for name in c.params}, key=lambda name: (name != "lr", name))
-    lines = [
-        (c.id, c.model, c.hidden, *[f"{c.params[n]:.4g}" if n in c.params else "" for n in names], c.seed)
-        for c in trials
-    ]
-    table(["trial", "model", "hidden", *names, "seed"], lines, title=f"{sweep.file.name}: search on {trials[0].task}")
-    for model in sweep.file.models:
-        first = next(c for c in trials if c.model == model)
-        protocol = "; ".join(departures(first, get_task(first.task))) or "the published recipe"
-        console.print(f"  {model}: batch {first.batch}, {first.epochs} epochs. Protocol: {protocol}", highlight=False)
-    more = f"then {sweep.file.retrain} retrainings of each model's best"
-    rounds = f" in {sweep.file.rounds} rounds (this is the first)" if sweep.file.rounds > 1 else ""
-    console.print(
-        f"  {sweep.file.trials} trials a model, drawn by {sweep.file.sampler}{rounds}, {more}.", highlight=False
+    base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
+    told = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
+    protocol = [p for p in departed(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
+    searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
+    return f"{entry.label}: {', '.join(told)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+
+
+def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]]]:
+    """Return heads and lines of a table of trials: what is drawn, parameters; names in full and seeds if it is wide."""
+    wide = console.width >= WIDE
+    fields = [name for name in FIELDS if name in entry.drawn]
+    fixed = entry.numbers.keys() - entry.drawn
+    params = sorted(
+        {name for c in trials for name in c.params if name not in fixed}, key=lambda name: (name != "lr", name)
     )
+    lines: list[list[object]] = []
+    for c in trials:
+        drawn = [value if isinstance(value := getattr(c, name), str) else f"{value:.4g}" for name in fields]
+        told = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
+        lines.append([c.id, *drawn, *told, c.seed] if wide else [c.id[:SHORT], *drawn, *told])
+    return ["trial", *fields, *params, *(["seed"] if wide else [])], lines
 
 
-def status(name: str, trials: Sequence[Asked], failed: Sequence[tuple[str, str]], format: str) -> None:
-    """Print how the trials of a sweep stand."""
-    tally = Counter(t.status for t in trials)
-    ended = {str(state): tally[state] for state in ENDED}
-    counts: dict[str, int] = {
-        "planned": tally["planned"],
-        "running": tally["running"],
-        "done": sum(ended.values()),
-        **ended,
-    }
+def status(
+    name: str, trials: Sequence[Asked], failed: Sequence[tuple[str, str]], format: str, cells: Sequence[str] = ()
+) -> None:
+    """Print how the trials of a sweep stand, and those of each of its cells by their labels, if it has several."""
+    lines = {label: _counts([t for t in trials if t.cell == k]) for k, label in enumerate(cells)}
+    counts = _counts(trials)
     if format == "json":
-        as_json(counts)
+        as_json({**counts, "cells": lines} if len(lines) > 1 else counts)
         return
     table(list(counts), [list(counts.values())], title=f"{name}: {len(trials)} trials asked for")
+    if len(lines) > 1:
+        shown = ("planned", "running", "done", "ok")
+        table(["cell", *shown], [(label, *(line[n] for n in shown)) for label, line in lines.items()])
     for (model, reason), count in Counter(failed).most_common(5):
         console.print(f"  {model}: {count} failed: {reason}", highlight=False, markup=False)
+
+
+def _counts(trials: Sequence[Asked]) -> dict[str, int]:
+    tally = Counter(t.status for t in trials)
+    ended = {str(state): tally[state] for state in ENDED}
+    return {"planned": tally["planned"], "running": tally["running"], "done": sum(ended.values()), **ended}
 
 
 def findings(found: Sequence[Finding]) -> None:

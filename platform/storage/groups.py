@@ -14,17 +14,20 @@ from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.storage.schema import AskRow, EnvironmentRow, ImportRow, KnownRow, TrialRow
 
+CellNames = tuple[tuple[str, int | None], ...]
+"""Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
+
 
 def read_groups(connection: sa.Connection, task: str | None = None) -> list[Group]:
     """Return the groups of ``task``, or of all tasks, by task and configuration."""
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
-    sweeps = _sweeps(connection, where)
-    tallies = _tallies(connection, task, {names for names in sweeps.values() if len(names) > 1})
+    askers = _askers(connection, where)
+    tallies = _tallies(connection, task, {cells for cells in askers.values() if len(cells) > 1})
     ran, checked, known = _environments(connection, where), _imports(connection), _catalogue(connection)
     groups = []
     for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
-        config, asked = TrialConfig.from_dict(content.config), sweeps.get(row, ())
+        config, asked = TrialConfig.from_dict(content.config), askers.get(row, ())
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
         places = [ran[place] for place, _, _ in came if place is not None]
         groups.append(
@@ -33,7 +36,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 about=About.from_dict(content.about),
                 runs=runs,
                 search=tallies.get((asked, config.task, model), Tally()),
-                sweeps=asked,
+                sweeps=tuple(sorted({sweep for sweep, _ in asked})),
                 environments=list({id(facts): facts for facts in places}.values()),
                 checks=[checked[origin] for _, origin, _ in came if origin is not None],
                 reruns=[rerun for _, origin, rerun in came if rerun and origin is None],
@@ -63,12 +66,16 @@ def superseded(config: TrialConfig, known: Mapping[tuple[str, str, str], Known])
     return "; ".join(f"{what}: version {then}, now {now}" for what, then, now in pairs if then != now)
 
 
-def read_search(connection: sa.Connection, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
-    """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
+def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
+    """Return the search trials of the cells that asked for retrainings of a row, of its model and task, by id."""
     t = TrialRow
-    asked = sa.select(AskRow.trial).where(AskRow.sweep.in_(sweeps))
+    again = sa.and_(t.phase == "retrain", t.row == row)
+    of = connection.execute(sa.select(t.task, t.model).where(again).limit(1)).one_or_none()
+    if of is None:
+        return []
+    asked = sa.select(AskRow.trial).where(_in_cells(_askers(connection, again).get(row, ())))
     query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
-        t.phase == "search", t.task == task, t.model == model, t.id.in_(asked)
+        t.phase == "search", t.task == of.task, t.model == of.model, t.id.in_(asked)
     )
     return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
 
@@ -114,31 +121,39 @@ def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Seque
     return connection.execute(sa.select(t.config, t.about).where(t.id.in_(first)).order_by(t.task, t.row)).all()
 
 
-def _sweeps(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, tuple[str, ...]]:
-    """Return the sweeps that asked for a retraining of each group, by its identity."""
-    query = sa.select(TrialRow.row, AskRow.sweep).join(AskRow, AskRow.trial == TrialRow.id).where(where)
-    found: dict[str, set[str]] = {}
-    for row, sweep in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
-        found.setdefault(row, set()).add(sweep)
-    return {row: tuple(sorted(names)) for row, names in found.items()}
+def _askers(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
+    """Return the cells that asked for a retraining of each group, by its identity."""
+    query = sa.select(TrialRow.row, AskRow.sweep, AskRow.cell).join(AskRow, AskRow.trial == TrialRow.id).where(where)
+    found: dict[str, set[tuple[str, int | None]]] = {}
+    for row, sweep, cell in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
+        found.setdefault(row, set()).add((sweep, cell))
+    return {row: tuple(sorted(cells, key=str)) for row, cells in found.items()}
+
+
+def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
+    """Return the condition that one of ``cells`` asked."""
+    return sa.or_(
+        sa.false(),
+        *(sa.and_(AskRow.sweep == s, AskRow.cell.is_(None) if c is None else AskRow.cell == c) for s, c in cells),
+    )
 
 
 def _tallies(
-    connection: sa.Connection, task: str | None, several: set[tuple[str, ...]]
-) -> dict[tuple[tuple[str, ...], str, str], Tally]:
-    """Return the search trials of each task and model in one sweep, and those in any of ``several``, each once."""
+    connection: sa.Connection, task: str | None, several: set[CellNames]
+) -> dict[tuple[CellNames, str, str], Tally]:
+    """Return the search trials of each task and model in one cell, and those in any of ``several``, each once."""
     t = TrialRow
     sums = (t.task, t.model, sa.func.count(), sa.func.sum(sa.case((t.status == "diverged", 1), else_=0)))
     where = t.phase == "search" if task is None else sa.and_(t.phase == "search", t.task == task)
-    seconds = sa.func.sum(t.seconds)
-    one = sa.select(AskRow.sweep, *sums, seconds).join(AskRow, AskRow.trial == t.id).where(where)
-    found: dict[tuple[tuple[str, ...], str, str], Tally] = {}
-    for sweep, name, model, *tally in connection.execute(one.group_by(AskRow.sweep, t.task, t.model)).all():
-        found[(sweep,), name, model] = Tally(*tally)
-    for names in several:
-        asked = sa.select(AskRow.trial).where(AskRow.sweep.in_(names))
+    seconds, cell = sa.func.sum(t.seconds), (AskRow.sweep, AskRow.cell)
+    one = sa.select(*cell, *sums, seconds).join(AskRow, AskRow.trial == t.id).where(where)
+    found: dict[tuple[CellNames, str, str], Tally] = {}
+    for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
+        found[((sweep, number),), name, model] = Tally(*tally)
+    for cells in several:
+        asked = sa.select(AskRow.trial).where(_in_cells(cells))
         for name, model, *tally in connection.execute(
             sa.select(*sums, seconds).where(where, t.id.in_(asked)).group_by(t.task, t.model)
         ):
-            found[names, name, model] = Tally(*tally)
+            found[cells, name, model] = Tally(*tally)
     return found

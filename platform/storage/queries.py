@@ -111,10 +111,10 @@ class Queries(Database):
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def searched(self, sweeps: Sequence[str], task: str, model: str) -> list[RunSummary]:
-        """Return the search trials of a model on a task that any of ``sweeps`` asked for, by id."""
+    def searched(self, row: str) -> list[RunSummary]:
+        """Return the search trials of the cells that asked for retrainings of ``row``, by id."""
         with self.reading() as connection:
-            return read_search(connection, sweeps, task, model)
+            return read_search(connection, row)
 
     def tasks(self) -> list[str]:
         """Return the tasks that have retrainings, sorted."""

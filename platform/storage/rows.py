@@ -26,6 +26,16 @@ def planned(config: TrialConfig, about: About) -> dict[str, Any]:
     return {**columns, "config": config.to_dict(), "about": about.to_dict(), **blank}
 
 
+def asks(
+    sweep: str, trials: Sequence[str], cells: Sequence[int | None] | None = None, start: int = 0
+) -> list[dict[str, Any]]:
+    """Return the rows that say a sweep asked for trials, in order, each in a cell of its plan."""
+    return [
+        {"sweep": sweep, "trial": trial, "position": start + k, "cell": cell}
+        for k, (trial, cell) in enumerate(zip(trials, cells or [None] * len(trials), strict=True))
+    ]
+
+
 def ended(run: Run) -> dict[str, Any]:
     """Return the columns that a trial's end fills, but for the time."""
     return {**{name: getattr(run, name) for name in OF_RUN}, "environment": place(run)}

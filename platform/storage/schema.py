@@ -136,13 +136,14 @@ class TrialRow(Base):
 
 
 class AskRow(Base):
-    """A sweep asked for a trial. Two sweeps may ask for the same one."""
+    """A sweep asked for a trial, in one cell of its plan; see ``Asked``. Two sweeps may ask for the same one."""
 
     __tablename__ = "asks"
     sweep: Mapped[str] = mapped_column(ForeignKey("sweeps.name"), primary_key=True)
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     position: Mapped[int]
-    __table_args__ = (Index("ix_asks_trial", "trial", "sweep"),)
+    cell: Mapped[int | None]
+    __table_args__ = (Index("ix_asks_trial", "trial", "sweep", "cell"),)
 
 
 class CurveRow(Base):

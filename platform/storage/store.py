@@ -57,26 +57,33 @@ class Store(Queries):
         with self.reading() as connection:
             return list(connection.scalars(sa.select(SweepRow.name).order_by(SweepRow.name)))
 
-    def ask(self, sweep: str | None, trials: Sequence[TrialConfig], about: Sequence[About]) -> None:
+    def ask(
+        self,
+        sweep: str | None,
+        trials: Sequence[TrialConfig],
+        about: Sequence[About],
+        cells: Sequence[int | None] | None = None,
+    ) -> None:
         """Write trials, in order, as asked for by a sweep, behind those it has. Known ones keep their records.
 
         Args:
             sweep: Its name; None for trials that no sweep asks for.
             trials: What to train.
             about: What explains each of them to a reader.
+            cells: Number of the entry of the sweep's plan that asks for each; none where models tell them apart.
         """
         with self.transaction() as connection:
             insert_new(connection, TrialRow, [rows.planned(c, a) for c, a in zip(trials, about, strict=True)])
             if sweep:
                 last = sa.select(sa.func.coalesce(sa.func.max(AskRow.position) + 1, 0)).where(AskRow.sweep == sweep)
                 start = connection.scalar(last) or 0
-                asks = [{"sweep": sweep, "trial": c.id, "position": start + k} for k, c in enumerate(trials)]
+                asks = rows.asks(sweep, [c.id for c in trials], cells, start)
                 insert_new(connection, AskRow, asks)
 
     def asked(self, sweep: str) -> list[Asked]:
         """Return the trials a sweep asked for in short, in order: without their configurations."""
         t = TrialRow
-        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid)
+        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, AskRow.cell)
         query = (
             sa.select(*columns)
             .join(AskRow, AskRow.trial == t.id)
@@ -124,7 +131,7 @@ class Store(Queries):
         checked: bool,
         trials: Sequence[Trial],
         points: Sequence[Point],
-        sweeps: Sequence[tuple[StoredSweep, Sequence[str]]],
+        sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
         known: Sequence[Known] = (),
     ) -> None:
         """Take up trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
@@ -134,7 +141,7 @@ class Store(Queries):
             checked: Whether every check of it passed.
             trials: With their ends and patches.
             points: Their epochs.
-            sweeps: What asked for them, each with its trials in order.
+            sweeps: What asked for them, each with its trials in order and their cells.
             known: What pages need of their models and tasks; what is known of any stays as it is.
         """
         with self.transaction() as connection:
@@ -145,10 +152,9 @@ class Store(Queries):
             for table, values in rows.beside(t.run for t in trials if t.run)[2:]:
                 insert_new(connection, table, values)
             insert_new(connection, CurveRow, [asdict(point) for point in points])
-            for sweep, asked in sweeps:
+            for sweep, asked, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
-                asks = [{"sweep": sweep.name, "trial": trial, "position": k} for k, trial in enumerate(asked)]
-                insert_new(connection, AskRow, asks)
+                insert_new(connection, AskRow, rows.asks(sweep.name, asked, cells))
             insert_new(connection, KnownRow, [{**asdict(entry), "written": utc_now()} for entry in known])
 
     def learn(self, known: Sequence[Known]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +12,19 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
+    Tag,
     ValidationError,
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.sweeps.space import SAMPLERS
 
-UNION_TAGS = ("Range", "float", "constrained-int", "literal['auto']")
+UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 
@@ -30,6 +33,32 @@ def _known(sampler: str) -> str:
     if sampler not in SAMPLERS:
         raise ValueError(f"must be one of {', '.join(SAMPLERS)}")
     return sampler
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be a number or a word")
+    return _setting(value)
+
+
+def _setting(value: Any) -> Any:
+    if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError("must be a finite number, a word, true or false")
+    return value
+
+
+def _several(values: list[Any]) -> list[Any]:
+    if not values or len({(isinstance(v, bool), v) for v in values}) < len(values):
+        raise ValueError("must be one value or more, each once")
+    return values
+
+
+def _form(wish: Any) -> str:
+    return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
+
+
+Value = Annotated[Any, AfterValidator(_value)]
+Cells = Annotated[list[Annotated[Any, AfterValidator(_setting)]], AfterValidator(_several)]
 
 
 class _Strict(BaseModel):
@@ -47,6 +76,15 @@ class Range(_Strict):
     log: bool | None = None
 
 
+Wish = Annotated[
+    Annotated[Range, Tag("a range")]
+    | Annotated[float, Tag("a number")]
+    | Annotated[list[Value], AfterValidator(_several), Tag("choices")],
+    Discriminator(_form),
+]
+"""What a search is to draw: from a range, one of some choices, or a number that is fixed."""
+
+
 class Halving(_Strict):
     """Successive halving inside packs: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` go on."""
 
@@ -55,7 +93,14 @@ class Halving(_Strict):
 
 
 class RecipeChanges(_Strict):
-    """What a sweep, or one model of it, may change of the published recipe."""
+    """What a sweep, or one model of it, may change of the published recipe.
+
+    Attributes:
+        hidden, batch, epochs, steps, clip, drops: As in ``tasks.base.spec.Recipe``.
+        recipe: Optimiser and schedule, and any training number by name: ``{"optimiser": "sgd", "momentum": 0.9}``.
+        grid: Values to try one after another: of sizes, of whatever ``recipe`` takes, and of a model's options. Each
+            combination is a cell, which is searched and retrained by itself.
+    """
 
     hidden: PositiveInt | None = None
     batch: PositiveInt | None = None
@@ -63,6 +108,8 @@ class RecipeChanges(_Strict):
     steps: PositiveInt | None = None
     clip: PositiveFloat | None = None
     drops: list[PositiveInt] | None = None
+    recipe: dict[str, Value] = {}
+    grid: dict[str, Cells] = {}
 
 
 class SweepFile(RecipeChanges):
@@ -71,21 +118,26 @@ class SweepFile(RecipeChanges):
     Attributes:
         name: Names the sweep in the store.
         task, variant: What to train on; the task's default variant if empty.
+        tasks, variants: In their place several tasks, and the variants of those that are not to take their default.
         models: Which models.
-        trials: Search trials a model.
+        trials: Search trials a model, or a cell.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
         sampler: One of Optuna's, by its name in ``space.SAMPLERS``; one that learns does so in ``rounds``.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
         precision: ``float32`` or ``float64``.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
-        space: By model and parameter: a range, or a number that fixes the parameter.
-        model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``.
+        space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
+            range, choices, or a number that fixes it.
+        model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
+            and tables ``recipe`` and ``grid`` of its own.
     """
 
     name: Name
-    task: str
+    task: str | None = None
     variant: str = ""
+    tasks: list[str] = []
+    variants: dict[str, str] = {}
     models: Annotated[list[str], Field(min_length=1)]
     trials: PositiveInt
     retrain: Annotated[int, Field(ge=0)] = 5
@@ -96,8 +148,22 @@ class SweepFile(RecipeChanges):
     precision: Literal["float32", "float64"] = "float32"
     selection: Literal["best", "last"] = "best"
     halving: Halving | None = None
-    space: dict[str, dict[str, Range | float]] = {}
+    space: dict[str, dict[str, Wish]] = {}
     model: dict[str, dict[str, Any]] = {}
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The variant that the file gives of each task, empty for the default."""
+        return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
+
+    @property
+    def grids(self) -> bool:
+        """Whether any model has more than one cell."""
+        return any(self.gridded(model) for model in self.models)
+
+    def gridded(self, model: str) -> list[str]:
+        """Return the names that grids vary for a model."""
+        return [*{**self.grid, **self.model.get(model, {}).get("grid", {})}]
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -121,7 +187,17 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     Raises:
         ConfigError: As ``read_sweep``.
     """
-    return _check(SweepFile, content, origin)
+    file = _check(SweepFile, content, origin)
+    if (file.task is None) == (not file.tasks):
+        raise ConfigError(f"{origin}: give either task or tasks.")
+    if len(set(file.tasks)) < len(file.tasks):
+        raise ConfigError(f"{origin}: tasks: each task once, got {', '.join(file.tasks)}.")
+    if file.tasks and file.variant:
+        form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
+        raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
+    if unknown := sorted(file.variants.keys() - set(file.tasks)):
+        raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
+    return file
 
 
 def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
@@ -16,6 +16,7 @@ from rich.text import Text
 from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.entry import ModelPlan
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}
 
@@ -25,18 +26,15 @@ class Progress:
 
     Args:
         name: The sweep.
-        metric, goal: Of the task, for the best so far.
-        each: Trials a model at most, retrainings included.
-        planned: Epochs of a trial, by model.
+        entries: Its cells.
+        each: Trials a cell at most, retrainings included.
         console: Where to print.
     """
 
-    def __init__(
-        self, name: str, metric: str, goal: str, each: int, planned: Mapping[str, int], console: Console
-    ) -> None:
-        self.name, self.metric, self.sign = name, metric, 1.0 if goal == "max" else -1.0
-        self.planned, self.expected, self.console = planned, each * sum(planned.values()), console
-        self.models: dict[str, str] = {}
+    def __init__(self, name: str, entries: Sequence[ModelPlan], each: int, console: Console) -> None:
+        self.name, self.entries, self.console = name, entries, console
+        self.expected = each * sum(entry.epochs for entry in entries)
+        self.cells: dict[str, ModelPlan] = {}
         self.epochs: dict[str, int] = {}
         self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
@@ -57,7 +55,8 @@ class Progress:
     def plan(self, trials: Sequence[Asked]) -> None:
         """Take the trials known so far and how those from earlier runs of the sweep ended."""
         for trial in trials:
-            self.models[trial.id] = trial.model
+            if trial.id not in self.cells:
+                self.cells[trial.id] = self._cell(trial)
             if not trial.open:
                 self._end(trial.id, trial.status, trial.valid)
         if not self.epochs:
@@ -65,14 +64,15 @@ class Progress:
 
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
-        first = configs[0]
-        self.running[pack] = f"{first.model} {first.phase} ×{len(configs)}"
+        names = list(dict.fromkeys(self.cells[config.id].label for config in configs))
+        label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        self.running[pack] = f"{label} {configs[0].phase} ×{len(configs)}"
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Take epochs and ends."""
         for point in points:
             self.epochs[point.trial] = max(self.epochs.get(point.trial, 0), point.epoch)
-            self._better(self.models[point.trial], point.valid)
+            self._better(self.cells[point.trial], point.valid)
         for run in runs:
             self._end(run.trial, run.status, run.valid)
 
@@ -86,21 +86,27 @@ class Progress:
         """Return one line: how many trials ended, and how."""
         tally = Counter(self.ends.values())
         how = ", ".join(f"{tally[s]} {s}" for s in ENDED if tally[s])
-        return f"{len(self.ends)} of {len(self.models)} trials done" + (f" ({how})" if how else "")
+        return f"{len(self.ends)} of {len(self.cells)} trials done" + (f" ({how})" if how else "")
 
     def _end(self, trial: str, status: str, valid: float | None) -> None:
         self.ends[trial] = status
         if valid is not None:
-            self._better(self.models[trial], valid)
+            self._better(self.cells[trial], valid)
 
-    def _better(self, model: str, valid: float) -> None:
-        old = self.best.get(model)
-        if old is None or self.sign * valid > self.sign * old:
-            self.best[model] = valid
+    def _cell(self, trial: Asked) -> ModelPlan:
+        """Return the cell that asked for a trial."""
+        if trial.cell is not None:
+            return self.entries[trial.cell]
+        return next(entry for entry in self.entries if entry.base.model == trial.model)
+
+    def _better(self, cell: ModelPlan, valid: float) -> None:
+        old, sign = self.best.get(cell.label), 1.0 if cell.goal == "max" else -1.0
+        if old is None or sign * valid > sign * old:
+            self.best[cell.label] = valid
 
     def _done(self) -> int:
         """Return the trial-epochs over: trained, or no longer needed because the trial ended early."""
-        return sum(self.planned[m] if i in self.ends else self.epochs.get(i, 0) for i, m in self.models.items())
+        return sum(cell.epochs if i in self.ends else self.epochs.get(i, 0) for i, cell in self.cells.items())
 
     def _left(self) -> str:
         done, now = self._done(), time.monotonic() - self._start
@@ -113,11 +119,12 @@ class Progress:
         tally = Counter(self.ends.values())
         states = Text("  ").join(Text(f"{tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
-        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {len(self.models)} trials", states, self._left())
+        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {len(self.cells)} trials", states, self._left())
         rows = Table.grid(padding=(0, 2))
         rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
-        best = "   ".join(f"{model} {value:.4g}" for model, value in sorted(self.best.items()))
-        rows.add_row(f"best {self.metric}", best or "—")
+        for metric in dict.fromkeys(cell.metric for cell in self.entries):
+            labels = sorted(cell.label for cell in self.entries if cell.metric == metric and cell.label in self.best)
+            rows.add_row(f"best {metric}", "   ".join(f"{name} {self.best[name]:.4g}" for name in labels) or "—")
         bar = Table.grid(expand=True)
         bar.add_row(ProgressBar(total=max(self.expected, 1), completed=self._done()))
         return Group(head, bar, rows)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from longwave.models.base.param import OptionValue, Param
 from longwave.models.base.spec import ModelSpec
-from longwave.platform.about import about, known_model, known_task, title
+from longwave.platform.about import about, known_model, known_task
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import Known
-from longwave.platform.records.trial import TrialConfig
+from longwave.platform.records.trial import SIZES, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import RecipeChanges, SweepFile, check_recipe
-from longwave.platform.sweeps.plan import ModelPlan, Sweep
+from longwave.platform.sweeps.cells import Settled, settle
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.entry import ModelPlan, Sweep, recipe_of
+from longwave.platform.sweeps.given import WORDS, Given, given
+from longwave.platform.sweeps.rounds import settled
 from longwave.platform.sweeps.space import learning
+from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.spec import TaskSpec
 
 
@@ -25,7 +29,7 @@ def resolve(file: SweepFile) -> Sweep:
     Raises:
         ConfigError: A name is unknown, or a value breaks a rule; the message names the key.
     """
-    task = get_task(file.task)
+    tasks = [get_task(name) for name in file.places]
     models = [get_model(name) for name in file.models]
     if len(set(file.models)) < len(file.models):
         raise ConfigError(f"{file.name}: models: each model once, got {', '.join(file.models)}.")
@@ -35,13 +39,7 @@ def resolve(file: SweepFile) -> Sweep:
     if file.rounds > 1 and file.sampler not in learning():
         takers = " or ".join(learning())
         raise ConfigError(f"{file.name}: rounds: only the {takers} sampler takes rounds, got sampler {file.sampler!r}.")
-    variant = file.variant or task.variant
-    try:
-        data = task.load(variant)
-    except ValueError as error:
-        raise ConfigError(f"{file.name}: variant: {error}") from None
-    entries = tuple(_entry(file, task, model, variant, data.version) for model in models)
-    return Sweep(file, task.metric.goal, entries, task.metric.name, data.segment or data.valid.length)
+    return Sweep(file, tuple(entry for task in tasks for entry in _entries(file, task, models)))
 
 
 def explained(sweep: Sweep) -> Sweep:
@@ -50,73 +48,92 @@ def explained(sweep: Sweep) -> Sweep:
 
 
 def catalogue(sweep: Sweep) -> list[Known]:
-    """Return what pages need of the sweep's task and models."""
-    first = sweep.entries[0].base
-    models = [known_model(get_model(entry.base.model)) for entry in sweep.entries]
-    return [known_task(get_task(first.task), first.variant, first.data), *models]
+    """Return what pages need of the sweep's tasks and models."""
+    tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.entries}
+    return [*tasks.values(), *(known_model(get_model(name)) for name in sweep.file.models)]
 
 
-def _entry(file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: str) -> ModelPlan:
-    own = file.model.get(model.name, {})
-    options = {name: own.get(name, default) for name, default in model.defaults.items()}
-    for name, choices in model.options.items():
-        if repr(options[name]) not in map(repr, choices):
-            where = f"{file.name}: model.{model.name}.{name}"
-            raise ConfigError(f"{where} must be one of {', '.join(map(str, choices))}, got {options[name]!r}.")
-    known = {k: v for k, v in own.items() if k not in model.options}
-    recipe = check_recipe(known, f"{file.name}: model.{model.name}")
-    fixed, space = _space(file, task, model, options)
+def _check_reads(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: Batch) -> None:
+    """Raise ConfigError where the model cannot read the task's batches."""
+    reads, given = model.layer.READS, type(batch)
+    if not issubclass(given, reads):
+        kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {given.__name__}"
+        raise ConfigError(f"{file.name}: models: {kinds}. Leave {model.name} out, or take another task.")
+
+
+def _entries(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Iterator[ModelPlan]:
+    """Yield the cells of a task, model by model."""
+    variant = file.places[task.name] or task.variant
+    try:
+        data = task.load(variant)
+    except ValueError as error:
+        where = f"variants.{task.name}" if file.tasks else "variant"
+        raise ConfigError(f"{file.name}: {where}: {error}") from None
+    for model in models:
+        _check_reads(file, task, model, data.valid)
+        for cell in given(file, model):
+            yield _entry(file, task, model, variant, data, cell)
+
+
+def _entry(
+    file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: Data[Batch], cell: Given
+) -> ModelPlan:
+    found = settle(cell, task, model)
+    options = cell.options(model)
     base = TrialConfig(
         task=task.name,
         task_version=task.version,
         variant=variant,
-        data=data,
+        data=data.version,
         model=model.name,
         model_version=model.version,
         options={name: value for name, value in options.items() if value != model.defaults[name]},
-        params=fixed,
+        params=found.params,
         phase="search",
         seed=0,
         precision=file.precision,
         selection=file.selection,
-        **_recipe(file, recipe, task, model),
+        **found.fields,
     )
-    return ModelPlan(base, space, looped=model.looped)
+    _check_halving(file, found)
+    drawn = {d.name for d in found.space}
+    return ModelPlan(
+        base if drawn & {*WORDS} else settled(base, found.numbers),
+        found.space,
+        task.metric.goal,
+        task.metric.name,
+        _label(file, task, model, cell.cell),
+        looped=model.looped,
+        places=data.valid.places,
+        beside=data.valid.numbers(task.outputs),
+        recipe=recipe_of(task.recipe(model.name)),
+        numbers=found.numbers,
+    )
 
 
-def _recipe(file: SweepFile, own: RecipeChanges, task: TaskSpec, model: ModelSpec) -> dict[str, Any]:
-    """Return the training recipe: the model's own table first, then the sweep's, then the published one."""
-    recipe = task.recipe(model.name)
-    chosen: dict[str, Any] = {}
-    for name in RecipeChanges.model_fields:
-        values = (getattr(own, name), getattr(file, name), getattr(recipe, name))
-        chosen[name] = next((v for v in values if v is not None), None)
-    if chosen["steps"] is not None and recipe.steps is None:
-        raise ConfigError(f"{file.name}: steps: {task.name} has a training split, whose epochs have no steps to set.")
-    return {**chosen, "drops": tuple(d for d in chosen["drops"] if d < chosen["epochs"])}
+def _check_halving(file: SweepFile, found: Settled) -> None:
+    """Raise ConfigError where halving would compare trials that cannot train in one pack."""
+    if file.halving is None:
+        return
+    for d in found.space:
+        defaults = found.numbers.get(d.name, {}).values()
+        if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
+            why = (
+                f"may be drawn as its default {next(filter(d.holds, defaults)):g}, which"
+                if defaults
+                else "is drawn, and"
+            )
+            raise ConfigError(
+                f"{file.name}: halving: {d.name} {why} trains in another pack. Search it without halving."
+            )
 
 
-def _space(
-    file: SweepFile, task: TaskSpec, model: ModelSpec, options: Mapping[str, OptionValue]
-) -> tuple[dict[str, float], tuple[Param, ...]]:
-    """Return the fixed parameters and those to draw."""
-    wishes = file.space.get(model.name, {})
-    params = {p.name: p for p in model.space(task.name, options, wishes)}
-    fixed: dict[str, float] = {}
-    for name, wish in wishes.items():
-        where = f"{file.name}: space.{model.name}"
-        if name not in params:
-            if name in {p.name for p in model.params}:
-                raise ConfigError(f"{where}: {name} means nothing with {title(model, options)}. Remove it.")
-            known = [p.name for p in (model.lr, *model.params)]
-            raise ConfigError(f"{where}: {did_you_mean('parameter', name, known)}")
-        try:
-            if isinstance(wish, float | int):
-                params[name].check(wish)
-                fixed[name] = float(wish)
-                del params[name]
-            else:
-                params[name] = params[name].between(wish.low, wish.high, log=wish.log)
-        except ValueError as error:
-            raise ConfigError(f"{where}: {error}") from None
-    return fixed, tuple(params.values())
+def _label(file: SweepFile, task: TaskSpec, model: ModelSpec, cell: Mapping[str, Any]) -> str:
+    """Return the name of a cell within its sweep: ``adding lem (hidden 64, layers 2)``."""
+    values = ", ".join(f"{name} {_word(value)}" for name, value in cell.items())
+    place = f"{task.name} " if len(file.places) > 1 else ""
+    return f"{place}{model.name}" + (f" ({values})" if values else "")
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

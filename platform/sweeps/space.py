@@ -1,16 +1,62 @@
-"""Search spaces: from a model's parameters to Optuna's draws. The only file that knows Optuna."""
+"""Search spaces: from what is to be drawn to Optuna's draws. The only file that knows Optuna."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from longwave.models.base.param import Param
 
-Told = tuple[Mapping[str, float], float]
-"""Parameters of an ended trial and its validation metric."""
+Drawn = float | str
+"""What is drawn: a number or a word."""
+Told = tuple[Mapping[str, Drawn], float]
+"""What was drawn for an ended trial, as far as it had a meaning there, and its validation metric."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One thing that a search draws: a number of a range, or one of some choices.
+
+    Attributes:
+        name: Of a parameter, of a training number, or of a field of ``TrialConfig``.
+        low, high: Bounds of the draw, both included.
+        log: Whether it is uniform in log(value).
+        whole: Whether only whole numbers are drawn.
+        choices: Numbers or words to choose from; with them the others mean nothing.
+    """
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
+    choices: tuple[Drawn, ...] = ()
+
+    @classmethod
+    def of(cls, param: Param) -> Dimension:
+        """Return the draw of a parameter from its range."""
+        return cls(param.name, param.low, param.high, param.log, param.whole)
+
+    @property
+    def most(self) -> float:
+        """The largest number that is drawn."""
+        return max(c for c in self.choices if not isinstance(c, str)) if self.choices else self.high
+
+    def holds(self, value: float | None) -> bool:
+        """Return whether ``value`` may be drawn."""
+        return value in self.choices if self.choices else value is not None and self.low <= value <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; ``from_dict`` restores it."""
+        return {**asdict(self), "choices": list(self.choices)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Dimension:
+        """Rebuild from ``to_dict``, or from a parameter, as plans of before hold them."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**known, "choices": tuple(known.get("choices", ()))})
 
 
 @dataclass(frozen=True)
@@ -42,15 +88,15 @@ def learning() -> list[str]:
 
 
 def draw(
-    space: Sequence[Param], n: int, seed: int, sampler: str = "random", told: Sequence[Told] = (), goal: str = "min"
-) -> list[dict[str, float]]:
+    space: Sequence[Dimension], n: int, seed: int, sampler: str = "random", told: Sequence[Told] = (), goal: str = "min"
+) -> list[dict[str, Drawn]]:
     """Draw n points with Optuna's sampler; a pure function of its arguments.
 
     With the random and quasi-random samplers the i-th point depends on (space, seed, i) alone: a longer search
     begins with the shorter one. One that learns does so from ``told``.
 
     Args:
-        space: Parameters in drawing order.
+        space: What to draw, in drawing order.
         n: Points, at least 1.
         seed: Seed of the sampler.
         sampler: A name of ``SAMPLERS``.
@@ -63,21 +109,27 @@ def draw(
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
     import optuna
-    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    distributions: dict[str, BaseDistribution] = {
-        p.name: IntDistribution(int(p.low), int(p.high), log=p.log)
-        if p.whole
-        else FloatDistribution(p.low, p.high, log=p.log)
-        for p in space
-    }
+    distributions = {d.name: _distribution(d) for d in space}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         chosen = SAMPLERS[sampler]
         made = chosen.make(optuna.samplers, seed)
         study = optuna.create_study(sampler=made, direction="maximize" if goal == "max" else "minimize")
-        known = [({p.name: p.low for p in space}, 0.0)] if chosen.primed else told if chosen.learns else []
-        for params, value in known:
-            study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=distributions, value=value))
-        return [{k: float(v) for k, v in study.ask(distributions).params.items()} for _ in range(n)]
+        first: Told = ({d.name: d.choices[0] if d.choices else d.low for d in space}, 0.0)
+        for params, value in [first] if chosen.primed else told if chosen.learns else []:
+            known = {name: distributions[name] for name in params}
+            study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=known, value=value))
+        points = [study.ask(distributions).params for _ in range(n)]
+    return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
+
+
+def _distribution(d: Dimension) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if d.choices:
+        return CategoricalDistribution(d.choices)
+    return (
+        IntDistribution(int(d.low), int(d.high), log=d.log) if d.whole else FloatDistribution(d.low, d.high, log=d.log)
+    )

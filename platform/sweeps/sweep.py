@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import psutil
@@ -15,15 +16,16 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.about import About
+from longwave.platform.records.about import About, departures
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.entry import ModelPlan, Sweep
 from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.packing import divide, pack_key
-from longwave.platform.sweeps.plan import ModelPlan, Sweep, further
+from longwave.platform.sweeps.plan import further, of_cell
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.tracking import Mirror
 from longwave.platform.sweeps.workers import Workers
@@ -146,16 +148,19 @@ def missing(sweep: Sweep, store: Store) -> list[Asked]:
     while True:
         planned = store.asked(sweep.file.name)
         there = {a.id for a in planned}
-        if new := [c for c in further(_drawable(sweep, planned), planned, read) if c.id not in there]:
-            store.ask(sweep.file.name, new, [_about(sweep, c) for c in new])
+        found = further(_drawable(sweep, planned), planned, read)
+        if new := [(cell, config) for cell, config in found if config.id not in there]:
+            about = [_about(sweep.entries[cell], config) for cell, config in new]
+            before = any(a.cell is None for a in planned)  # there were cells: it goes on without them
+            cells = None if before else [cell for cell, _ in new]
+            store.ask(sweep.file.name, [config for _, config in new], about, cells)
         else:
             return [a for a in planned if a.open]
 
 
 def _run(sweep: Sweep, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
     file = sweep.file
-    epochs = {entry.base.model: entry.base.epochs for entry in sweep.entries}
-    view = Progress(file.name, sweep.metric, sweep.goal, file.trials + file.retrain, epochs, console)
+    view = Progress(file.name, sweep.entries, file.trials + file.retrain, console)
     mirror = Mirror(store, server) if server else None
     with ExitStack() as stack:
         if mirror:
@@ -184,19 +189,21 @@ def packs_of(sweep: Sweep, store: Store, workers: Workers, left: Sequence[Asked]
         memory = psutil.virtual_memory().available // (2 * workers.count)
         known = _looked_up(sweep)
         looped = {entry.base.model for entry in known.entries if entry.looped}
-        new = divide(fresh, workers.count, sweep.file.pack, known.length, memory, looped)
+        new = divide(fresh, workers.count, sweep.file.pack, known.member_bytes, memory, looped)
         store.assign(new)
         packs |= new
     return packs
 
 
-def _about(sweep: Sweep, config: TrialConfig) -> About:
-    found = next(entry.about for entry in sweep.entries if entry.base.model == config.model)
-    if found is None:
+def _about(entry: ModelPlan, config: TrialConfig) -> About:
+    """Return what explains a trial's row: what the store keeps of its cell, with how this trial departs."""
+    if entry.about is None:
         from longwave.platform.about import about
 
         return about(config)
-    return found
+    if entry.recipe is None:
+        return entry.about
+    return replace(entry.about, departures=departures(config, entry.recipe, config.params.keys() & entry.numbers))
 
 
 def _of_before(file: SweepFile, store: Store) -> Sweep:
@@ -205,23 +212,22 @@ def _of_before(file: SweepFile, store: Store) -> Sweep:
     for trial in store.asked(file.name):
         firsts.setdefault(trial.model, trial.id)
     known = {t.config.model: t for t in store.trials_of(list(firsts.values()))}
-    if not {*file.models} <= known.keys():
-        return _looked_up(Sweep(file, "min", ()))
-    entries = tuple(ModelPlan(known[m].config, (), known[m].about) for m in file.models)
-    about = known[file.models[0]].about
-    return Sweep(file, about.goal, entries, about.metric)
+    if file.tasks or file.grids or not {*file.models} <= known.keys():
+        return _looked_up(Sweep(file, ()))
+    found = [(known[model].config, known[model].about) for model in file.models]
+    entries = (ModelPlan(base, (), about.goal, about.metric, base.model, about) for base, about in found)
+    return Sweep(file, tuple(entries))
 
 
 def _drawable(sweep: Sweep, planned: Sequence[Asked]) -> Sweep:
     """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
-    count = {m: sum(a.model == m for a in planned) for m in sweep.file.models}
-    whole = all(n >= sweep.file.trials for n in count.values())
-    return sweep if whole else _looked_up(sweep)
+    counts = [len(of_cell(planned, cell, entry)) for cell, entry in enumerate(sweep.entries)]
+    return sweep if all(n >= sweep.file.trials for n in counts) else _looked_up(sweep)
 
 
 def _looked_up(sweep: Sweep) -> Sweep:
-    """Return the sweep as it is resolved now, if it is of a store before schema 0004 and so lacks spaces and length."""
-    if sweep.length:
+    """Return the sweep as it is resolved now, if it is of a store before schema 0004 and so lacks spaces and places."""
+    if sweep.entries and all(entry.places for entry in sweep.entries):
         return sweep
     from longwave.platform.sweeps.resolve import resolve
 

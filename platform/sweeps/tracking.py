@@ -23,6 +23,8 @@ SECONDS = 5.0
 """How often the mirror looks for news."""
 LAST_SECONDS = 15.0
 """How long a sweep that is over waits for the mirror; what is missing then is sent later."""
+LOGGED = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
+"""Fields of a trial that a server is sent beside its parameters, training numbers and options."""
 PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
@@ -148,7 +150,7 @@ def _send(client: Any, run: str, trial: Trial, points: list[Point]) -> None:
 
     config, end = trial.config, trial.run
     params = {**config.params, **config.options, "model": config.model, "variant": config.variant, "data": config.data}
-    params |= {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "seed", "precision")}
+    params |= {name: getattr(config, name) for name in LOGGED}
     metrics = [
         Metric(name, value, int(p.at * 1000), p.epoch)
         for p in points

@@ -1,15 +1,37 @@
-"""Adam for a pack: one flat tensor of parameters, each member with its own moments, step size and clipping."""
+"""What optimisers of a pack share: flat parameters, numbers that may differ by member, what a step is given."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
+
+from longwave.models.base.param import Param
+
+Number = float | Tensor
+"""One value for all members; or (M, 1) float64, one a member; (1, P) or (M, P) where parameter groups differ."""
+EPS = 1e-8
+"""What keeps a root of squared gradients from 0; torch's default."""
+WEIGHT_DECAY = Param(
+    "weight_decay",
+    "λ",
+    1e-6,
+    1e-2,
+    True,
+    "1",
+    "Weight decay: λ times the weights is added to the gradient.",
+    zero=True,
+    searched=False,
+    default=0.0,
+)
 
 
 class FlatParameters:
     """All parameters of a pack as one tensor ``values`` (M, P), and their gradients as another, ``grad`` (M, P).
 
-    The module's parameters are views of ``values``, so one tensor operation serves clipping, Adam, a checkpoint and
+    The module's parameters are views of ``values``, so one tensor operation serves clipping, a step, a checkpoint and
     the memory of the best epoch.
     """
 
@@ -24,45 +46,132 @@ class FlatParameters:
             stop = start + p.shape[1:].numel()
             p.data, start = values[:, start:stop].view(len(values), *p.shape[1:]), stop
 
+    def places(self) -> dict[str, slice]:
+        """Return which columns of ``values`` each parameter of the module has, by name."""
+        found, start = {}, 0
+        for name, p in self.module.named_parameters():
+            stop = start + p.shape[1:].numel()
+            found[name], start = slice(start, stop), stop
+        return found
+
     def backward(self, loss: Tensor) -> None:
         """Set ``grad`` to each member's gradient of its own loss, (M,)."""
         # No loss depends on another member's parameters, so the gradient of the sum is each member's own.
         grads = torch.autograd.grad(loss.sum(), list(self.module.parameters()))
         self.grad = torch.cat([g.flatten(1) for g in grads], 1)
 
-    def clip(self, norm: float) -> None:
+    def clip(self, norm: Number) -> None:
         """Scale each member's gradient down to at most ``norm`` in the 2-norm, as torch's clip_grad_norm_ does."""
         norms = self.grad.norm(dim=1, keepdim=True)
         # 1e-6 is torch's, against a norm of 0. Always multiplied: to ask whether 1 would do is to wait for the device.
-        self.grad.mul_((norm / (norms + 1e-6)).clamp(max=1.0))
+        self.grad.mul_((norm / (norms + 1e-6)).clamp(max=1.0).to(self.grad.dtype))
+
+    def clip_values(self, most: Number) -> None:
+        """Bound each number of a member's gradient by ±``most``, as torch's clip_grad_value_ does."""
+        if isinstance(most, Tensor):
+            bound = most.to(self.grad.dtype)
+            self.grad.clamp_(-bound, bound)
+        else:
+            self.grad.clamp_(-most, most)
 
 
-class Adam:
-    """Adam, Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1, one learning rate a member.
+@dataclass(frozen=True)
+class Update:
+    """What an optimiser is given to take one step of all members; it changes ``values`` and ``state`` in place.
 
-    Args:
-        parameters: What is stepped in place.
-        lr: η, (M,), 1/step.
+    Attributes:
+        values: The parameters, (M, P).
+        grad: The gradients, clipped, (M, P).
+        state: What the optimiser keeps, by name, (M, P) each; zeros at the start.
+        numbers: The optimiser's numbers by name.
+        lr: η, (M, 1).
+        scale: What the schedule multiplies η with at this step.
+        factors: What parameter groups multiply η with, (1, P) or (M, P), if anything.
+        count: Number of the step, from 1.
     """
 
-    BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
+    values: Tensor
+    grad: Tensor
+    state: Mapping[str, Tensor]
+    numbers: Mapping[str, Number]
+    lr: Tensor
+    scale: Number
+    factors: Tensor | None
+    count: int
 
-    def __init__(self, parameters: FlatParameters, lr: Tensor) -> None:
-        self.parameters, self.lr, self.steps = parameters, lr, 0
-        self.mean = torch.zeros_like(parameters.values)
-        self.square = torch.zeros_like(parameters.values)
+    def rate(self, over: Number = 1.0) -> Tensor:
+        """Return η as it is at this step divided by ``over``, (M, 1), or with groups (M, P)."""
+        rate = (self.scale / over) * self.lr
+        return (rate if self.factors is None else rate * self.factors).to(self.values.dtype)
 
-    def step(self, scale: float = 1.0) -> None:
-        """Take one step with ``scale`` · η."""
-        self.steps += 1
-        grad = self.parameters.grad
-        self.mean.lerp_(grad, 1 - self.BETA1)
-        self.square.mul_(self.BETA2).addcmul_(grad, grad, value=1 - self.BETA2)
-        # ε stands beside the corrected root, as in Algorithm 1, not in the variant at the end of its section 2.
-        corrected = (self.square / (1 - self.BETA2**self.steps)).sqrt_().add_(self.EPS)
-        rate = (scale / (1 - self.BETA1**self.steps)) * self.lr.unsqueeze(1)
-        self.parameters.values.sub_(rate * self.mean / corrected)
+    def decayed(self) -> Tensor:
+        """Return the gradient of the loss plus λ/2 times the squared weights, (M, P)."""
+        decay = self.numbers["weight_decay"]
+        if isinstance(decay, Tensor):
+            return self.grad + decay.to(self.grad.dtype) * self.values
+        return self.grad.add(self.values, alpha=decay) if decay else self.grad
 
-    def keep(self, index: Tensor) -> None:
-        """Keep only the members ``index``, (K,) int64."""
-        self.lr, self.mean, self.square = self.lr[index], self.mean[index], self.square[index]
+
+@dataclass(frozen=True)
+class Optimiser:
+    """One way to step. A file of ``optimisers/`` binds exactly one of these to ``OPTIMISER``.
+
+    Attributes:
+        name: Unique key, equal to the file name.
+        title: As texts print it.
+        source: Paper and equation.
+        params: Its numbers beside the learning rate; each with a default. ``weight_decay`` is the one that a parameter
+            group can be without.
+        state: Names of the tensors (M, P) it keeps.
+        step: Takes one step.
+    """
+
+    name: str
+    title: str
+    source: str
+    params: tuple[Param, ...]
+    state: tuple[str, ...]
+    step: Callable[[Update], None]
+
+
+def together(values: Sequence[float], device: torch.device | str = "cpu") -> Number:
+    """Return the value that all members share as it is, else one a member, (M, 1) float64."""
+    if len(set(values)) == 1:
+        return values[0]
+    return torch.tensor(values, dtype=torch.float64, device=device).unsqueeze(1)
+
+
+def average(kept: Tensor, fresh: Tensor, keep: Number) -> None:
+    """Set ``kept`` to keep · kept + (1 − keep) · fresh."""
+    share = 1 - keep
+    kept.lerp_(fresh, share.to(kept.dtype) if isinstance(share, Tensor) else share)
+
+
+def average_squares(kept: Tensor, fresh: Tensor, keep: Number) -> None:
+    """Set ``kept`` to keep · kept + (1 − keep) · fresh²."""
+    if isinstance(keep, Tensor):
+        kept.mul_(keep.to(kept.dtype)).addcmul_(fresh * (1 - keep).to(kept.dtype), fresh)
+    else:
+        kept.mul_(keep).addcmul_(fresh, fresh, value=1 - keep)
+
+
+def adam_step(u: Update, grad: Tensor) -> None:
+    """Step by the moments ``mean`` and ``square`` of ``grad``: Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1."""
+    beta1, beta2, mean, square = u.numbers["beta1"], u.numbers["beta2"], u.state["mean"], u.state["square"]
+    average(mean, grad, beta1)
+    average_squares(square, grad, beta2)
+    share = 1 - beta2**u.count
+    # ε stands beside the corrected root, as in Algorithm 1, not in the variant at the end of its section 2.
+    corrected = (square / (share.to(square.dtype) if isinstance(share, Tensor) else share)).sqrt_().add_(EPS)
+    u.values.sub_(u.rate(1 - beta1**u.count) * mean / corrected)
+
+
+def beta(name: str, symbol: str, default: float, of: str) -> Param:
+    """Return a number in [0, 1): how much of a running mean stays at each step."""
+    meaning = f"How much of the running mean of {of} stays at each step."
+    return Param(
+        name, symbol, 0.5, 0.999, False, "1", meaning, zero=True, most=0.99999, searched=False, default=default
+    )
+
+
+BETAS = (beta("beta1", "β₁", 0.9, "gradients"), beta("beta2", "β₂", 0.999, "squared gradients"))

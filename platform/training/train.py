@@ -9,7 +9,7 @@ from functools import cache
 
 import torch
 
-from longwave.platform.errors import WorkerError
+from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
@@ -17,6 +17,8 @@ from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.pack import PRECISIONS, Pack
+from longwave.platform.training.rules import check_training
+from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
 
@@ -79,7 +81,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | None) -> None:
     first = configs[0]
-    _check_versions(first)
+    _check_versions(configs)
     data = _data(first.task, first.variant, first.precision, str(environment.device()))
     pack = Pack(configs, data, environment.device())
     saved = checkpoint.load() if checkpoint else None
@@ -118,17 +120,21 @@ def unfit(config: TrialConfig) -> str:
     return "; ".join(told)
 
 
-def _check_versions(config: TrialConfig) -> None:
-    """Raise WorkerError where a result would bear the name of another."""
+def _check_versions(configs: Sequence[TrialConfig]) -> None:
+    """Raise WorkerError where a result would bear the name of another, or a training rule is not here."""
     try:
-        why = unfit(config)
+        why = unfit(configs[0])
+        for config in configs:
+            check_training(config)
     except DataError as error:
         raise WorkerError(f"A worker has not the data: {error}") from None
+    except ConfigError as error:
+        raise WorkerError(f"A worker cannot train what was planned: {error}") from None
     if why:
         raise WorkerError(f"Trials were planned {why}. Start the sweep under another name, or use the older Longwave.")
 
 
 @cache
-def _data(task: str, variant: str, precision: str, device: str) -> Data:
+def _data(task: str, variant: str, precision: str, device: str) -> Data[Batch]:
     """Return the task's data on ``device`` in ``precision``; the same object for all packs of a process."""
     return get_task(task).load(variant).to(device, PRECISIONS[precision])

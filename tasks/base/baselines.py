@@ -11,7 +11,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Baseline
 
 Features = Callable[[Tensor], Tensor]
@@ -19,14 +21,14 @@ Features = Callable[[Tensor], Tensor]
 ROUNDING = 1e-14
 """Ridge penalty: about the rounding of float32 inputs, squared, relative to their mean square."""
 SAMPLE = 2000
-"""Sequences drawn from a stream to learn from."""
+"""Examples drawn from a stream to learn from."""
 CHUNK = 16
 """Sequences whose features are held at once."""
 
 
-def majority(data: Data, outputs: int) -> Tensor:
+def majority(data: Data[Batch], outputs: int) -> Tensor:
     """Return logits for the most frequent class of the training split."""
-    asked = _train(data).targets
+    asked = data.training(SAMPLE).targets
     test = data.test.targets
     if outputs == 1:
         ones = (asked == 1).sum() * 2 > (asked != NOT_ASKED).sum()
@@ -35,18 +37,18 @@ def majority(data: Data, outputs: int) -> Tensor:
     return torch.nn.functional.one_hot(counts.argmax(), outputs).float().expand(*test.shape, outputs)
 
 
-def mean(data: Data) -> Tensor:
+def mean(data: Data[Batch]) -> Tensor:
     """Return the mean of the training targets."""
-    targets = _train(data).targets
+    targets = data.training(SAMPLE).targets
     return targets.flatten(0, -2).nanmean(0).expand_as(data.test.targets)
 
 
-def persistence(data: Data) -> Tensor:
+def persistence(data: Data[Sequences]) -> Tensor:
     """Return the present input as the prediction; inputs and targets are the same quantities."""
-    return _inputs(data.test)
+    return data.test.inputs.double()
 
 
-def linear(data: Data, lags: int, penalty: float = 0.0) -> Tensor:
+def linear(data: Data[Sequences], lags: int, penalty: float = 0.0) -> Tensor:
     """Return the linear prediction from the last ``lags`` inputs; near the start each step has a fit of its own.
 
     Args:
@@ -54,16 +56,16 @@ def linear(data: Data, lags: int, penalty: float = 0.0) -> Tensor:
         lags: Inputs seen, the present one included: AR(lags) for one channel.
         penalty: Ridge penalty, relative to the mean square of the features.
     """
-    train, test = _train(data), data.test
+    train, test = data.training(SAMPLE), data.test
     predicted = []
-    for seen in range(1, min(lags, test.length) + 1):
+    for seen in range(1, min(lags, test.places) + 1):
         now, features = slice(0, None if seen == lags else seen), partial(_history, lags=seen)
         weights = _fit(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features, penalty)
         predicted.append(torch.cat([features(x.double()) @ weights for x in test.inputs[:, now].split(CHUNK)]))
     return torch.cat(predicted, 1).to(test.targets)
 
 
-def iterated(data: Data, horizon: int, degree: int) -> Tensor:
+def iterated(data: Data[Sequences], horizon: int, degree: int) -> Tensor:
     """Return ``horizon`` steps of a polynomial map of one step, fitted to consecutive inputs.
 
     Args:
@@ -71,9 +73,9 @@ def iterated(data: Data, horizon: int, degree: int) -> Tensor:
         horizon: Steps ahead.
         degree: 1 for a linear map, 2 for a quadratic one.
     """
-    states = _inputs(_train(data))
+    states = data.training(SAMPLE).inputs.double()
     weights = _fit(states[:, :-1], states[:, 1:], partial(_powers, degree=degree))
-    state, largest = _inputs(data.test), 10 * states.abs().max()
+    state, largest = data.test.inputs.double(), 10 * states.abs().max()
     for _ in range(horizon):
         state = (_powers(state, degree) @ weights).clamp(-largest, largest)
     return state.to(data.test.targets)
@@ -86,14 +88,6 @@ FORECASTS: dict[str, Baseline] = {
     "ridge(32)": partial(linear, lags=32, penalty=ROUNDING),
 }
 """Predictors for every task that forecasts its own input."""
-
-
-def _train(data: Data) -> Split:
-    return data.train or data.stream(0, SAMPLE)  # type: ignore[misc]
-
-
-def _inputs(split: Split) -> Tensor:
-    return split.inputs.double()
 
 
 def _history(x: Tensor, lags: int) -> Tensor:

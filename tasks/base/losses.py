@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from longwave.tasks.base.data import NOT_ASKED
+from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.spec import Metric
 
 Sums = tuple[Tensor, Tensor]
@@ -30,6 +30,12 @@ def _nats(outputs: Tensor, targets: Tensor) -> Sums:
     classes = targets.clamp_min(0).expand(outputs.shape[:-1]).unsqueeze(-1)
     nats = outputs.logsumexp(-1) - outputs.gather(-1, classes).squeeze(-1)
     return _sums(torch.where(asked, nats, 0.0), asked)
+
+
+def _even_nats(outputs: Tensor, targets: Tensor) -> Sums:
+    """Return the cross-entropy at each place against all classes alike, and where it is asked."""
+    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    return torch.where(asked, outputs.logsumexp(-1) - outputs.mean(-1), 0.0), asked
 
 
 def _binary_nats(outputs: Tensor, targets: Tensor) -> Sums:
@@ -61,16 +67,35 @@ def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
     return total / count
 
 
-def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross-entropy of logits (M, ..., q) against classes (M, ...), in nats, (M,)."""
+def cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = None) -> Tensor:
+    """Return the mean cross-entropy of logits (M, ..., q) against classes (M, ...), in nats, (M,).
+
+    Args:
+        outputs: The logits.
+        targets: The classes.
+        smoothing: (M,): the share of a target's probability that is spread evenly over all q classes, Szegedy et al.
+            2016 (arXiv:1512.00567), section 7, as torch.nn.functional.cross_entropy's.
+    """
     total, count = _nats(outputs, targets)
-    return total / count
+    if smoothing is None:
+        return total / count
+    even, _ = _sums(*_even_nats(outputs, targets))
+    return (total + smoothing * (even - total)) / count
 
 
-def binary_cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross-entropy of one logit (M, ..., 1) against classes 0 and 1 (M, ...), in nats, (M,)."""
+def binary_cross_entropy(outputs: Tensor, targets: Tensor, smoothing: Tensor | None = None) -> Tensor:
+    """Return the mean cross-entropy of one logit (M, ..., 1) against classes 0 and 1 (M, ...), in nats, (M,).
+
+    Args:
+        outputs: The logits.
+        targets: The classes.
+        smoothing: (M,): the share of a target's probability that is spread evenly over the two classes.
+    """
     total, count = _binary_nats(outputs, targets)
-    return total / count
+    if smoothing is None:
+        return total / count
+    other, _ = _binary_nats(outputs, torch.where(targets == NOT_ASKED, targets, 1 - targets))
+    return (total + smoothing / 2 * (other - total)) / count
 
 
 MSE = Metric("mse", "1", "min", "mean squared error over all that is asked of all test sequences", _squares)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import Source
 
 PIECE = 1024
-"""Sequences, or steps, scored at a time."""
+"""Examples, or places of them, scored at a time."""
 
 
 def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
@@ -58,8 +59,8 @@ class Metric:
         return self.finish(total / count)
 
 
-Baseline = Callable[[Data], Tensor]
-"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, T, q)."""
+Baseline = Callable[[Data[Any]], Tensor]
+"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,14 @@ class Recipe:
 
     Attributes:
         hidden: Hidden size d, features.
-        batch: Sequences a step.
+        batch: Examples a step.
         epochs: Passes over the training split, or blocks of ``steps`` of a stream.
-        drops: Epochs after which the learning rate is divided by 10.
+        drops: Epochs after which the learning rate is divided by 10, or falls to ``drop_factor`` of what it was.
         clip: Largest gradient norm of a member; ``None`` means no clipping.
         steps: Steps an epoch of a stream; ``None`` for a training split.
+        optimiser, schedule: Words of the training rules.
+        numbers: Every other number of training by name, where it is not the rules' own default:
+            ``{"input_dropout": 0.03}``.
         source: Paper and table.
     """
 
@@ -83,6 +87,40 @@ class Recipe:
     drops: tuple[int, ...] = ()
     clip: float | None = None
     steps: int | None = None
+    optimiser: str = "adam"
+    schedule: str = "drops"
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+class _Stated(TypedDict, total=False):
+    hidden: int
+    batch: int
+    epochs: int
+    drops: tuple[int, ...]
+    clip: float | None
+    steps: int | None
+    optimiser: str
+    schedule: str
+    numbers: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How a model's recipe differs from the one that holds for all others; see ``changes``."""
+
+    source: str
+    stated: Mapping[str, Any]
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """Return ``recipe`` with what is stated here in its place, the source always; a number None is not there."""
+        numbers = {**recipe.numbers, **self.stated.get("numbers", {})}
+        kept = {name: value for name, value in numbers.items() if value is not None}
+        return replace(recipe, **{**self.stated, "source": self.source, "numbers": kept})
+
+
+def changes(source: str, **stated: Unpack[_Stated]) -> Changes:
+    """Return a recipe that states only what differs: ``changes("coRNN, Table 7: up to 60,000 steps", epochs=600)``."""
+    return Changes(source, {**stated})
 
 
 @dataclass(frozen=True)
@@ -96,17 +134,18 @@ class TaskSpec:
         summary: One sentence: what it tests.
         inputs, outputs: Features p and q. For tokens p is the size of their embedding; where it equals ``tokens``
             they are fed one-hot and nothing is embedded.
-        every_step: Whether every step is read out, or the last alone.
-        loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable.
+        loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable. One that can smooth labels
+            takes ``smoothing``, (M,), too.
         metric: The headline metric.
         chance: The metric of a predictor that ignores its inputs; ``None`` where the task has no fixed value.
         load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist, DataError for files that
             are missing or break a rule.
-        recipes: Published recipe by model; ``""`` holds for all other models.
+        recipes: Published recipe by model; ``""`` holds for all other models, and the others state only what differs.
         source: Where the task comes from: paper, equation, generator or data set.
         licence: Of the data.
         length: Steps of a sequence, in words where they vary.
         lag: How far back the needed information lies, in words.
+        asked: Where outputs are asked for, in words; the batch itself knows.
         variant: The default variant; empty for a task that has one form.
         variants: What a variant may be, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one, one sentence each.
@@ -125,16 +164,16 @@ class TaskSpec:
     summary: str
     inputs: int
     outputs: int
-    every_step: bool
-    loss: Callable[[Tensor, Tensor], Tensor]
+    loss: Callable[..., Tensor]
     metric: Metric
     chance: float | None
-    load: Callable[[str], Data]
-    recipes: Mapping[str, Recipe]
+    load: Callable[[str], Data[Any]]
+    recipes: Mapping[str, Recipe | Changes]
     source: str
     licence: str
     length: str
     lag: str
+    asked: str = "at the last step"
     variant: str = ""
     variants: str = ""
     protocols: tuple[str, ...] = ()
@@ -150,15 +189,23 @@ class TaskSpec:
         """Name, version and horizon: ``lorenz96@1+25``."""
         return f"{self.name}@{self.version}" + (f"+{self.horizon}" if self.horizon else "")
 
+    @property
+    def smooths(self) -> bool:
+        """Whether the loss can smooth labels."""
+        return "smoothing" in inspect.signature(self.loss).parameters
+
     def recipe(self, model: str) -> Recipe:
         """Return the published recipe of ``model``, or the one that holds for all others."""
-        return self.recipes.get(model, self.recipes[""])
+        found, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
+        if isinstance(general, Changes):
+            raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
+        return found.of(general) if isinstance(found, Changes) else found
 
     def called(self, variant: str) -> tuple[str, ...]:
         """Return the names that published tables give to ``variant``."""
         return self.published.get(variant, (variant,))
 
-    def trivial(self, data: Data) -> dict[str, float]:
+    def trivial(self, data: Data[Any]) -> dict[str, float]:
         """Return the metric on the test split of each trivial predictor."""
         found = {}
         for name, predict in self.baselines.items():

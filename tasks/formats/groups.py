@@ -8,7 +8,8 @@ from itertools import combinations, permutations
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
 SHORT, LONG = 32, 500
@@ -33,16 +34,16 @@ def product_table(elements: list[tuple[int, ...]]) -> Tensor:
     return torch.tensor([[number[tuple(a[i] for i in b)] for b in elements] for a in elements])
 
 
-def words(table: Tensor, length: int, seed: int, n: int) -> Split:
+def words(table: Tensor, length: int, seed: int, n: int) -> Sequences:
     """Return n words of uniform elements x, (n, T); the class at step t is x_t ∘ ... ∘ x_1."""
     letters = torch.randint(len(table), (n, length), generator=seeded(seed))
     products = [letters[:, 0]]
     for letter in letters.unbind(1)[1:]:
         products.append(table[letter, products[-1]])
-    return Split(letters.to(torch.int8), torch.stack(products, 1))
+    return Sequences(letters.to(torch.int8), torch.stack(products, 1))
 
 
-def word_problem(elements: list[tuple[int, ...]]) -> Data:
+def word_problem(elements: list[tuple[int, ...]]) -> Data[Sequences]:
     """Return a stream of short words, and long ones to validate and test on."""
     make = partial(words, product_table(elements))
     return Data(

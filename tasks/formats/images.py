@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import Data, Split, Tail
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError, Remote, Source
+from longwave.tasks.base.sequences import Sequences, Tail
 from longwave.tasks.base.spec import check_variant
 
 Labelled = tuple[Tensor, Tensor]
@@ -131,7 +132,7 @@ def divided(
     share: int,
     arrange: Callable[[Tensor], Tensor],
     tails: Sequence[Tail | None] = (None, None, None),
-) -> Data:
+) -> Data[Sequences]:
     """Return the three splits, fed in bytes.
 
     One in ``share`` training images validates: the last of the permutation that numpy's RandomState(1234) gives, as
@@ -147,7 +148,7 @@ def divided(
     order = torch.from_numpy(np.random.RandomState(1234).permutation(len(labels)))
     kept, held = order.tensor_split([len(labels) - len(labels) // share])
     parts = ((train[kept], labels[kept]), (train[held], labels[held]), (test, answers))
-    splits = [Split(arrange(x), y, tail) for (x, y), tail in zip(parts, tails, strict=True)]
+    splits = [Sequences(arrange(x), y, tail) for (x, y), tail in zip(parts, tails, strict=True)]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 
 

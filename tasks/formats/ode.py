@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 
 if TYPE_CHECKING:
     from scipy.integrate import RK45
@@ -124,7 +125,7 @@ def drawn(path: States, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     return dict(zip(sizes, np.split(sequences, ends[:-1]), strict=True))
 
 
-def forecasts(paths: Mapping[str, np.ndarray], horizon: int) -> Data:
+def forecasts(paths: Mapping[str, np.ndarray], horizon: int) -> Data[Sequences]:
     """Return data that ask, at each of the first T − horizon steps, for the state ``horizon`` steps later.
 
     Args:
@@ -132,8 +133,8 @@ def forecasts(paths: Mapping[str, np.ndarray], horizon: int) -> Data:
         horizon: Steps ahead.
     """
 
-    def split(name: str) -> Split:
+    def split(name: str) -> Sequences:
         states = torch.from_numpy(paths[name])
-        return Split(states[:, :-horizon].contiguous(), states[:, horizon:].contiguous())
+        return Sequences(states[:, :-horizon].contiguous(), states[:, horizon:].contiguous())
 
     return Data(train=split("train"), valid=split("valid"), test=split("test"))

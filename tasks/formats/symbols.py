@@ -8,7 +8,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 
 PAD = 0
 """Symbol after the end of a sequence that is shorter than others."""
@@ -19,7 +21,7 @@ SHORT, LONG = (3, 40), (40, 256)
 VALID, TEST = 1024, 8192
 """Sequences of the validation and of the test split, where lengths generalise."""
 
-Language = Callable[[int, int, int, int], Split]
+Language = Callable[[int, int, int, int], Sequences]
 """From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
 
 
@@ -28,7 +30,7 @@ def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Split:
+def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Sequences:
     """Return sequences cut off at ``lengths`` that ask for the answer at their last symbol alone.
 
     Args:
@@ -38,7 +40,7 @@ def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Split:
     """
     step, last = torch.arange(symbols.shape[1]), lengths.unsqueeze(1) - 1
     inputs = torch.where(step <= last, symbols, PAD).to(torch.int8)
-    return Split(inputs, torch.where(step == last, answers, NOT_ASKED))
+    return Sequences(inputs, torch.where(step == last, answers, NOT_ASKED))
 
 
 def distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
@@ -50,7 +52,7 @@ def distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
     return (weights.double().log() - noise.log()).topk(k).indices
 
 
-def length_generalisation(language: Language) -> Data:
+def length_generalisation(language: Language) -> Data[Sequences]:
     """Return a stream of short sequences, and long ones to validate and test on."""
     return Data(
         valid=language(*LONG, VALID_SEED, VALID),

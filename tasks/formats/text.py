@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from longwave.tasks.base.cache import cached
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.base.sequences import Sequences, Text
 
 RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
 """Stars of the reviews in each folder of aclImdb, class 0 before class 1; 5 and 6 are neutral and absent."""
@@ -108,7 +109,7 @@ def numbered(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple[lis
     return [rank[row] for row in rows], [names[k] for k in order]
 
 
-def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: int, segment: int) -> Data:
+def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: int, segment: int) -> Data[Text]:
     """Return the corpus as three texts, each one sequence of tokens that asks for the next one at every step.
 
     Args:
@@ -126,8 +127,8 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: 
     key = "-".join(fingerprint([path]) for path in paths)
     texts = cached(f"{task}-1-{key}", lambda: _corpus(task, paths, units, most))
     rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]
-    splits = [Split(row[:, :-1].contiguous(), row[:, 1:].long()) for row in rows]
-    return Data(train=splits[0], valid=splits[1], test=splits[2], segment=segment)
+    splits = [Text(row[:, :-1].contiguous(), row[:, 1:].long(), segment=segment) for row in rows]
+    return Data(train=splits[0], valid=splits[1], test=splits[2])
 
 
 def _corpus(
@@ -205,16 +206,15 @@ def glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.nda
     return vectors
 
 
-def unigram(data: Data, tokens: int) -> Tensor:
+def unigram(data: Data[Sequences], tokens: int) -> Tensor:
     """Return log-frequencies in the training text, one added to each count, as logits at every step."""
-    targets = data.train.targets  # type: ignore[union-attr]
-    counts = torch.bincount(targets.flatten(), minlength=tokens) + 1
+    counts = torch.bincount(data.training(1).targets.flatten(), minlength=tokens) + 1
     return counts.double().log().expand(*data.test.targets.shape, tokens)
 
 
-def bigram(data: Data, tokens: int) -> Tensor:
+def bigram(data: Data[Sequences], tokens: int) -> Tensor:
     """Return log-frequencies of what follows the present token in the training text, one added to each count."""
-    train = data.train
-    pairs = train.inputs.long() * tokens + train.targets  # type: ignore[union-attr]
+    train = data.training(1)
+    pairs = train.inputs.long() * tokens + train.targets
     counts = torch.bincount(pairs.flatten(), minlength=tokens**2).view(tokens, tokens) + 1
     return counts.double().log()[data.test.inputs.long()]

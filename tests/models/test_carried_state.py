@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from batches import fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -21,10 +22,11 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
 from longwave.platform.training import pack as pack_module
 from longwave.platform.training.checkpoint import Checkpoint
-from longwave.platform.training.feed import STRANDS, chunks, epoch_batches, segments
+from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.pack import Pack
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
+from longwave.tasks.base.sequences import STRANDS, Text
 from longwave.tasks.base.spec import Recipe, TaskSpec
 
 TOKENS, FEATURES, SEGMENT, BATCH = 7, 4, 5, 3
@@ -33,16 +35,16 @@ STRONG = {"dt": 0.8, "alpha": 1.0, "tau": 4.0}
 SOME = pytest.mark.parametrize("model", ["lem", "gru", "unicornn", "tau_gru"])
 
 
-def text(steps: int, seed: int = 0) -> Split:
+def text(steps: int, seed: int = 0, segment: int = SEGMENT) -> Text:
     """Return a text in which a token depends on the two before it."""
     random, tokens = np.random.RandomState(seed), [0, 1]
     while len(tokens) <= steps:
         tokens.append((tokens[-1] + 2 * tokens[-2] + int(random.randint(2))) % TOKENS)
     row = torch.tensor([tokens], dtype=torch.int16)
-    return Split(row[:, :-1], row[:, 1:].long())
+    return Text(row[:, :-1], row[:, 1:].long(), segment=segment)
 
 
-DATA = Data(train=text(BATCH * 40 + 2), valid=text(83, 1), test=text(90, 2), segment=SEGMENT)
+DATA = Data(train=text(BATCH * 40 + 2), valid=text(83, 1), test=text(90, 2))
 """Eight segments of three strands to train on; two of ten to validate."""
 
 
@@ -51,7 +53,7 @@ def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let packs find the tiny text among the tasks."""
     task = TaskSpec(
         name="tiny_text", title="", family="text", summary="", inputs=FEATURES, outputs=TOKENS, tokens=TOKENS,
-        every_step=True, loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
+        asked="at every step", loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
         recipes={"": Recipe(8, BATCH, 2, "")}, source="", licence="", length="", lag="",
     )  # fmt: skip
     monkeypatch.setattr(pack_module, "get_task", lambda name: task)
@@ -63,7 +65,7 @@ def trial(model: str = "lem", seed: int = 1, lr: float = 0.01) -> TrialConfig:
     return present_trial("tiny_text", "", "", model, spec.defaults, params, 8, BATCH, 3, "search", seed)
 
 
-def folded(split: Split, strands: int) -> tuple[Tensor, Tensor]:
+def folded(split: Text, strands: int) -> tuple[Tensor, Tensor]:
     """Return tokens and targets (T, strands) as one long piece, by hand."""
     steps = split.inputs.shape[1] // strands
     columns = [slice(k * steps, (k + 1) * steps) for k in range(strands)]
@@ -100,33 +102,34 @@ def train_until(pack: Pack, step: int) -> None:
 @given(steps=st.integers(1, 60), length=st.integers(1, 20), strands=st.integers(1, 60))
 @settings(deadline=None)
 def test_segments_in_order_are_the_folded_text(steps: int, length: int, strands: int) -> None:
-    split = text(steps)
+    split = text(steps, segment=length)
     if strands > steps:
         with pytest.raises(ValueError, match=f"^A text of {steps} steps cannot be folded into {strands} strands"):
-            list(segments(split, length, strands))
+            list(split.segments(strands))
         return
-    pieces = list(segments(split, length, strands))
-    assert all(len(x) == length for x, _ in pieces[:-1]) and 1 <= len(pieces[-1][0]) <= length
-    for k, wanted in enumerate(folded(split, strands)):
-        assert torch.equal(torch.cat([piece[k] for piece in pieces]), wanted)
+    pieces = list(split.segments(strands))
+    assert all(len(piece.x) == length for piece in pieces[:-1]) and 1 <= len(pieces[-1].x) <= length
+    x, asked = folded(split, strands)
+    assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
+    assert torch.equal(torch.cat([piece.asked for piece in pieces]), asked)
 
 
 def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> None:
-    configs, wanted = [trial(seed=1), trial(seed=2)], folded(text(BATCH * 40 + 2), BATCH)
-    batches = list(epoch_batches(configs, DATA, 1, True))
+    configs, (x, asked) = [trial(seed=1), trial(seed=2)], folded(text(BATCH * 40 + 2), BATCH)
+    batches = list(epoch_batches(configs, DATA, 1))
     assert len(batches) == 8
-    for k in range(2):
-        for member in torch.cat([batch[k] for batch in batches], 1):
-            assert torch.equal(member, wanted[k])
-    rest = list(epoch_batches(configs, DATA, 2, True, skip=3))
-    assert all(torch.equal(a, b) for x, y in zip(batches[3:], rest, strict=True) for a, b in zip(x, y, strict=True))
+    assert torch.equal(torch.cat([batch.x for batch in batches], 1), x.expand(2, *x.shape))
+    assert torch.equal(torch.cat([batch.asked for batch in batches], 1), asked.expand(2, *asked.shape))
+    rest = list(epoch_batches(configs, DATA, 2, skip=3))
+    for one, other in zip(batches[3:], rest, strict=True):
+        assert torch.equal(one.x, other.x) and torch.equal(one.asked, other.asked)
 
 
 @pytest.mark.parametrize(("steps", "strands"), [(7, 7), (9, 9), (10, STRANDS), (83, STRANDS)])
 def test_a_text_is_scored_in_ten_strands_or_as_many_as_it_has_steps(steps: int, strands: int) -> None:
-    pieces = list(chunks(text(steps), True, SEGMENT))
-    for k, wanted in enumerate(folded(text(steps), strands)):
-        assert torch.equal(torch.cat([piece[k] for piece in pieces]), wanted)
+    pieces, (x, asked) = list(text(steps).pieces(128)), folded(text(steps), strands)
+    assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
+    assert torch.equal(torch.cat([piece.asked for piece in pieces]), asked)
 
 
 @SOME
@@ -134,10 +137,10 @@ def test_segment_by_segment_a_text_scores_as_in_one_call(model: str) -> None:
     pack = Pack([trial(model, seed=k) for k in range(2)], DATA)
     losses(pack)
     x, targets = folded(DATA.valid, STRANDS)
-    outputs = pack.network(x.expand(2, *x.shape))
+    outputs = pack.network(fed(x.expand(2, *x.shape), every_step=True))
     expected = torch.stack([functional.cross_entropy(o.flatten(0, 1), targets.flatten()) for o in outputs])
     torch.testing.assert_close(pack.score(DATA.valid), expected, rtol=0, atol=1e-5)
-    apart = [pack.network(x.expand(2, *x.shape)) for x, _ in chunks(DATA.valid, True, SEGMENT)]
+    apart = [pack.network(piece.shared(2)) for piece in DATA.valid.pieces(128)]
     assert (torch.cat(apart, 1) - outputs).abs().max() > 1e-4  # the state does matter
 
 
@@ -145,7 +148,7 @@ def test_segment_by_segment_a_text_scores_as_in_one_call(model: str) -> None:
 def test_training_carries_the_state_through_an_epoch_and_starts_the_next_from_zero(model: str) -> None:
     pack = Pack([trial(model, lr=1e-30)], DATA)  # a rate at which no weight moves
     x, targets = folded(text(BATCH * 40 + 2), BATCH)
-    [outputs] = pack.network(x.unsqueeze(0))
+    [outputs] = pack.network(fed(x.unsqueeze(0), every_step=True))
     steps = functional.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none")
     expected = steps.view(8, SEGMENT * BATCH).mean(1).tolist()
     assert [loss for [loss] in losses(pack, 2)] == pytest.approx([*expected, *expected], abs=1e-5)
@@ -157,7 +160,7 @@ def test_gradients_end_at_the_start_of_a_segment() -> None:
     train_until(second, 2)
     piece = slice(SEGMENT, 2 * SEGMENT)
     start = [torch.tensor(s.tolist()) for s in first.state or []]
-    outputs, last = first.network.run(x[piece].unsqueeze(0), start)
+    outputs, last = first.network.run(fed(x[piece].unsqueeze(0), every_step=True), start)
     first.parameters.backward(cross_entropy(outputs, targets[piece].unsqueeze(0)))
     torch.testing.assert_close(second.parameters.grad, first.parameters.grad, rtol=1e-5, atol=1e-7)
     torch.testing.assert_close(second.state, list(last), rtol=1e-5, atol=1e-7)
@@ -191,7 +194,7 @@ def test_the_longest_memory_expected_is_a_segment_not_the_whole_text() -> None:
 
 
 def network(inputs: int, vocabulary: Vocabulary, seeds: Sequence[int] = (1, 2)) -> Network:
-    return Network(get_model("gru"), Sizes(inputs, 8, TOKENS, 6), {}, seeds, every_step=True, vocabulary=vocabulary)
+    return Network(get_model("gru"), Sizes(inputs, 8, TOKENS, 6), {}, seeds, vocabulary=vocabulary)
 
 
 def tokens(members: int) -> Tensor:
@@ -203,8 +206,8 @@ def test_tokens_are_looked_up_in_an_embedding_that_is_trained() -> None:
     embedded = network(FEATURES, Vocabulary(TOKENS, start))
     assert embedded.embedding is not None and torch.equal(embedded.embedding, start.expand(2, -1, -1))
     plain = network(FEATURES, Vocabulary())
-    torch.testing.assert_close(embedded(x), plain(start[x]), rtol=1e-6, atol=1e-7)
-    [gradient] = torch.autograd.grad(embedded(x).sum(), [embedded.embedding])
+    torch.testing.assert_close(embedded(fed(x)), plain(fed(start[x])), rtol=1e-6, atol=1e-7)
+    [gradient] = torch.autograd.grad(embedded(fed(x, every_step=True)).sum(), [embedded.embedding])
     for k in range(2):
         used = torch.zeros(TOKENS, dtype=torch.bool)
         used[x[k].unique()] = True
@@ -230,7 +233,7 @@ def test_as_many_features_as_tokens_are_fed_one_hot() -> None:
     x = tokens(2)
     hot, plain = network(TOKENS, Vocabulary(TOKENS)), network(TOKENS, Vocabulary())
     assert hot.embedding is None
-    torch.testing.assert_close(hot(x), plain(torch.eye(TOKENS)[x]), rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(hot(fed(x)), plain(fed(torch.eye(TOKENS)[x])), rtol=1e-6, atol=1e-7)
 
 
 def test_an_embedding_does_not_count_as_parameters() -> None:

@@ -295,6 +295,7 @@ def test_the_incremental_rnn_approaches_a_derivative_of_minus_one_at_its_equilib
 def test_indrnns_neurons_at_most_double_over_the_longest_memory(seed: int, longest: int) -> None:
     layer, h = build(IndRNN, 4, layers=1, t_max=longest), np.random.default_rng(seed).uniform(0.1, 1, 4)
     fill(layer, {"w1": np.array([0.0, 0.9, 1.5, 100.0])})
+    layer.constrain()
     growth = end(layer, longest, h)[0] / h
     assert (growth <= 2 * (1 + 1e-12)).all()
     assert growth[3] == pytest.approx(2)

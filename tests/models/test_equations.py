@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,14 @@ FLOAT64 = torch.float64
 Array = np.ndarray
 Outcome = tuple[Array, list[Array]]
 """The output at every step, and the tensors of the last state."""
-W = SimpleNamespace
-"""Weights, hyper-parameters and options of one layer, by name."""
 LONGEST = 9
 """T_max of all layers here."""
+
+
+class W(dict[str, Any]):
+    """Weights, hyper-parameters and options of one layer, by name."""
+
+    __getattr__ = dict.__getitem__
 
 
 def iterate(step: Callable[..., tuple[Array, ...]], x: Array, *state: Array) -> Outcome:
@@ -47,7 +50,7 @@ def lem(x: Array, start: list[Array], w: W) -> Outcome:
     """LEM eq. 3, with a second bias for each W, clipped gates, or one fixed time scale."""
 
     def linear(k: str, s: Array, x_n: Array) -> Array:
-        own = {name: getattr(w, name + k, 0.0) for name in "WVbc"}
+        own = {name: w.get(name + k, 0.0) for name in "WVbc"}
         return own["W"] @ s + own["V"] @ x_n + own["b"] + own["c"]
 
     def step(x_n: Array, y: Array, z: Array) -> tuple[Array, ...]:
@@ -161,10 +164,10 @@ def incremental_rnn(x: Array, start: list[Array], w: W) -> Outcome:
 
 def lstm(x: Array, start: list[Array], w: W) -> Outcome:
     """LEM eq. 15 and Appendix D; rows of the weights in torch's order i, f, g, o."""
-    version = getattr(w, "version", "")
+    version = w.get("version", "")
 
     def step(x_n: Array, h: Array, c: Array) -> tuple[Array, ...]:
-        rows = w.weight_ih @ x_n + w.bias_ih + w.weight_hh @ h + getattr(w, "bias_hh", 0.0)
+        rows = w.weight_ih @ x_n + w.bias_ih + w.weight_hh @ h + w.get("bias_hh", 0.0)
         i, f, g, o = np.split(rows, 4)
         i, f, o = expit(i), expit(f), expit(o)
         if version:
@@ -180,7 +183,7 @@ def gru(x: Array, start: list[Array], w: W) -> Outcome:
 
     def step(x_n: Array, h: Array) -> tuple[Array, ...]:
         from_x = np.split(w.weight_ih @ x_n + w.bias_ih, 3)
-        from_h = np.split(w.weight_hh @ h + getattr(w, "bias_hh", 0.0), 3)
+        from_h = np.split(w.weight_hh @ h + w.get("bias_hh", 0.0), 3)
         r, s = expit(from_x[0] + from_h[0]), expit(from_x[1] + from_h[1])
         return ((1 - s) * np.tanh(from_x[2] + r * from_h[2]) + s * h,)
 
@@ -189,7 +192,7 @@ def gru(x: Array, start: list[Array], w: W) -> Outcome:
 
 def tanh_rnn(x: Array, start: list[Array], w: W) -> Outcome:
     def step(x_n: Array, h: Array) -> tuple[Array, ...]:
-        return (np.tanh(w.weight_hh @ h + w.weight_ih @ x_n + w.bias_ih + getattr(w, "bias_hh", 0.0)),)
+        return (np.tanh(w.weight_hh @ h + w.weight_ih @ x_n + w.bias_ih + w.get("bias_hh", 0.0)),)
 
     return iterate(step, x, *start)
 
@@ -208,7 +211,7 @@ def tau_gru(x: Array, start: list[Array], w: W) -> Outcome:
     """τ-GRU eqs. 2-6 with α and β of §5.5, and its ablations."""
 
     def linear(k: int, s: Array, x_n: Array) -> Array:
-        weight, inputs, bias, second = (getattr(w, f"{name}{k}") for name in "WUbc")
+        weight, inputs, bias, second = (w[f"{name}{k}"] for name in "WUbc")
         return weight @ s + inputs @ x_n + bias + second
 
     def step(x_n: Array, h: Array, old: Array) -> Array:
@@ -234,7 +237,7 @@ def simple_delay_gru(x: Array, start: list[Array], w: W) -> Outcome:
 
 def layered(step: Callable[..., tuple[Array, ...]], x: Array, start: list[Array], w: W, skip: int = 99) -> Outcome:
     """Layer after layer; thesis eqs. 3.79 and 3.80 for the layers above ``skip``. ``step`` has the layer first."""
-    below, ends, size, of = [x], [], len(start) // w.layers, vars(w)
+    below, ends, size, of = [x], [], len(start) // w.layers, w
     for k in range(1, w.layers + 1):
         drive = below[-1] @ of[f"V{k}"].T + of[f"b{k}"]
         if k > skip:
@@ -249,19 +252,18 @@ def unicornn(x: Array, start: list[Array], w: W) -> Outcome:
     """Thesis eq. 3.6."""
 
     def step(k: int, u_n: Array, y: Array, z: Array) -> tuple[Array, ...]:
-        rate = vars(w)[f"dt_{k}"] * expit(vars(w)[f"c{k}"])
-        z = z - rate * (np.tanh(vars(w)[f"w{k}"] * y + u_n) + w.alpha * y)
+        rate = w[f"dt_{k}"] * expit(w[f"c{k}"])
+        z = z - rate * (np.tanh(w[f"w{k}"] * y + u_n) + w.alpha * y)
         return y + rate * z, z
 
-    return layered(step, x, start, w, getattr(w, "skip", 99))
+    return layered(step, x, start, w, w.get("skip", 99))
 
 
 def indrnn(x: Array, start: list[Array], w: W) -> Outcome:
-    """|w| is kept below 2^(1/T_max)."""
-    most = 2 ** (1 / LONGEST)
+    """A rectified sum."""
 
     def step(k: int, u_n: Array, h: Array) -> tuple[Array, ...]:
-        return (np.maximum(u_n + np.clip(vars(w)[f"w{k}"], -most, most) * h, 0.0),)
+        return (np.maximum(u_n + w[f"w{k}"] * h, 0.0),)
 
     return layered(step, x, start, w)
 
@@ -290,7 +292,7 @@ def multilayer_oscillator(x: Array, start: list[Array], w: W) -> Outcome:
     s = getattr(np, w.activation)
 
     def step(k: int, u_n: Array, y: Array, z: Array) -> tuple[Array, ...]:
-        return oscillate(lambda at: s(vars(w)[f"w{k}"] * at + u_n), y, z, w)
+        return oscillate(lambda at: s(w[f"w{k}"] * at + u_n), y, z, w)
 
     return layered(step, x, start, w)
 

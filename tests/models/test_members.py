@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from batches import fed
 from cases import Options, every_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 
+from longwave.models.base.layer import State
 from longwave.models.base.network import Network
 from longwave.models.base.param import Param
-from longwave.models.base.recurrence import Recurrence, State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.base.stack import Stacked
 
@@ -74,10 +76,10 @@ def layer_of(
     return spec.build(sizes, members, **{**hyper, **options, **more}).to(FLOAT64)
 
 
-def network_of(spec: ModelSpec, options: Options, seeds: list[int], every_step: bool = False) -> Network:
+def network_of(spec: ModelSpec, options: Options, seeds: list[int]) -> Network:
     """Return a network with all its hyper-parameters, those that may be left out too."""
     hyper = points(spec, options, len(seeds), optional=True)
-    return Network(spec, SIZES, hyper, seeds, options, every_step, FLOAT64)
+    return Network(spec, SIZES, hyper, seeds, options, FLOAT64)
 
 
 def normal(*shape: int, seed: int = 1) -> Tensor:
@@ -176,7 +178,7 @@ def test_each_member_of_a_pack_computes_what_it_computes_alone(spec: ModelSpec, 
 def outputs_and_gradients(network: Network, x: Tensor) -> dict[str, Tensor]:
     x = x.clone().requires_grad_()
     network.zero_grad()
-    output = network(x, STEP)
+    output = network(fed(x, every_step=True), STEP)
     (output * torch.linspace(-1, 1, output.numel(), dtype=FLOAT64).view_as(output)).sum().backward()
     assert x.grad is not None
     found = {"output": output.detach(), "input": x.grad}
@@ -185,7 +187,7 @@ def outputs_and_gradients(network: Network, x: Tensor) -> dict[str, Tensor]:
 
 @all_changes
 def test_members_never_mix_whatever_happens_to_one(spec: ModelSpec, options: Options, what: str, amount: float) -> None:
-    network, x = network_of(spec, options, [1, 2, 3], every_step=True), normal(3, 5, 6, 2)
+    network, x = network_of(spec, options, [1, 2, 3]), normal(3, 5, 6, 2)
     before = outputs_and_gradients(network, x)
     assert set(before) == {"output", "input", *dict(network.named_parameters())}
     if what == "input":
@@ -243,8 +245,8 @@ def test_a_learned_hyper_parameter_gets_a_gradient(spec: ModelSpec, options: Opt
 @all_cases
 @pytest.mark.parametrize("every_step", [False, True])
 def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, options: Options, every_step: bool) -> None:
-    network, x = network_of(spec, options, [1, 2], every_step).eval(), normal(2, 5, 6, 2)
-    output, states = network(x), network.layer(x)[0]
+    network, x = network_of(spec, options, [1, 2]).eval(), normal(2, 5, 6, 2)
+    output, states = network(fed(x, every_step)), network.layer(x)[0]
     assert output.shape == ((2, 5, 6, 3) if every_step else (2, 6, 3))
     for k in range(2):
         seen = states[k] if every_step else states[k, -1]
@@ -254,7 +256,7 @@ def test_a_network_reads_out_the_output_by_an_affine_map(spec: ModelSpec, option
 @all_cases
 def test_saved_weights_and_hyper_parameters_give_the_same_network_back(spec: ModelSpec, options: Options) -> None:
     network, other = network_of(spec, options, [1, 2]).eval(), network_of(spec, options, [3, 4]).eval()
-    x = normal(2, 5, 6, 2)
+    x = fed(normal(2, 5, 6, 2))
     for buffer in other.buffers():
         buffer.mul_(0.5)
     assert not torch.equal(other(x), network(x))
@@ -294,7 +296,7 @@ def test_a_model_counts_its_trainable_numbers_right_and_runs_at_any_size(
     network = Network(spec, Sizes(p, d, q, 1), hyper, list(range(members)), options, dtype=FLOAT64)
     assert spec.count(p, d, q, **options) == network.parameter_count()
     assert spec.count(p, d, q, **{**spec.defaults, **options}) == network.parameter_count()
-    output = network(normal(members, 1, 1, p))
+    output = network(fed(normal(members, 1, 1, p)))
     assert output.shape == (members, 1, q) and output.isfinite().all()
 
 
@@ -303,10 +305,10 @@ def test_a_model_counts_its_trainable_numbers_right_and_runs_at_any_size(
 @given(index=st.permutations(range(4)).flatmap(lambda order: st.integers(1, 4).map(lambda n: order[:n])))
 def test_keep_leaves_exactly_the_chosen_members(spec: ModelSpec, options: Options, index: list[int]) -> None:
     network, x, chosen = network_of(spec, options, [1, 2, 3, 4]), normal(4, 5, 6, 2), torch.tensor(index)
-    before, output = {name: tensor.clone() for name, tensor in network.state_dict().items()}, network(x, STEP)
+    before, output = {name: tensor.clone() for name, tensor in network.state_dict().items()}, network(fed(x), STEP)
     network.keep(chosen)
     assert network.members == len(index)
     assert all(torch.equal(tensor, before[name][chosen]) for name, tensor in network.state_dict().items())
-    assert_close(network(x[chosen], STEP), output[chosen])
+    assert_close(network(fed(x[chosen]), STEP), output[chosen])
     with pytest.raises(ValueError, match=rf"x must be \({len(index)}, T, B, 2\) and not empty, got \(5, 5, 6, 2\)"):
-        network(normal(5, 5, 6, 2))
+        network(fed(normal(5, 5, 6, 2)))

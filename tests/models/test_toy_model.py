@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tree import ROOT
+from more_models import with_models
 
 TOY = '''"""A leaky integrator, the smallest model there is."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.recurrence import Recurrence
@@ -19,9 +21,16 @@ from longwave.models.base.spec import ModelSpec
 DT = Param("dt", "Δt", 0.1, 1.0, False, "steps", "Step.", most=1.0)
 
 
-class Leaky(Recurrence):
+@dataclass(frozen=True)
+class LeakyWeights:
+    V: Tensor
+    dt: Tensor
+
+
+class Leaky(Recurrence[LeakyWeights]):
     """Leaky integrator: h[n] = (1 − Δt) h[n-1] + Δt V x[n]."""
 
+    WEIGHTS = LeakyWeights
     STATE = ("h",)
     PARAMS = (DT,)
 
@@ -56,25 +65,15 @@ epochs = 2
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the one file of the toy model; ``with_toy`` makes it a part of models/."""
+    """A folder with the one file of the toy model; ``with_models`` makes it a part of models/."""
     place = tmp_path / "more_models"
     place.mkdir()
     (place / "leaky.py").write_text(TOY, encoding="utf-8")
     return place
 
 
-def with_toy(folder: Path, program: str) -> str:
-    """Run a program in a process of its own that sees the toy's file among the models; return what it prints."""
-    start = f"import sys, longwave.models; longwave.models.__path__.append({str(folder)!r})\n"
-    done = subprocess.run(
-        [sys.executable, "-c", start + program], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_one_file_makes_a_model_known(folder: Path) -> None:
-    out = with_toy(folder, "from longwave.platform.cli.main import main; sys.exit(main(['models', 'leaky']))")
+    out = with_models(folder, "from longwave.platform.cli.main import main; sys.exit(main(['models', 'leaky']))")
     assert "Leaky integrator (leaky), toy" in out and "h[n] = (1 − Δt) h[n-1] + Δt V x[n]" in out
     assert "dt" in out and "[0.1, 1]" in out
 
@@ -82,7 +81,7 @@ def test_one_file_makes_a_model_known(folder: Path) -> None:
 def test_one_file_is_met_by_the_contract_of_all_models(folder: Path) -> None:
     arguments = "-q -p no:cacheprovider -k leaky tests/models/test_members.py"
     program = f"import pytest; sys.exit(pytest.main({arguments.split()!r}))"
-    out = with_toy(folder, program)
+    out = with_models(folder, program)
     assert int(out.split(" passed")[0].split()[-1]) >= 20 and "failed" not in out
 
 
@@ -91,5 +90,5 @@ def test_one_file_can_be_swept_and_stands_on_the_board(folder: Path, tmp_path: P
     sweep.write_text(SWEEP)
     run = f"assert main(['sweep', 'run', {str(sweep)!r}, '--here', '--mlflow', 'off']) == 0\n"
     board = "sys.exit(main(['board', 'adding', '--format', 'csv']))"
-    out = with_toy(folder, f"from longwave.platform.cli.main import main\n{run}{board}")
+    out = with_models(folder, f"from longwave.platform.cli.main import main\n{run}{board}")
     assert ",leaky," in out and ",gru," in out

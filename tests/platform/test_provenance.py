@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -220,11 +220,18 @@ def test_on_a_processor_nothing_is_said_of_energy_and_nothing_fails() -> None:
     assert pack.close()[0].joules is None
 
 
+@dataclass
+class Device:
+    """Stands for what torch says of a GPU."""
+
+    uuid: str
+
+
 class Refused(Exception):
     """Stands for pynvml.NVMLError."""
 
 
-def nvml(counter: Iterator[int], processes: int = 1, refuses: str = "") -> SimpleNamespace:
+def nvml(counter: Iterator[int], processes: int = 1, refuses: str = "") -> ModuleType:
     """Stand in for pynvml, which no test machine without an NVIDIA GPU can initialise."""
 
     def answer(name: str, value: Callable[[], Any]) -> Callable[..., Any]:
@@ -243,7 +250,9 @@ def nvml(counter: Iterator[int], processes: int = 1, refuses: str = "") -> Simpl
         "nvmlDeviceGetComputeRunningProcesses": lambda: [0] * processes,
         "nvmlDeviceGetTotalEnergyConsumption": lambda: next(counter),
     }
-    return SimpleNamespace(NVMLError=Refused, **{name: answer(name, value) for name, value in answers.items()})
+    module = ModuleType("pynvml")
+    vars(module).update(NVMLError=Refused, **{name: answer(name, value) for name, value in answers.items()})
+    return module
 
 
 @pytest.fixture
@@ -252,7 +261,7 @@ def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         energy._nvml.cache_clear()
         monkeypatch.setitem(__import__("sys").modules, "pynvml", nvml(iter(range(0, 10**6, 2500)), **how))
 
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(uuid="12-34"))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Device("12-34"))
     yield use
     energy._nvml.cache_clear()
 

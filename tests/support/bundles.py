@@ -232,6 +232,13 @@ def config(**changes: Any) -> Callable[[Content], None]:
     return change
 
 
+def an_epoch_after_its_patience(changed: Content) -> None:
+    entry = of(changed)[0]
+    entry["config"]["params"]["patience"] = 1.0
+    for point in entry["points"][1:]:
+        point["valid"] = entry["points"][0]["valid"]
+
+
 FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (better_valid, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
     (better_everywhere, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
@@ -261,7 +268,7 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (a_huge_sweep, "reject", "plan: sweep tiny, gru: 999999999997 of 1000000000000 search trials are not told"),
     (a_sweep_on_other_data, "reject", "plan: sweep tiny, gru: the sweep trains lem, gru on adding N=1000000 alone"),
     (a_sweep_of_another_model, "reject", "plan: sweep tiny, gru: the sweep trains lem on adding N=20 alone"),
-    (a_sweep_of_no_kind, "reject", "plan: a sweep: task: Field required"),
+    (a_sweep_of_no_kind, "reject", "plan: a sweep: models: Field required"),
     (an_absent_trial, "reject", "identity: a sweep asked for trial 0000000000000000, which is not there"),
     (a_bad_seed_that_failed, "flag", r"plausible: row \w+ has 1 of 3 retrainings that failed and have no score"),
     (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by a successive halving"),
@@ -278,6 +285,9 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (config(options={"x": 1}), "reject", r"names: trial \w+: gru has the options biases, got {'x': 1}"),
     (config(params={"lr": -1.0}), "reject", r"names: trial \w+: η \(lr\) must be a finite number > 0, got -1.0"),
     (config(params={}), "reject", r"names: trial \w+: gru takes lr, got ."),
+    (config(optimiser="adan"), "reject", r"names: trial \w+: No optimiser 'adan'. Did you mean adam"),
+    (config(params={"lr": 0.1, "nu": 1.0}), "reject", r"names: trial \w+: No training number 'nu'"),
+    (an_epoch_after_its_patience, "reject", r"curves: trial \w+ ended ok after 4 of 2 epochs"),
     (config(hidden=0), "reject", r"names: trial \w+: its recipe: hidden: Input should be greater than 0, got 0"),
     (config(hidden=2**40), "reject", r"names: trial \w+: its recipe has a number above"),
     (config(seed=-1), "reject", r"names: trial \w+: a seed is at least 0"),

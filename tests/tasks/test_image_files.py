@@ -163,10 +163,10 @@ raw_images.write_cifar10(Path(sys.argv[1]) / "raw/cifar10", 50000, 10000)
 for task in (psmnist.TASK, ncifar.TASK):
     data = task.load(task.variant)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 128, 128, 1, "search", 1)
-    batches = epoch_batches([config], data, 1, task.every_step)
+    batches = epoch_batches([config], data, 1)
     for _ in range(10):
-        inputs, targets = next(batches)
-    print(*(len(split.inputs) for split in (data.train, data.valid, data.test)), *inputs.shape)
+        batch = next(batches)
+    print(*(len(split.inputs) for split in (data.train, data.valid, data.test)), *batch.x.shape)
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 2**20)
 """
 

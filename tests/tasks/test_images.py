@@ -16,8 +16,9 @@ import torch
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_models
 from longwave.tasks import mnist98, ncifar, psmnist, scifar, smnist
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.sequences import Sequences
 
 TASKS = {module.TASK.name: module.TASK for module in (smnist, psmnist, mnist98, scifar, ncifar)}
 VARIANTS = {
@@ -55,9 +56,9 @@ def fresh(name: str, variant: str | None = None) -> Data:
     return inspect.unwrap(task.load)(task.variant if variant is None else variant)
 
 
-def of(data: Data, which: str) -> Split:
+def of(data: Data, which: str) -> Sequences:
     split = getattr(data, which)
-    assert isinstance(split, Split)
+    assert isinstance(split, Sequences)
     return split
 
 
@@ -162,11 +163,11 @@ def test_a_padded_photograph_is_32_rows_and_968_steps_of_noise(
 ) -> None:
     split, (images, labels) = of(load("ncifar", variant), which), originals("ncifar", which, 25)
     assert split.inputs.dtype == torch.uint8 and split.inputs.shape == (len(images), 32, 96)
-    assert split.length == 1000 and np.array_equal(split.targets.numpy(), labels)
+    assert split.places == 1000 and np.array_equal(split.targets.numpy(), labels)
     for row in range(32):
         red, green, blue = images[:, 0, row], images[:, 1, row], images[:, 2, row]
         assert np.array_equal(split.inputs[:, row].numpy(), np.concatenate([red, green, blue], axis=1))
-    fed, _ = split.take(torch.tensor([[3], [1]]))
+    fed = split.take(torch.tensor([[3], [1]])).inputs
     assert fed.shape == (2, 1, 1000, 96) and fed.dtype == torch.float32
     assert torch.equal(fed[:, 0, :32], split.inputs[[3, 1]].float() / 255)
 
@@ -174,7 +175,7 @@ def test_a_padded_photograph_is_32_rows_and_968_steps_of_noise(
 @pytest.mark.parametrize(("variant", "law"), [("", "norm"), ("noise=uniform", "uniform")])
 def test_one_block_of_noise_follows_every_photograph(load: Callable[..., Data], variant: str, law: str) -> None:
     data = load("ncifar", variant)
-    blocks = [of(data, which).take(torch.arange(5))[0][:, 32:] for which in SPLITS]
+    blocks = [of(data, which).take(torch.arange(5)).inputs[:, 32:] for which in SPLITS]
     assert torch.equal(torch.cat(blocks), blocks[0][:1].expand(15, -1, -1))
     values = blocks[0][0].double().numpy()
     assert scipy.stats.kstest(values.ravel(), law).pvalue > 1e-3
@@ -185,12 +186,12 @@ def test_one_block_of_noise_follows_every_photograph(load: Callable[..., Data], 
 
 def test_noise_per_sample_is_normal_and_another_for_each_photograph_of_each_split(load: Callable[..., Data]) -> None:
     data = load("ncifar", "noise=per_sample")
-    blocks = [of(data, which).take(torch.arange(4))[0][:, 32:] for which in SPLITS]
+    blocks = [of(data, which).take(torch.arange(4)).inputs[:, 32:] for which in SPLITS]
     noise = torch.cat(blocks).flatten(1).double().numpy()
     assert scipy.stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
     between = np.corrcoef(noise) - np.eye(12)
     assert np.abs(between).max() < 5 / noise.shape[1] ** 0.5
-    again = of(data, "train").take(torch.tensor([2, 0]))[0][:, 32:]
+    again = of(data, "train").take(torch.tensor([2, 0])).inputs[:, 32:]
     assert torch.equal(again, blocks[0][[2, 0]])
 
 

@@ -16,8 +16,9 @@ from sklearn.model_selection import train_test_split  # type: ignore[import-unty
 from torch.utils.data import random_split
 
 from longwave.tasks import bidmc32hr, bidmc32rr, bidmc32spo2, eigenworms, google12, har2, timit
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 BIDMC = {"BIDMC32HR": bidmc32hr, "BIDMC32RR": bidmc32rr, "BIDMC32SpO2": bidmc32spo2}
@@ -45,7 +46,7 @@ def place(task: TaskSpec) -> Path:
     return task.files.place
 
 
-def splits(data: Data) -> list[Split]:
+def splits(data: Data) -> list[Sequences]:
     assert data.train is not None
     return [data.train, data.valid, data.test]
 

@@ -13,7 +13,9 @@ import scipy.stats
 import torch
 
 from longwave.platform.records.identity import derive_seed
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec, check_variant
 from longwave.tasks.formats.groups import alternating, product_table, symmetric
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, ask_last, distinct, seeded
@@ -36,13 +38,13 @@ def load(name: str) -> Data:
     return get_task(name).load("")
 
 
-def stream(name: str, seed: int, n: int) -> Split:
+def stream(name: str, seed: int, n: int) -> Sequences:
     data = load(name)
     assert data.stream is not None
     return data.stream(seed, n)
 
 
-def spoken(split: Split) -> list[list[int]]:
+def spoken(split: Sequences) -> list[list[int]]:
     """Return each sequence without what follows its end, after checking that nothing but padding does."""
     found = []
     for row in split.inputs.tolist():
@@ -52,7 +54,7 @@ def spoken(split: Split) -> list[list[int]]:
     return found
 
 
-def asked(split: Split) -> list[int]:
+def asked(split: Sequences) -> list[int]:
     """Return the one class that each sequence asks, after checking that it is asked at its last symbol."""
     found = []
     for word, targets in zip(spoken(split), split.targets.tolist(), strict=True):
@@ -78,7 +80,7 @@ def by_hand(name: str, word: list[int]) -> int:
 @pytest.mark.parametrize("which", ["train", "valid", "test"])
 def test_every_label_is_what_a_human_would_say(name: str, which: str) -> None:
     split = stream(name, 3, 500) if which == "train" else getattr(load(name), which)
-    split = Split(split.inputs[:500], split.targets[:500])
+    split = Sequences(split.inputs[:500], split.targets[:500])
     assert asked(split) == [by_hand(name, word) for word in spoken(split)]
 
 
@@ -118,7 +120,7 @@ def test_no_class_is_much_more_frequent_than_another(name: str, measured: float)
 @languages
 def test_an_automaton_solves_the_language_and_a_wrong_one_does_not(name: str) -> None:
     task, test = get_task(name), load(name).test
-    test = Split(test.inputs[:1000], test.targets[:1000])
+    test = Sequences(test.inputs[:1000], test.targets[:1000])
     right = torch.tensor([by_hand(name, word) for word in spoken(test)])
     one_hot = torch.nn.functional.one_hot(torch.stack([right, 1 - right.clamp(max=1)]), task.outputs).float()
     every_step = one_hot.unsqueeze(2).expand(-1, -1, 256, -1)
@@ -152,7 +154,7 @@ def test_a_stream_repeats_for_its_seed_and_differs_for_another(name: str) -> Non
     one, same, other = stream(name, 1, 50), stream(name, 1, 50), stream(name, 2, 50)
     assert torch.equal(one.inputs, same.inputs) and torch.equal(one.targets, same.targets)
     assert not torch.equal(one.inputs, other.inputs)
-    assert one.take(torch.tensor([3, 4]))[0].dtype == torch.int64
+    assert one.take(torch.tensor([3, 4])).inputs.dtype == torch.int64
 
 
 def test_no_training_step_can_draw_what_is_validated_or_tested() -> None:
@@ -247,7 +249,7 @@ def test_a_table_of_steps_seen_in_training_multiplies_the_long_words_without_err
     table[seen.targets[:, :-1], seen.inputs[:, 1:].long()] = seen.targets[:, 1:]
     assert (table >= 0).all()
     task, test = get_task(name), load(name).test
-    test = Split(test.inputs[:100], test.targets[:100])
+    test = Sequences(test.inputs[:100], test.targets[:100])
     state, found = test.inputs[:, 0].long(), [test.inputs[:, 0].long()]
     for letter in test.inputs.long().unbind(1)[1:]:
         state = table[state, letter]

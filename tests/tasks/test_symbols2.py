@@ -19,7 +19,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from longwave.tasks import listops
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 MQAR = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
@@ -43,7 +45,7 @@ def load(name: str, variant: str | None = None) -> Data:
     return get_task(name).load(DEFAULTS[name] if variant is None else variant)
 
 
-def stream(name: str, seed: int, n: int, variant: str | None = None) -> Split:
+def stream(name: str, seed: int, n: int, variant: str | None = None) -> Sequences:
     data = load(name, variant)
     assert data.stream is not None
     return data.stream(seed, n)
@@ -134,7 +136,7 @@ def test_mqar_gives_one_in_kv_to_the_last_value_shown_and_everything_to_a_dictio
     variant: str, share: float
 ) -> None:
     test, pairs = load("mqar", variant).test, MQAR[variant][1]
-    few = Split(test.inputs[:8], test.targets[:8])
+    few = Sequences(test.inputs[:8], test.targets[:8])
     outputs = get_task("mqar").baselines["last value shown"](Data(valid=few, test=few, train=few))
     assert get_task("mqar").metric.score(outputs.unsqueeze(0), few.targets).item() == share
     answers = torch.zeros_like(few.targets)

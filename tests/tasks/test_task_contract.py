@@ -17,11 +17,14 @@ from torch import Tensor
 from torch.nn import functional
 from trials import present_trial
 
-from longwave.platform.registry import all_tasks
-from longwave.platform.training.feed import chunks, epoch_batches
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.training.feed import epoch_batches
+from longwave.platform.training.rules import training_params
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.base.spec import TaskSpec
+from longwave.tasks.base.sequences import STRANDS, Sequences, Text
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes
 
 WRITERS: Mapping[str, Callable[[Path], object]] = {
     "mnist": raw_images.write_mnist,
@@ -60,18 +63,13 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
     yield one
 
 
-def training(data: Data, n: int = 64) -> Split:
-    """Return the training split, or n sequences of the stream."""
-    return data.train or data.stream(0, n)  # type: ignore[misc]
-
-
 def outputs_for(task: TaskSpec, targets: Tensor, members: int, seed: int = 0) -> Tensor:
     """Return random outputs (members, ..., q) of the shape that a network gives for these targets."""
     shape = targets.shape if targets.is_floating_point() else (*targets.shape, task.outputs)
     return torch.randn((members, *shape), generator=torch.Generator().manual_seed(seed))
 
 
-def few(split: Split, n: int = 20) -> Tensor:
+def few(split: Sequences, n: int = 20) -> Tensor:
     """Return the targets of the first n sequences, of a text of the first steps."""
     return split.targets[:n] if len(split.targets) > 1 else split.targets[:, :200]
 
@@ -79,13 +77,16 @@ def few(split: Split, n: int = 20) -> Tensor:
 @all_of_them
 def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
     data = load(task)
-    for split in (training(data), data.valid, data.test):
-        inputs, targets = split.take(torch.arange(min(8, len(split.inputs))))
-        n = len(inputs)
-        assert inputs.shape == ((n, split.length) if task.tokens else (n, split.length, task.inputs))
+    for split in (data.training(64), data.valid, data.test):
+        taken = split.take(torch.arange(min(8, len(split))))
+        inputs, targets, n = taken.inputs, taken.targets, len(taken)
+        steps = split.inputs.shape[1] + (len(split.tail.values) if split.tail else 0)
+        assert split.places == (split.segment if isinstance(split, Text) else steps)
+        assert inputs.shape == ((n, steps) if task.tokens else (n, steps, task.inputs))
         assert inputs.dtype == (torch.int64 if task.tokens else torch.float32)
         assert inputs.min() >= 0 and inputs.max() < task.tokens if task.tokens else inputs.isfinite().all()
-        where = (n, split.length) if task.every_step else (n,)
+        where = (n, steps) if split.every_step else (n,)
+        assert task.asked == ("at every step" if split.every_step else "at the last step")
         if targets.is_floating_point():
             assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
         else:
@@ -103,14 +104,63 @@ def test_a_task_says_what_a_reader_wants_to_know(task: TaskSpec, load: Load) -> 
         "predict" in task.summary.lower() and task.tokens == 0 or "follow" in task.summary
     )
     assert task.id.startswith(f"{task.name}@{task.version}")
-    streamed = task.recipes[""].steps is not None
+    streamed = task.recipe("").steps is not None
     assert streamed == (load(task).train is None)
+
+
+@all_of_them
+def test_a_recipe_says_words_and_numbers_that_the_training_rules_have(task: TaskSpec) -> None:
+    assert set(task.recipes) <= {"", *all_models()}
+    for recipe in map(task.recipe, task.recipes):
+        known = {p.name: p for p in training_params(recipe.optimiser, recipe.schedule)}
+        for name, value in recipe.numbers.items():
+            known[name].check(value)
+            assert value != known[name].default, f"{name} {value} goes without saying"
+        assert recipe.hidden > 0 < recipe.batch and recipe.source and all(0 < d < recipe.epochs for d in recipe.drops)
+        assert (recipe.clip is None or recipe.clip > 0) and (recipe.schedule == "drops" or not recipe.drops)
+
+
+def test_a_recipe_states_only_what_differs_and_the_rest_is_that_of_all_others() -> None:
+    task = replace(
+        all_tasks()["adding"],
+        recipes={
+            "": Recipe(8, 4, 9, "all", (5,), 1.0, numbers={"input_dropout": 0.1, "momentum": 0.9}),
+            "lem": changes(epochs=7, clip=None, numbers={"momentum": None, "warmup": 2.0}, source="LEM"),
+        },
+    )
+    assert task.recipe("gru") == task.recipe("") == task.recipes[""]
+    assert task.recipe("lem") == Recipe(8, 4, 7, "LEM", (5,), None, numbers={"input_dropout": 0.1, "warmup": 2.0})
+
+
+PRINTED = [
+    ("fitzhugh_nagumo", "lipschitz_rnn", {"hidden": 24}),
+    ("fitzhugh_nagumo", "exprnn", {"hidden": 50}),
+    ("fitzhugh_nagumo", "fastgrnn", {"hidden": 34}),
+    ("fitzhugh_nagumo", "lstm", {"hidden": 16}),
+    ("fitzhugh_nagumo", "cornn", {"hidden": 24}),
+    ("google12", "lem", {"numbers": {"input_dropout": 0.03}, "drops": (50,)}),
+    ("google12", "tau_gru", {"numbers": {"input_dropout": 0.03}, "drops": ()}),
+    ("imdb", "tau_gru", {"numbers": {"input_dropout": 0.04}}),
+    ("scifar", "lipschitz_rnn", {"optimiser": "sgd", "numbers": {"momentum": 0.9, "drop_factor": 0.2}, "drops": (90,)}),
+    ("ncifar", "lipschitz_rnn", {"optimiser": "sgd", "numbers": {"momentum": 0.9, "drop_factor": 0.2}, "hidden": 256}),
+    ("mnist98", "lipschitz_rnn", {"optimiser": "sgd", "numbers": {"momentum": 0.9}, "clip": None}),
+    ("ptb_word", "lipschitz_rnn", {"optimiser": "rmsprop", "numbers": {"rms_decay": 0.9}, "clip": None}),
+    ("psmnist", "lem", {"clip": 1.1, "drops": (100,)}),
+    ("psmnist", "unicornn", {"epochs": 2600, "drops": (650,), "clip": None, "batch": 64}),
+]
+"""Task, model, and what its paper or code prints of the recipe."""
+
+
+@pytest.mark.parametrize(("name", "model", "printed"), PRINTED, ids=str)
+def test_a_recipe_is_what_its_paper_prints(name: str, model: str, printed: Mapping[str, object]) -> None:
+    recipe = all_tasks()[name].recipe(model)
+    assert {field: getattr(recipe, field) for field in printed} == printed
 
 
 @all_of_them
 def test_no_test_or_validation_sequence_occurs_in_another_split(task: TaskSpec, load: Load) -> None:
     data = load(task)
-    rows = [{row.tobytes() for row in split.inputs.numpy()} for split in (training(data, 500), data.valid, data.test)]
+    rows = [{row.tobytes() for row in split.inputs.numpy()} for split in (data.training(500), data.valid, data.test)]
     assert not rows[0] & rows[1] and not rows[0] & rows[2] and not rows[1] & rows[2]
     assert len(rows[1]) == len(data.valid.inputs) and len(rows[2]) == len(data.test.inputs)
 
@@ -131,10 +181,10 @@ def test_the_data_are_the_same_each_time_and_for_every_training_seed(task: TaskS
 def test_one_other_number_gives_another_version(task: TaskSpec, which: str, part: str, load: Load) -> None:
     data = load(task)
 
-    def short(split: Split) -> Split:
+    def short(split: Sequences) -> Sequences:
         return replace(split, inputs=split.inputs[:16], targets=split.targets[:16])
 
-    data = replace(data, train=short(training(data, 16)), valid=short(data.valid), test=short(data.test), stream=None)
+    data = replace(data, train=short(data.training(16)), valid=short(data.valid), test=short(data.test), stream=None)
     split = getattr(data, which)
     changed = getattr(split, part).clone(memory_format=torch.contiguous_format)
     place = changed.view(-1)[-1:]
@@ -164,7 +214,7 @@ def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec, lo
 )
 def test_a_guess_among_the_classes_scores_the_stated_chance(task: TaskSpec, load: Load) -> None:
     data = load(task)
-    seen = training(data, 2000 if task.tokens < 1000 else 4000).targets
+    seen = data.training(2000 if task.tokens < 1000 else 4000).targets
     classes = seen[seen != NOT_ASKED].unique()
     if task.name != "har2":  # whose chance is the share of its larger class in the real data
         assert task.chance == pytest.approx(100 / len(classes), rel=0.03)
@@ -199,11 +249,12 @@ def test_a_member_with_one_broken_output_has_no_score_and_the_others_keep_theirs
 def test_batches_of_two_members_have_the_declared_shape(task: TaskSpec, load: Load) -> None:
     data = load(task)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 4, 3, 1, "search", 1, steps=2)
-    x, target = next(epoch_batches([config, replace(config, seed=2)], data, 1, task.every_step))
+    batch = next(epoch_batches([config, replace(config, seed=2)], data, 1))
+    x, target = batch.x, batch.asked
     assert x.shape[:1] + x.shape[2:] == ((2, 3) if task.tokens else (2, 3, task.inputs))
-    whole = sum(target.shape[1 if task.every_step else 0] for _, target in chunks(data.test, task.every_step))
-    assert whole == len(data.test.targets)
-    assert target.shape[:3] == (2, x.shape[1], 3) if task.every_step else target.shape[:2] == (2, 3)
+    assert target.shape[:3] == (2, x.shape[1], 3) if batch.every_step else target.shape[:2] == (2, 3)
+    n = data.test.targets.numel()
+    assert sum(piece.targets.numel() for piece in data.test.pieces(128)) == (n - n % STRANDS if batch.CARRIED else n)
 
 
 @all_of_them

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from longwave.platform.registry import get_task
 from longwave.tasks import adding
 from longwave.tasks.base import cache
-from longwave.tasks.base.data import Data, Split
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import fingerprint
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.fitzhugh_nagumo import trajectory
 
 digits_tasks = pytest.mark.parametrize("name", ["digits", "pdigits"])
@@ -29,15 +30,15 @@ def load(name: str) -> Data:
     return get_task(name).load(get_task(name).variant)
 
 
-def rows(split: Split) -> set[bytes]:
+def rows(split: Sequences) -> set[bytes]:
     return {row.tobytes() for row in split.inputs.numpy()}
 
 
 def test_equal_numbers_of_another_shape_or_type_give_another_version() -> None:
     x, y = torch.arange(12.0).view(2, 6, 1), torch.zeros(2, dtype=torch.int64)
-    split = Split(x, y)
+    split = Sequences(x, y)
     version = Data(valid=split, test=split, train=split).version
-    for other in (Split(x.view(2, 3, 2), y), Split(x, torch.zeros(2, dtype=torch.float64))):
+    for other in (Sequences(x.view(2, 3, 2), y), Sequences(x, torch.zeros(2, 1, dtype=torch.float64))):
         assert Data(valid=split, test=other, train=split).version != version
 
 
@@ -48,12 +49,12 @@ def test_adding_refuses_a_length_that_makes_no_sense(variant: str) -> None:
 
 
 def test_a_split_and_data_that_cannot_be_fed_are_refused() -> None:
-    split = Split(torch.zeros(3, 4, 1), torch.zeros(3))
-    for inputs, targets in [((3, 4), (3,)), ((3, 4, 1), (2,)), ((0, 4, 1), (0,))]:
+    split = Sequences(torch.zeros(3, 4, 1), torch.zeros(3, 1))
+    for inputs, targets in [((3, 4), (3, 1)), ((3, 4, 1), (2, 1)), ((3, 4, 1), (3, 5, 1)), ((0, 4, 1), (0, 1))]:
         with pytest.raises(
             ValueError, match=r"^A split needs inputs \(N, T, p\) or tokens \(N, T\), and N > 0 targets, got \("
         ):
-            Split(torch.zeros(inputs), torch.zeros(targets))
+            Sequences(torch.zeros(inputs), torch.zeros(targets))
     for train, stream in [(None, None), (split, lambda seed, n: split)]:
         with pytest.raises(ValueError, match="either a training split or a stream, not both or neither"):
             Data(valid=split, test=split, train=train, stream=stream)
@@ -122,7 +123,7 @@ def test_fitzhugh_nagumo_converges_to_an_independent_runge_kutta_solution() -> N
 def test_fitzhugh_nagumo_scores_a_linear_filter_as_published(lags: int, published: float) -> None:
     data, metric = load("fitzhugh_nagumo"), get_task("fitzhugh_nagumo").metric
 
-    def history(split: Split) -> tuple[np.ndarray, np.ndarray]:
+    def history(split: Sequences) -> tuple[np.ndarray, np.ndarray]:
         v = split.inputs[:, :, 0].double().numpy()
         windows = np.lib.stride_tricks.sliding_window_view(v, lags, axis=1)
         ones = np.ones((*windows.shape[:2], 1))

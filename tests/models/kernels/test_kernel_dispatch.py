@@ -180,7 +180,7 @@ def test_a_second_derivative_says_where_it_is_to_be_had() -> None:
 
 
 def test_fifty_training_steps_follow_the_reference() -> None:
-    config = present_trial("fitzhugh_nagumo", "", "", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
+    config = present_trial("fitzhugh_nagumo", "", "here", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
     data, curves = get_task("fitzhugh_nagumo").load(""), []
     for way in ("reference", "cpu"):
         pack, losses = Pack([config], data, CPU), []
@@ -197,7 +197,7 @@ def test_lem_learns_fitzhugh_nagumo_in_the_400_epochs_of_its_paper() -> None:
     recipe, ended = get_task("fitzhugh_nagumo").recipe("lem"), []
     assert (recipe.hidden, recipe.batch, recipe.epochs) == (16, 32, 400)
     params = {"lr": 0.00904, "dt": 1.0}
-    config = present_trial("fitzhugh_nagumo", "", "", "lem", {}, params, 16, 32, recipe.epochs, "retrain", 1)
+    config = present_trial("fitzhugh_nagumo", "", "here", "lem", {}, params, 16, 32, recipe.epochs, "retrain", 1)
     train([config], lambda points, runs: ended.extend(runs))
     assert ended[0].environment["kernel"].startswith(LEM(2, 16).why().path)
     assert ended[0].test <= 4e-3

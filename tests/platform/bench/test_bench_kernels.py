@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from longwave.models.base.recurrence import State
+from longwave.models.base.layer import State
 from longwave.models.base.spec import Sizes
 from longwave.models.chrono_lstm import MODEL as CHRONO_LSTM
 from longwave.models.exprnn import MODEL as EXPRNN

@@ -23,7 +23,7 @@ OTHER: dict[str, Any] = {
     "task": "u", "variant": "v", "data": "e", "model": "n", "hidden": 9, "batch": 9, "epochs": 9, "seed": 9,
     "phase": "search", "clip": 1.0, "params": {"lr": 0.2}, "precision": "float64", "selection": "last", "drops": (1,),
     "steps": 5, "options": {"a": "b"}, "halving": {"eta": 3}, "optimiser": "sgd", "task_version": "2",
-    "model_version": "2", "protocol": "2",
+    "model_version": "2", "protocol": "2", "schedule": "cosine",
 }  # fmt: skip
 """For each field of a trial, another value than it has in ``PLAIN``."""
 PLAIN = frozen.PLAIN
@@ -33,9 +33,14 @@ PLAIN = frozen.PLAIN
 def test_everything_that_decides_a_result_decides_the_identity(name: str) -> None:
     changed = replace(PLAIN, **{name: OTHER[name]})
     assert changed.id != PLAIN.id
-    assert (changed.shape == PLAIN.shape) == (name in ("params", "seed"))
+    assert (changed.shape == PLAIN.shape) == (name in ("params", "seed", "drops"))
     assert (changed.row == PLAIN.row) == (name in OF_ONE_TRIAL)
     assert TrialConfig.from_dict(json.loads(json.dumps(changed.to_dict()))) == changed
+
+
+def test_trials_that_clip_share_a_pack_whatever_their_norms_and_none_that_does_not() -> None:
+    one, other, none = (replace(PLAIN, clip=clip).shape for clip in (0.5, 2.0, None))
+    assert one == other != none
 
 
 def test_an_identity_is_the_hash_of_what_differs_from_the_defaults_and_of_three_versions() -> None:

@@ -77,7 +77,7 @@ def test_a_kill_while_a_store_is_upgraded_loses_nothing(opened: Opener, tmp_path
     clean = content(tmp_path / "clean.db")
     assert sum('INTO "curves"' in line for line in clean) == 259
     for file in kill_often(opened, times, old_store, tmp_path):
-        copy = file.with_name(f"{file.stem}.before-0004.db")
+        copy = file.with_name(f"{file.stem}.before-0005.db")
         assert not copy.exists() or dump(copy) == old
         assert content(file) == clean
         assert dump(copy) == old

@@ -166,7 +166,7 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     runs = [Run(c.id, "ok", valid=0.5, environment=HERE, measures=(Measure("a", "1", 1.0),)) for c in trials]
     at = datetime(2026, 1, 2, tzinfo=UTC)
     told = [Trial(c, about(c), "ok", None, r, at, "bundle", "inside") for c, r in zip(trials, runs, strict=True)]
-    sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials])]
+    sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
         store.take("bundle", False, [*told, told[0]], [], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []

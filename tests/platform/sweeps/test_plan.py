@@ -16,7 +16,6 @@ from scipy import stats
 from tree import ROOT
 from trials import present_trial
 
-from longwave.models.base.param import Param
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
@@ -26,12 +25,16 @@ from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.packing import divide, member_bytes, pack_key
 from longwave.platform.sweeps.plan import asked, winner
 from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.space import draw
+from longwave.platform.sweeps.space import Dimension, draw
 
-DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "")
-GAMMA = Param("gamma", "γ", 1.0, 3.0, False, "1", "")
+DT = Dimension("dt", 0.01, 0.1, True)
+GAMMA = Dimension("gamma", 1.0, 3.0)
 Tiny = Callable[..., SweepFile]
-DECISIVE = [f.name for f in fields(TrialConfig) if f.name != "optimiser"]
+DECISIVE = [f.name for f in fields(TrialConfig) if f.name not in ("optimiser", "schedule")]
+
+
+def small(config: TrialConfig) -> int:
+    return member_bytes(config, 20, 0)
 
 
 def ok(config: TrialConfig, valid: float, test: float | None = None) -> Run:
@@ -46,7 +49,7 @@ def ends_of(trials: list[TrialConfig], score: Callable[[TrialConfig], float]) ->
 @given(n=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 2**31 - 1))
 @settings(deadline=None, max_examples=10)
 def test_a_longer_search_begins_with_the_shorter_one(sampler: str, n: int, more: int, seed: int) -> None:
-    short, long = (draw((DT, GAMMA), k, seed, sampler) for k in (n, n + more))  # type: ignore[arg-type]
+    short, long = (draw((DT, GAMMA), k, seed, sampler) for k in (n, n + more))
     assert long[:n] == short
     assert all(0.01 <= p["dt"] <= 0.1 and 1 <= p["gamma"] <= 3 for p in long)
 
@@ -188,7 +191,7 @@ def test_a_parameter_or_option_that_a_model_does_not_take_is_named(
 def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, size: int | str) -> None:
     base = present_trial("t", "", "d", "lem", {}, {"lr": 0.1}, 8, 2, 3, "search", 0)
     trials = [replace(base, seed=k, hidden=8 if k % 3 else 16) for k in range(n)]
-    packs = divide(trials, workers, size, 20, 2**34)  # type: ignore[arg-type]
+    packs = divide(trials, workers, size, small, 2**34)  # type: ignore[arg-type]
     assert sorted(c.seed for pack in packs.values() for c in pack) == list(range(n))
     assert all(len({c.shape for c in pack}) == 1 and pack_key(pack) == key for key, pack in packs.items())
     most = math.ceil(n / workers) if size == "auto" else size
@@ -197,16 +200,30 @@ def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, s
 
 def test_automatic_packs_stay_within_the_memory_of_a_worker() -> None:
     trials = [present_trial("t", "", "d", "lem", {}, {"lr": 0.1}, 16, 32, 3, "search", k) for k in range(12)]
-    each = member_bytes(trials[0], 1000)
-    assert [len(p) for p in divide(trials, 1, "auto", 1000, 4 * each).values()] == [4, 4, 4]
-    assert len(divide(trials, 1, "auto", 1000, each // 2)) == 12
+
+    def bytes_of(config: TrialConfig, numbers: int = 0) -> int:
+        return member_bytes(config, 1000, numbers)
+
+    def more_of(config: TrialConfig) -> int:
+        return bytes_of(config, 50_000)
+
+    each = bytes_of(trials[0])
+    assert [len(p) for p in divide(trials, 1, "auto", bytes_of, 4 * each).values()] == [4, 4, 4]
+    assert len(divide(trials, 1, "auto", bytes_of, each // 2)) == 12
+    more = more_of(trials[0])
+    assert more == each + 32 * 50_000 * 4 == bytes_of(replace(trials[0], precision="float64"), 50_000) // 2
+    assert [len(p) for p in divide(trials, 1, "auto", more_of, 4 * more).values()] == [
+        4,
+        4,
+        4,
+    ]
 
 
 def test_halving_keeps_each_cohort_in_one_pack_whatever_the_workers(tiny: Tiny) -> None:
     trials = asked(resolve(tiny(models=["lem"], trials=6, pack=3, halving={"eta": 2, "first": 1})), {})
     assert len({c.halving["cohort"] for c in trials if c.halving}) == 2
     for workers in (1, 4):
-        assert sorted(len(p) for p in divide(trials, workers, 3, 20, 2**34).values()) == [3, 3]
+        assert sorted(len(p) for p in divide(trials, workers, 3, small, 2**34).values()) == [3, 3]
 
 
 BAD = {
@@ -231,7 +248,7 @@ BAD = {
     "a logarithm of zero": ({"space": {"lem": {"lr": {"low": 0.0, "high": 1.0}}}}, r"a log range needs low > 0"),
     "an unknown parameter": (
         {"space": {"lem": {"gama": 1.0}}},
-        r"space.lem: No parameter 'gama'. Known: dt, floor, lr",
+        r"space.lem: No parameter 'gama'. Known: .*, dt, .*floor, hidden, .*, lr, ",
     ),
     "a range of a stranger": ({"space": {"cornn": {"dt": 0.1}}}, r"No model 'cornn'. .*\[space.cornn\]"),
     "an unknown option": ({"models": ["cornn"], "model": {"cornn": {"damping": "none"}}}, r"one of explicit, implicit"),

@@ -165,7 +165,7 @@ def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) ->
     single, equal = claimed(known, [0.1]), claimed(known, [0.1, 0.1], epochs=3)
     assert "no interval can be stated for one more: one score" in said(3, "reproduce", single)
     assert "no interval can be stated for one more: 2 equal scores" in said(3, "reproduce", equal)
-    broken = claimed(known, [0.1, 0.2], params={"lr": 0.1, "nonsense": 1.0}, options={"nonsense": True})
+    broken = claimed(known, [0.1, 0.2], params={"lr": 0.1}, options={"nonsense": True})
     printed = said(3, "reproduce", broken, "--keep")
     assert "gave failed: " in printed and "Undecided." in printed and len(known.rows(broken)) == 2
 

@@ -30,7 +30,8 @@ from longwave.platform.storage.schema import AskRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import sweep
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import Sweep, asked, further
+from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.plan import asked, further
 from longwave.platform.sweeps.resolve import explained, resolve
 from longwave.platform.sweeps.workers import Workers
 
@@ -57,7 +58,8 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     made = explained(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
     assert sweep.plan(resolve(file), store) == made == sweep.stored_sweep(store, "tiny")
-    assert made.length == 20 and {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
+    assert {(e.places, e.beside) for e in made.entries} == {(20, 2 * 20 + 4)}
+    assert {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,9 @@ def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_aga
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
     planned = [Asked(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
-    again = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
+    found = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
+    again = [config for _, config in found]
+    assert {cell for cell, _ in found} == {0}
     assert [c.params for c in again] == [search[0].params] * 2 and again == asked(made, ends)[4:]
     done = [*planned, *(Asked(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
     assert list(further(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

@@ -24,7 +24,7 @@ GENERATED = [task for task in all_tasks().values() if task.files is None]
 def test_a_sweep_over_a_generated_task_ends_with_a_row_beside_the_trivial_ones(
     task: TaskSpec, tiny: Callable[..., SweepFile], store: Store, here: Workers
 ) -> None:
-    steps = 2 if task.recipes[""].steps else None
+    steps = 2 if task.recipe("").steps else None
     file = tiny(
         task=task.name, variant="N=20" if task.name == "adding" else "", models=["lstm"], trials=2, retrain=1,
         hidden=4, epochs=1, steps=steps, batch=64,

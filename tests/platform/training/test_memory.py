@@ -40,7 +40,8 @@ print(json.dumps([(ends[c.id], sizes[c.id]) for c in configs]))
 def ended(folder: Path, *room: int) -> list[list]:
     """Train eight trials with so many MiB of memory; return how each ended and in a pack of how many."""
     command = [sys.executable, "-c", PROGRAM, str(folder), *map(str, room)]
-    places = {**os.environ, "PYTHONPATH": str(ROOT / "tests/support")}
+    paths = [os.environ.get("PYTHONPATH", ""), str(ROOT / "tests/support")]
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(command, env=places, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout.splitlines()[-1]))

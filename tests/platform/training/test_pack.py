@@ -5,75 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from batches import fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
-from trials import present_trial
+from packs import Heard, trained, trial
 
 from longwave.models.base.network import Network
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.identity import derive_seed
-from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, get_model, get_task
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.feed import epoch_batches
-from longwave.platform.training.optimiser import Adam, FlatParameters
-from longwave.platform.training.pack import Pack, rungs
+from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
 from longwave.tasks.base.data import Data
-
-PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0, "alpha": 1.0}
-
-
-def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: object) -> TrialConfig:
-    """Return a small trial."""
-    spec = get_model(model)
-    facts = {
-        "task": task,
-        "variant": "N=20" if task == "adding" else "",
-        "data": "here",
-        "model": model,
-        "options": {},
-        "params": {p.name: PARAMS.get(p.name, p.low) for p in spec.space(task)},
-        "hidden": 8,
-        "batch": 10,
-        "epochs": 4,
-        "steps": 5 if task == "adding" else None,
-        "phase": "search",
-        "seed": seed,
-    }
-    return present_trial(**{**facts, **changes})  # type: ignore[arg-type]
-
-
-class Heard:
-    """Keeps what a pack emits."""
-
-    def __init__(self) -> None:
-        self.points: list[Point] = []
-        self.runs: list[Run] = []
-
-    def __call__(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
-        self.points += points
-        self.runs += runs
-
-    def curve(self, config: TrialConfig) -> list[tuple[float, float]]:
-        return [(p.loss, p.valid) for p in self.points if p.trial == config.id]
-
-    def run(self, config: TrialConfig) -> Run:
-        [found] = [r for r in self.runs if r.trial == config.id]
-        return found
-
-
-def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> Heard:
-    heard = Heard()
-    train(configs, heard, checkpoint)
-    return heard
 
 
 def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int) -> list[float]:
@@ -132,11 +84,11 @@ def test_the_order_of_the_members_does_not_matter() -> None:
 @settings(deadline=None, max_examples=20)
 def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: list[int], epoch: int) -> None:
     data, configs = get_task("digits").load(""), [trial(task="digits", seed=s, batch=100) for s in seeds]
-    targets = torch.cat([target for _, target in epoch_batches(configs, data, epoch, False)], 1)
+    targets = torch.cat([batch.targets for batch in epoch_batches(configs, data, epoch)], 1)
     assert data.train is not None
     assert torch.equal(targets.sort(1).values, data.train.targets.sort().values.expand_as(targets))
     assert len({tuple(row.tolist()) for row in targets}) == len(seeds)
-    alone = torch.cat([target for _, target in epoch_batches(configs[1:2], data, epoch, False)], 1)
+    alone = torch.cat([batch.targets for batch in epoch_batches(configs[1:2], data, epoch)], 1)
     assert torch.equal(alone[0], targets[1])
 
 
@@ -144,42 +96,17 @@ def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: 
 @settings(deadline=None, max_examples=20)
 def test_an_epoch_taken_up_in_the_middle_gives_the_batches_that_were_left(epoch: int, skip: int) -> None:
     configs, data = [trial(seed=3), trial(seed=4)], get_task("adding").load("N=20")
-    whole, rest = (list(epoch_batches(configs, data, epoch, False, s)) for s in (0, skip))
+    whole, rest = (list(epoch_batches(configs, data, epoch, s)) for s in (0, skip))
     assert len(rest) == 5 - skip
-    assert all(
-        torch.equal(a, b) for old, new in zip(whole[skip:], rest, strict=True) for a, b in zip(old, new, strict=True)
-    )
-
-
-def test_each_member_takes_the_steps_of_torchs_adam_with_its_own_rate_and_clipping() -> None:
-    rates, norm, torch_losses = [0.1, 0.003], 0.05, []
-    network = Network(get_model("lem"), Sizes(2, 4, 1, 6), {"dt": [0.5, 1.0]}, [1, 2]).double()
-    x, y = torch.randn(2, 6, 5, 2, dtype=torch.float64), torch.randn(2, 5, 1, dtype=torch.float64)
-    for k, rate in enumerate(rates):
-        alone = Network(get_model("lem"), Sizes(2, 4, 1, 6), {"dt": [(0.5, 1.0)[k]]}, [k + 1]).double()
-        optimiser = torch.optim.Adam(alone.parameters(), lr=rate)
-        for _ in range(20):
-            optimiser.zero_grad()
-            loss = (alone(x[k : k + 1]) - y[k : k + 1]).square().mean()
-            loss.backward()
-            nn.utils.clip_grad_norm_(alone.parameters(), norm)
-            optimiser.step()
-        torch_losses.append(loss.item())
-    parameters = FlatParameters(network)
-    adam = Adam(parameters, torch.tensor(rates, dtype=torch.float64))
-    for _ in range(20):
-        losses = (network(x) - y).square().flatten(1).mean(1)
-        parameters.backward(losses)
-        parameters.clip(norm)
-        adam.step()
-    assert losses.tolist() == pytest.approx(torch_losses, rel=1e-9)
+    for old, new in zip(whole[skip:], rest, strict=True):
+        assert torch.equal(old.inputs, new.inputs) and torch.equal(old.targets, new.targets)
 
 
 @pytest.mark.parametrize("model", sorted(all_models()))
 def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
     network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])
-    network(torch.randn(1, 6, 5, 2)).sum().backward()
+    network(fed(torch.randn(1, 6, 5, 2))).sum().backward()
     places = [p.grad.data_ptr() for p in network.parameters() if p.grad is not None]
     assert len(set(places)) == len(places) == len(list(network.parameters()))
 
@@ -193,6 +120,32 @@ def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_n
     assert len(together.curve(bad)) == end.epochs - 1
     assert together.run(good).status == "ok"
     np.testing.assert_allclose(together.curve(good), alone.curve(good), rtol=1e-4)
+
+
+def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> None:
+    real = get_task("adding").load("N=20")
+    assert real.stream is not None
+    stream = real.stream
+
+    def far(seed: int, n: int) -> Any:
+        fresh = stream(seed, n)
+        return replace(fresh, targets=fresh.targets + 1e30)  # its square is infinite, its gradient is not
+
+    pack = Pack([trial()], replace(real, stream=far))
+    pack.train_epoch()
+    points, [end] = pack.close_epoch()
+    assert (points, end.status, end.valid is None) == ([], "diverged", False)
+    assert end.reason.startswith("loss inf, validation ") and "inf" not in end.reason[10:]
+
+
+def test_a_validation_that_is_not_finite_ends_a_member_though_its_loss_is() -> None:
+    real = get_task("adding").load("N=20")
+    nowhere = replace(real.valid, inputs=torch.full_like(real.valid.inputs, torch.nan))
+    pack = Pack([trial()], replace(real, valid=nowhere))
+    pack.train_epoch()
+    points, [end] = pack.close_epoch()
+    assert (points, end.status, end.valid) == ([], "diverged", None)
+    assert end.reason.endswith(", validation nan at epoch 1") and "loss nan" not in end.reason
 
 
 def test_a_retraining_is_tested_at_its_best_validation_epoch_and_a_search_trial_never() -> None:
@@ -224,7 +177,7 @@ def test_the_search_never_touches_the_test_split() -> None:
         pack.train_epoch()
         pack.close_epoch()
     assert pack.close()[0].status == "ok"
-    with pytest.raises(AssertionError, match="looked at test.pieces"):
+    with pytest.raises(AssertionError, match=r"looked at test\.asked_places"):
         Pack([trial(phase="retrain")], data).close()
 
 
@@ -281,30 +234,6 @@ def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path: Path) -> None:
         file.path.write_bytes(damaged)
         assert file.load() is None
     assert trained([trial()], file).runs[0].status == "ok"
-
-
-def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> None:
-    halving = {"eta": 3, "first": 1, "cohort": "c"}
-    configs = [trial(seed=k, epochs=5, halving=halving, params={"lr": 0.001 * 2**k, "dt": 1.0}) for k in range(9)]
-    heard, free = trained(configs), trained([replace(c, halving=None) for c in configs])
-    firsts = {c.id: heard.curve(c)[0][1] for c in configs}
-    kept = sorted(firsts, key=firsts.__getitem__)[:3]
-    assert {r.trial for r in heard.runs if r.epochs > 1} == set(kept)
-    assert sorted(r.epochs for r in heard.runs) == [1] * 6 + [3, 3, 5]
-    assert [r.status for r in heard.runs if r.epochs == 5] == ["ok"]
-    assert all("kept the best" in r.reason for r in heard.runs if r.status == "stopped")
-    for config in configs:
-        theirs = free.curve(replace(config, halving=None))
-        np.testing.assert_allclose(heard.curve(config), theirs[: len(heard.curve(config))], rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("first", "eta", "epochs", "expected"), [(1, 3, 30, [1, 3, 9, 27]), (5, 2, 20, [5, 10]), (9, 3, 9, [])]
-)
-def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
-    first: int, eta: int, epochs: int, expected: list[int]
-) -> None:
-    assert rungs(first, eta, epochs) == expected
 
 
 def test_an_error_in_training_ends_the_open_trials_as_failed_with_its_reason() -> None:

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from longwave.platform.registry import all_tasks, get_task
 from longwave.tasks.base.baselines import FORECASTS, iterated, linear, majority, mean, persistence
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 
 
-def data_of(train: Split, test: Split | None = None) -> Data:
+def data_of(train: Sequences, test: Sequences | None = None) -> Data:
     return Data(train=train, valid=train, test=test or train)
 
 
@@ -23,13 +25,13 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.from_numpy(np.random.RandomState(seed).standard_normal(shape))
 
 
-def ahead(path: Tensor, horizon: int = 1) -> Split:
+def ahead(path: Tensor, horizon: int = 1) -> Sequences:
     """Return paths (N, T, p) as a task that asks for the state ``horizon`` steps later."""
-    return Split(path[:, :-horizon], path[:, horizon:].clone())
+    return Sequences(path[:, :-horizon], path[:, horizon:].clone())
 
 
-def classes(targets: list[int] | list[list[int]]) -> Split:
-    return Split(torch.zeros(len(targets), 3, 1), torch.tensor(targets))
+def classes(targets: list[int] | list[list[int]]) -> Sequences:
+    return Sequences(torch.zeros(len(targets), 3, 1), torch.tensor(targets))
 
 
 def sines(step: float, n: int = 40, length: int = 30) -> Tensor:
@@ -55,7 +57,7 @@ def test_the_majority_at_every_step_counts_only_what_is_asked() -> None:
     "targets, accuracy", [([1, 1, 0], 200 / 3), ([0, 1, 0, 0], 75.0), ([1, NOT_ASKED, NOT_ASKED], 100.0)]
 )
 def test_the_majority_of_two_classes_is_the_sign_of_one_logit(targets: list[int], accuracy: float) -> None:
-    data = data_of(Split(torch.zeros(1, len(targets), 1), torch.tensor([targets])))
+    data = data_of(Sequences(torch.zeros(1, len(targets), 1), torch.tensor([targets])))
     logits = majority(data, outputs=1)
     assert logits.shape == (1, len(targets), 1)
     found = get_task("digits").metric.score(logits.unsqueeze(0), data.test.targets).item()
@@ -65,21 +67,21 @@ def test_the_majority_of_two_classes_is_the_sign_of_one_logit(targets: list[int]
 def test_the_mean_is_that_of_the_asked_training_values_of_each_output() -> None:
     targets = noise(5, 7, 2).float()
     targets[0, :3], targets[4] = torch.nan, torch.nan
-    test = Split(torch.zeros(3, 7, 1), torch.zeros(3, 7, 2))
-    predicted = mean(data_of(Split(torch.zeros(5, 7, 1), targets), test))
+    test = Sequences(torch.zeros(3, 7, 1), torch.zeros(3, 7, 2))
+    predicted = mean(data_of(Sequences(torch.zeros(5, 7, 1), targets), test))
     wanted = np.nanmean(targets.double().numpy(), (0, 1))
     np.testing.assert_allclose(predicted.numpy(), np.broadcast_to(wanted, (3, 7, 2)), rtol=1e-5)
 
 
 def test_the_mean_at_the_last_step_is_that_of_the_training_split() -> None:
-    train = Split(torch.zeros(3, 7, 1), torch.tensor([[1.0, -1.0], [2.0, 0.0], [6.0, 4.0]]))
-    test = Split(torch.zeros(2, 7, 1), torch.zeros(2, 2))
+    train = Sequences(torch.zeros(3, 7, 1), torch.tensor([[1.0, -1.0], [2.0, 0.0], [6.0, 4.0]]))
+    test = Sequences(torch.zeros(2, 7, 1), torch.zeros(2, 2))
     assert mean(data_of(train, test)).tolist() == [[3.0, 1.0], [3.0, 1.0]]
 
 
 def test_a_stream_is_learnt_from_through_a_sample_of_its_own() -> None:
-    test = Split(torch.zeros(4, 3, 1), torch.zeros(4, 1))
-    data = Data(valid=test, test=test, stream=lambda seed, n: Split(torch.zeros(n, 3, 1), torch.full((n, 1), 2.5)))
+    test = Sequences(torch.zeros(4, 3, 1), torch.zeros(4, 1))
+    data = Data(valid=test, test=test, stream=lambda seed, n: Sequences(torch.zeros(n, 3, 1), torch.full((n, 1), 2.5)))
     assert mean(data).tolist() == [[2.5]] * 4
 
 
@@ -138,7 +140,7 @@ def test_the_ridge_penalty_is_relative_to_the_mean_square_of_the_features() -> N
     train, test = ahead(noise(40, 3, 2)), ahead(noise(5, 3, 2, seed=9))
     predicted = linear(data_of(train, test), lags=1, penalty=0.3)
 
-    def features(split: Split) -> np.ndarray:
+    def features(split: Sequences) -> np.ndarray:
         return np.concatenate([split.inputs.numpy(), np.ones((*split.inputs.shape[:2], 1))], -1)
 
     x, y = features(train).reshape(-1, 3), train.targets.numpy().reshape(-1, 2)
@@ -200,8 +202,8 @@ def test_every_task_has_a_trivial_predictor(task: TaskSpec) -> None:
 
 @pytest.mark.parametrize("name", [name for name, task in all_tasks().items() if task.files is None])
 def test_the_trivial_predictors_of_a_generated_task_score_finite_values(name: str) -> None:
-    def few(split: Split) -> Split:
-        return Split(split.inputs[:24], split.targets[:24], split.tail)
+    def few(split: Sequences) -> Sequences:
+        return Sequences(split.inputs[:24], split.targets[:24], split.tail)
 
     task = get_task(name)
     data = task.load(task.variant)

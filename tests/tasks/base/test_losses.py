@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
+from longwave.platform.registry import all_tasks
 from longwave.tasks.base import losses
-from longwave.tasks.base.data import NOT_ASKED
+from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.spec import Metric
 
 sizes = {"members": st.integers(1, 3), "n": st.integers(1, 9), "t": st.integers(1, 6), "q": st.integers(2, 5)}
@@ -33,6 +34,39 @@ def classes(n: int, t: int, q: int, seed: int, share: float) -> Tensor:
 
 def normal(*shape: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@quickly
+@given(**sizes, **seeds, smoothing=st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3))
+def test_smoothed_labels_are_torchs_each_member_with_its_own_share(
+    members: int, n: int, t: int, q: int, seed: int, share: float, smoothing: list[float]
+) -> None:
+    outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
+    targets = targets.expand(members, n, t)
+    own = torch.tensor(smoothing[:members], dtype=torch.float64)
+    expected = [
+        functional.cross_entropy(outputs[k].flatten(0, 1), targets[k].flatten(), label_smoothing=smoothing[k])
+        for k in range(members)
+    ]
+    torch.testing.assert_close(losses.cross_entropy(outputs, targets, own), torch.stack(expected))
+
+
+@quickly
+@given(members=st.integers(1, 3), n=st.integers(1, 9), seed=st.integers(0, 99), smoothing=st.floats(0.0, 1.0))
+def test_two_classes_in_one_logit_are_smoothed_as_two_logits_are(
+    members: int, n: int, seed: int, smoothing: float
+) -> None:
+    logits, targets = normal(members, n, 4, 1, seed=seed), classes(n, 4, 2, seed, 0.3).expand(members, n, 4)
+    own = torch.full((members,), smoothing, dtype=torch.float64)
+    both = torch.cat([torch.zeros_like(logits), logits], -1)
+    expected = losses.cross_entropy(both, targets, own)
+    torch.testing.assert_close(losses.binary_cross_entropy(logits, targets, own), expected)
+
+
+def test_a_task_knows_whether_its_labels_can_be_smoothed() -> None:
+    assert {name for name, task in all_tasks().items() if not task.smooths} == {
+        name for name, task in all_tasks().items() if task.loss is losses.mean_squared_error
+    }
 
 
 @quickly

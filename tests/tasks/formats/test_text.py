@@ -17,8 +17,10 @@ from raw_text import lines, write_glove, write_imdb, write_ptb
 
 from longwave.platform.literature.published import published_rows
 from longwave.tasks import imdb, ptb_char, ptb_word
-from longwave.tasks.base.data import NOT_ASKED, Data, Split
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.formats import text
 
@@ -40,12 +42,12 @@ def load(task: TaskSpec, variant: str | None = None) -> Data:
     return data
 
 
-def splits(data: Data) -> dict[str, Split]:
+def splits(data: Data) -> dict[str, Sequences]:
     assert data.train is not None
     return {"train": data.train, "valid": data.valid, "test": data.test}
 
 
-def whole(split: Split) -> list[int]:
+def whole(split: Sequences) -> list[int]:
     """Return a text's tokens: its inputs and the last target."""
     assert split.inputs.shape == split.targets.shape and len(split.inputs) == 1
     assert torch.equal(split.inputs[0, 1:].long(), split.targets[0, :-1])
@@ -119,7 +121,7 @@ def test_characters_are_counted_as_published() -> None:
 def test_a_text_is_cut_into_segments_of_the_variant(raw: Path, task: TaskSpec) -> None:
     write_ptb(raw / "ptb")
     default, longer = load(task), load(task, "T=300")
-    assert task.variant == f"T={default.segment}" and longer.segment == 300
+    assert task.variant == f"T={default.test.segment}" and longer.test.segment == 300
     assert torch.equal(default.valid.inputs, longer.valid.inputs) and default.version != longer.version
     assert default.valid.targets.max() < task.outputs == task.tokens
 
@@ -208,7 +210,7 @@ def test_a_line_that_moves_to_another_file_gives_other_data(raw: Path) -> None:
     before = load(ptb_word.TASK)
     write_ptb(raw / "ptb", texts={"train": text_lines[:41], "valid": text_lines[41:50], "test": text_lines[50:]})
     after = load(ptb_word.TASK)
-    assert after.valid.length == before.valid.length - len(text_lines[40]) - 1
+    assert after.valid.inputs.shape[1] == before.valid.inputs.shape[1] - len(text_lines[40]) - 1
 
 
 @both_ptb

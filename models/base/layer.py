@@ -1,0 +1,212 @@
+"""What all layers share: sizes, members, parameters and their checks, weights and their start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, ClassVar, Generic
+
+import torch
+from torch import Generator, Tensor, nn
+
+from longwave.models.base.owned import Owned
+from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.weights import NoWeights, W, WeightGroup, held_shape, hyper_tensor, lifted, typed
+from longwave.models.kernels import Route
+from longwave.tasks.base.batch import Batch
+
+State = tuple[Tensor, ...]
+"""What a layer carries from one call to the next."""
+Generators = Sequence[Generator] | None
+"""One a member, for random numbers in training."""
+
+
+class Layer(nn.Module, Generic[W]):
+    """A layer for one model, or for all members of a pack. Subclasses give ``WEIGHTS``, ``shapes`` and ``features``.
+
+    A subclass writes its mathematics for tensors with a members axis M in front; a layer without members has one of
+    length 1 there, and its weights have none.
+
+    Args:
+        input_size, hidden_size: Features p that are read and d that are given.
+        members: ``None`` for one layer, or the number M of members of a pack. With members every weight and
+            hyper-parameter carries a leading axis M.
+        t_max: T_max ≥ 1, the longest memory expected, in input steps; some initialisations need it.
+        chosen: Options, and hyper-parameters: a number, one a member, or a tensor (kept in the graph; an
+            ``nn.Parameter`` is trained).
+
+    Raises:
+        ValueError: A size below 1, an unknown option or hyper-parameter, or one that is missing or not valid; the
+            message names layer, rule and value.
+    """
+
+    WEIGHTS: ClassVar[type[Any]] = NoWeights
+    """W, a frozen dataclass: what the mathematics reads, by name."""
+    READS: ClassVar[type[Batch]]
+    """The kind of batch that ``features`` takes."""
+    PARAMS: ClassVar[tuple[Param, ...]] = ()
+    """The layer's hyper-parameters."""
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {}
+    """Static choices by name, the default first; a layer holds its own as attributes."""
+    GROUPS: ClassVar[Mapping[str, WeightGroup]] = {}
+    """Weights that are trained by a rule of their own, by the group's name."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **chosen: Any
+    ) -> None:
+        super().__init__()
+        counts = {"input_size": input_size, "hidden_size": hidden_size, "members": members, "t_max": t_max}
+        for name, size in counts.items():
+            if size is not None and size < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {size}.")
+        self.input_size, self.hidden_size, self.members, self.t_max = input_size, hidden_size, members, t_max
+        for name, choices in self.OPTIONS.items():
+            setattr(self, name, self._chosen(name, choices, chosen.pop(name, choices[0])))
+        lead = () if members is None else (members,)
+        for name, shape in self.shapes().items():
+            weight = nn.Parameter(torch.empty(lead + held_shape(shape)), requires_grad=name not in self.untrained())
+            self.register_parameter(name, weight) if weight.requires_grad else self.register_buffer(name, weight.data)
+        self._register_hyper(chosen, lead)
+        for name, make in self.parts().items():
+            self.add_module(name, Owned(make, members, name in self.looped()))
+        self.reset_parameters()
+
+    @classmethod
+    def relevant(cls, options: Mapping[str, OptionValue]) -> tuple[Param, ...]:
+        """Return the hyper-parameters that mean something under ``options``."""
+        return cls.PARAMS
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each weight of one member, of any number of axes; see ``Complex``."""
+        return {}
+
+    def parts(self) -> dict[str, Callable[[], nn.Module]]:
+        """Return what makes each module of torch.nn's kind of which every member has its own; see ``Owned``."""
+        return {}
+
+    def looped(self) -> frozenset[str]:
+        """Return the parts that run member by member, because vmap cannot take them."""
+        return frozenset()
+
+    def untrained(self) -> frozenset[str]:
+        """Return the weights that stay as drawn."""
+        return frozenset()
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill one member's ``weight`` in place: U(−1/√d, 1/√d) unless a layer says otherwise."""
+        bound = self.hidden_size**-0.5
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+    def draw_readout(self, weight: Tensor, bias: Tensor, generator: Generator | None) -> None:
+        """Fill one member's read-out in place, weight (q, d) and bias (q,): as torch.nn.Linear's."""
+        bound = self.hidden_size**-0.5
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+        nn.init.uniform_(bias, -bound, bound, generator=generator)
+
+    def weights(self, given: Mapping[str, Tensor]) -> W:
+        """Return what the mathematics reads, by ``held``'s names; what follows from the weights is added here."""
+        made: W = typed(self.WEIGHTS, given)
+        return made
+
+    def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
+        """Return what a read-out sees, (M, ..., d), at the places that are read out, and the state to carry on.
+
+        Args:
+            batch: One of ``READS``, its inputs features.
+            state: What the call before gave; by default the zero state.
+            generators: One a member, for random numbers in training; torch's own by default.
+
+        Raises:
+            ValueError: The batch is of another kind, or does not fit.
+        """
+        raise NotImplementedError
+
+    def constrain(self) -> None:
+        """Put the weights back, in place, where the layer's definition wants them; called after each update."""
+
+    def groups(self) -> dict[str, WeightGroup]:
+        """Return ``GROUPS`` with the names of the trained parameters that are here."""
+        names = [name for name, _ in self.named_parameters()]
+        return {
+            key: replace(group, weights=tuple(n for n in names if {n, self.kind(n)} & set(group.weights)))
+            for key, group in self.GROUPS.items()
+        }
+
+    def kind(self, name: str) -> str:
+        """Return the name under which a parameter stands in ``GROUPS``: of a part's, the part's."""
+        return name.partition(".")[0]
+
+    def why(self) -> Route:
+        """Return which way the layer is computed where the weights are, and why."""
+        return Route("reference", "this layer has no time loop to fuse")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The weights' dtype."""
+        mine = chain(self._parameters.values(), self._buffers.values())
+        return next(t for t in chain(mine, self.parameters(), self.buffers()) if t is not None).dtype
+
+    def held(self) -> dict[str, Tensor]:
+        """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` says.
+
+        Raises:
+            ValueError: A weight has another dtype than the others, or none of real numbers.
+        """
+        dtype, shapes, out = self.dtype, self.shapes(), {}
+        for name, tensor in self._own().items():
+            if tensor.is_complex() or (name in shapes and tensor.dtype != dtype):
+                rule = f"{name} must have the layer's dtype {dtype}, of real numbers, got {tensor.dtype}"
+                raise ValueError(f"{type(self).__name__}: {rule}; cast the whole layer, or see Complex.")
+            tensor = (tensor.unsqueeze(0) if self.members is None else tensor).to(dtype)
+            out[name] = lifted(tensor, shapes.get(name, ()))
+        for param in self.PARAMS:
+            if isinstance(param.default, str) and param.default in out:
+                out.setdefault(param.name, out[param.default])
+        return out
+
+    def reset_parameters(self, generators: Generators = None) -> None:
+        """Draw all weights anew; member k from its own generator, so it starts like the same trial alone."""
+        tensors = self._own()
+        for k in range(self.members or 1):
+            generator = generators[k] if generators else None
+            one = {name: t.data if self.members is None else t.data[k] for name, t in tensors.items()}
+            hyper = {p.name: one[p.name].item() for p in self.PARAMS if p.name in one}
+            for name in self.shapes():
+                self.draw(name, one[name], hyper, generator)
+            for part in self.children():
+                if isinstance(part, Owned):
+                    part.draw(k, generator)
+
+    def _own(self) -> dict[str, Tensor]:
+        """Return weights and hyper-parameters, but those of parts."""
+        # Not by named_parameters(), which walks the modules: this is asked for at every step of a training.
+        held = chain(self._parameters.items(), self._buffers.items())
+        return {name: tensor for name, tensor in held if tensor is not None}
+
+    def _chosen(self, name: str, choices: tuple[OptionValue, ...], value: OptionValue) -> OptionValue:
+        if value not in choices or type(value) is not type(choices[choices.index(value)]):
+            allowed = ", ".join(map(str, choices))
+            raise ValueError(f"{type(self).__name__}: {name} must be one of {allowed}, got {value!r}.")
+        return value
+
+    def _register_hyper(self, chosen: Mapping[str, Any], lead: tuple[int, ...]) -> None:
+        params = {p.name: p for p in self.relevant({name: getattr(self, name) for name in self.OPTIONS})}
+        if unknown := sorted(chosen.keys() - params.keys()):
+            known = ", ".join([*params, *self.OPTIONS]) or "none"
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r} here; it has: {known}.")
+        for name, param in params.items():
+            if name in chosen or isinstance(param.default, float):
+                self._register_one(param, chosen.get(name, param.default), lead)
+            elif param.searched:
+                raise ValueError(f"{type(self).__name__}: {param.symbol} ({name}) must be given.")
+
+    def _register_one(self, param: Param, value: Any, lead: tuple[int, ...]) -> None:
+        try:
+            tensor = hyper_tensor(param, value, lead)
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from None
+        if isinstance(tensor, nn.Parameter):
+            self.register_parameter(param.name, tensor)
+        else:
+            self.register_buffer(param.name, tensor)

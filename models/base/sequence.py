@@ -1,0 +1,116 @@
+"""Layers that read sequences: torch.nn.LSTM's shapes, the last step, and ragged lengths."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic
+
+from torch import Tensor
+
+from longwave.models.base.layer import Generators, Layer, State
+from longwave.models.base.weights import W
+from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.sequences import Sequences
+
+
+class SequenceLayer(Layer[W], Generic[W]):
+    """A layer over time. Subclasses give ``WEIGHTS``, ``shapes`` and ``scan``; those with a state, ``STATE`` too.
+
+    Args:
+        batch_first: Take and return (B, T, ·) in place of (T, B, ·).
+        input_size, hidden_size, members, t_max, chosen: See ``Layer``.
+    """
+
+    READS = Sequences
+    STATE: ClassVar[tuple[str, ...]] = ()
+    """Names of the tensors that are carried from step to step, in a stack those of one layer."""
+
+    def __init__(self, input_size: int, hidden_size: int, *, batch_first: bool = False, **more: Any) -> None:
+        super().__init__(input_size, hidden_size, **more)
+        self.batch_first = batch_first
+
+    def state_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each tensor of the state, of one sequence, by name."""
+        return dict.fromkeys(self.STATE, (self.hidden_size,))
+
+    def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
+        """Return the outputs (M, T, B, d), which depend on no later input, and the last state, for x (M, T, B, p)."""
+        raise NotImplementedError
+
+    def run(self, x: Tensor, state: State, given: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
+        """Return the same for the weights by name, as ``held`` gives them."""
+        return self.scan(x, state, self.weights(given), generators)
+
+    def readout(self, outputs: Tensor, state: State) -> Tensor:
+        """Return what a read-out of the last step sees, (M, B, d)."""
+        return outputs[..., -1, :, :]
+
+    def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
+        """Return what a read-out sees, and the last state; see ``Layer``.
+
+        Returns:
+            The outputs (M, T, B, d) if every step is read out, else those of the last step (M, B, d), which in a
+            ragged batch is each sequence's own.
+        """
+        if not isinstance(batch, Sequences):
+            raise ValueError(f"{type(self).__name__} reads Sequences, got {type(batch).__name__}.")
+        x = batch.x.transpose(-3, -2) if self.batch_first else batch.x
+        outputs, last = self(x, state, generators)
+        outputs = outputs.transpose(-3, -2) if self.batch_first else outputs
+        if batch.every_step:
+            return outputs, last
+        return batch.ends(outputs) if batch.lengths is not None else self.readout(outputs, last), last
+
+    def forward(self, x: Tensor, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
+        """Run a whole sequence.
+
+        Args:
+            x: (T, B, p), or (B, T, p) if ``batch_first``; with members (M, T, B, p) or (M, B, T, p).
+            state: Start state, a tensor (B, ·) or (M, B, ·) for each of ``state_shapes()``; zeros by default.
+            generators: One a member, for dropout in training; torch's own by default.
+
+        Returns:
+            The outputs, like x with d in place of p, and the last state. A sequence run through a recurrence in
+            pieces, each starting from the last state, gives the same outputs as in one call (dropout in training
+            aside).
+
+        Raises:
+            ValueError: x or the state has another shape than the layer needs, or another dtype than its weights.
+        """
+        self._check(x, state)
+        if generators is not None and len(generators) != (self.members or 1):
+            raise ValueError(f"{type(self).__name__}: one generator a member is needed, got {len(generators)}.")
+        if self.batch_first:
+            x = x.transpose(-3, -2)
+        lone = self.members is None
+        if lone:
+            x = x.unsqueeze(0)
+            state = state and tuple(s.unsqueeze(0) for s in state)
+        if state is None:
+            state = tuple(x.new_zeros(x.shape[0], x.shape[2], *s) for s in self.state_shapes().values())
+        output, state = self.run(x, state, self.held(), generators)
+        if lone:
+            output, state = output.squeeze(0), tuple(s.squeeze(0) for s in state)
+        return output.transpose(-3, -2) if self.batch_first else output, state
+
+    def _check(self, x: Tensor, state: State | None) -> None:
+        """Raise ValueError where x or the state has another shape or another dtype than the layer needs."""
+        name = type(self).__name__
+        lead = () if self.members is None else (self.members,)
+        axes = ("B", "T") if self.batch_first else ("T", "B")
+        wanted = f"({', '.join([*map(str, lead), *axes, str(self.input_size)])})"
+        if not isinstance(x, Tensor):
+            got = type(x).__name__
+            raise ValueError(f"{name}: x must be one tensor {wanted}, of members of equal length, got {got}.")
+        if x.ndim != len(lead) + 3 or x.shape[: len(lead)] != lead or x.shape[-1] != self.input_size or 0 in x.shape:
+            raise ValueError(f"{name}: x must be {wanted} and not empty, got {tuple(x.shape)}.")
+        if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
+            raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
+        for what, tensor in {"x": x, **dict(zip(self.state_shapes(), state or (), strict=False))}.items():
+            if tensor.dtype != self.dtype:
+                raise ValueError(f"{name}: {what} must have the weights' dtype {self.dtype}, got {tensor.dtype}.")
+        rows = (*lead, x.shape[-3 if self.batch_first else -2])
+        shapes = {s: (*rows, *shape) for s, shape in self.state_shapes().items()}
+        if state is not None and [tuple(s.shape) for s in state] != list(shapes.values()):
+            got = [tuple(s.shape) for s in state]
+            needed = ", ".join(f"{s} {shape}" for s, shape in shapes.items())
+            raise ValueError(f"{name}: state must be {f'the tensors {needed}' if needed else 'empty'}, got {got}.")

@@ -1,0 +1,97 @@
+"""The search trials of a cell, round by round: what is drawn, where it goes in a trial, who competes with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from longwave.platform.records.identity import derive_seed
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import FIELDS, SIZES, TrialConfig, cohort_key
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.entry import Defaults, ModelPlan, words
+from longwave.platform.sweeps.space import Drawn, Told, draw
+
+
+def search_seeds(file: SweepFile, model: str) -> list[int]:
+    """Return the seeds of a model's search trials, in order; the same in each of its cells, on every task."""
+    return [derive_seed("search", file.seed, model, k) for k in range(file.trials)]
+
+
+def next_round(
+    file: SweepFile, entry: ModelPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
+) -> list[TrialConfig]:
+    """Return the search trials of the round that follows those ``before``, all of which have ended; none if all are."""
+    model, done = entry.base.model, len(before)
+    index, n = _size(file, done)
+    if n == 0:
+        return []
+    told: list[Told] = []
+    for config in before:
+        if (run := ends[config.id]).valid is not None and run.status != "diverged":
+            told.append((_drawn(entry, config), run.valid))
+    drawn = draw(entry.space, n, derive_seed("draw", file.seed, model, index), file.sampler, told, entry.goal)
+    seeds = search_seeds(file, model)[done:]
+    wanted = [_trial(entry, point, seed) for point, seed in zip(drawn, seeds, strict=False)]
+    return _with_cohorts(file, wanted)
+
+
+def settled(config: TrialConfig, numbers: Defaults) -> TrialConfig:
+    """Return a trial without what an identity does not say.
+
+    A training number is left out where it is the default or has no meaning under the trial's words, and drops where
+    they have none, or lie behind the last epoch.
+    """
+    pair = words(config)
+    kept = {
+        name: value
+        for name, value in config.params.items()
+        if name not in numbers or (pair in numbers[name] and value != numbers[name][pair])
+    }
+    falls = config.schedule == "drops"
+    return replace(config, params=kept, drops=tuple(d for d in config.drops if falls and d < config.epochs))
+
+
+def _trial(entry: ModelPlan, point: Mapping[str, Drawn], seed: int) -> TrialConfig:
+    """Return the trial of a point that was drawn."""
+    fields: dict[str, Any] = {n: int(v) if n in SIZES else v for n, v in point.items() if n in FIELDS}
+    params: dict[str, Any] = {n: v for n, v in point.items() if n not in FIELDS}
+    return settled(replace(entry.base, **fields, params={**entry.base.params, **params}, seed=seed), entry.numbers)
+
+
+def _drawn(entry: ModelPlan, config: TrialConfig) -> dict[str, Drawn]:
+    """Return what was drawn for a trial, as far as it has a meaning under the words that were."""
+    pair, found = words(config), dict[str, Drawn]()
+    for name in (d.name for d in entry.space):
+        if name in FIELDS:
+            found[name] = getattr(config, name)
+        elif name in config.params:
+            found[name] = config.params[name]
+        elif (default := entry.numbers.get(name, {}).get(pair)) is not None:
+            found[name] = default
+    return found
+
+
+def _size(file: SweepFile, done: int) -> tuple[int, int]:
+    """Return number and size of the round that follows ``done`` search trials of a cell; size 0 if none does."""
+    before = 0
+    for index in range(file.rounds):
+        n = (file.trials - before) // (file.rounds - index)
+        if n and before == done:
+            return index, n
+        before += n
+    return file.rounds, 0
+
+
+def _with_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfig]:
+    """Name the company each trial competes with in successive halving: consecutive trials of one pack's size."""
+    if file.halving is None:
+        return trials
+    size = len(trials) if file.pack == "auto" else file.pack
+    cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
+    return [
+        replace(c, halving={**file.halving.model_dump(), "cohort": cohort_key(cohort)})
+        for cohort in cohorts
+        for c in cohort
+    ]

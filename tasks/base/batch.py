@@ -1,0 +1,131 @@
+"""What a task feeds, a pack stacks, a network reads and a loss compares with: examples and what is asked of them.
+
+Everything that trains and scores knows batches by the methods here alone. A kind of batch is a frozen dataclass of
+tensors; a task with another kind of example declares its own, in its file.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Self, cast
+
+import torch
+from torch import Tensor
+
+NOT_ASKED = -100
+"""Class at a place where nothing is asked; a value is NaN there."""
+
+
+class Batch(ABC):
+    """Examples and what is asked of them. Subclasses are frozen dataclasses with a field ``targets``.
+
+    The first axis of every tensor counts examples; what is no tensor holds for all of them. A batch that ``take``,
+    ``stacked`` or ``shared`` made for a pack has the members axis M in front; a whole split has none.
+
+    The targets are classes, an integer type, of the shape of the outputs without their last axis; or float values of
+    the outputs' shape. Where nothing is asked, at a padded node or step, they are ``NOT_ASKED`` or NaN.
+    """
+
+    INPUTS: ClassVar[tuple[str, ...]] = ("inputs",)
+    """Fields with the features that a layer reads; tokens, an integer type, are embedded for it."""
+    CARRIED: ClassVar[bool] = False
+    """Whether each batch goes on where the one before it ended, so that a layer's state is carried over."""
+
+    targets: Tensor
+
+    def __len__(self) -> int:
+        """Return the number of examples of a whole split."""
+        return len(self.targets)
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """Places of one example at which a layer keeps a state: steps of a sequence, nodes of a graph."""
+
+    @property
+    def asked_places(self) -> int:
+        """Places of one example that are read out, in a whole split."""
+        rows = self.targets[..., 0] if self.targets.is_floating_point() else self.targets
+        return rows[0].numel()
+
+    @property
+    def asked(self) -> Tensor:
+        """The targets, in the order of the outputs."""
+        return self.targets
+
+    @property
+    def rule(self) -> str:
+        """What of the batch decides results and is no tensor; part of the data's version. Empty by default."""
+        return ""
+
+    def numbers(self, outputs: int) -> int:
+        """Return about how many numbers training keeps of one example of a whole split, beside a layer's states."""
+        own: int = sum(getattr(self, name)[0].numel() for name in self.INPUTS)
+        return own + self._read_out(outputs)
+
+    def content(self) -> Iterator[str | Tensor]:
+        """Yield what is fed, in a fixed order, for the data's version."""
+        yield from self._tensors().values()
+
+    def take(self, index: Tensor) -> Self:
+        """Return the examples ``index``, (...), as they are fed: each tensor is then (..., ·)."""
+        return self._with(**{name: tensor[index] for name, tensor in self._tensors().items()})
+
+    @classmethod
+    def stacked(cls, batches: Sequence[Self]) -> Self:
+        """Return batches of one shape, one a member, as one with a members axis in front."""
+        names = batches[0]._tensors()
+        return batches[0]._with(**{name: torch.stack([getattr(b, name) for b in batches]) for name in names})
+
+    def shared(self, members: int) -> Self:
+        """Return the batch for ``members`` that all meet the same examples; nothing is copied."""
+        return self._with(**{name: t.expand(members, *t.shape) for name, t in self._tensors().items()})
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
+        """Return the batch on ``device``, its floats in ``dtype``; what is so already is not copied."""
+
+        def moved(tensor: Tensor) -> Tensor:
+            return tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
+
+        return self._with(**{name: moved(tensor) for name, tensor in self._tensors().items()})
+
+    def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Return the batch with ``change`` of each of its ``INPUTS``: from tokens, or from features, to features."""
+        return self._with(**{name: change(getattr(self, name)) for name in self.INPUTS})
+
+    def pieces(self, size: int) -> Iterator[Self]:
+        """Yield a whole split in order, ``size`` examples at a time, as they are fed, without a members axis."""
+        for index in torch.arange(len(self), device=self.targets.device).split(size):
+            yield self.take(index)
+
+    def batches(self, size: int) -> int:
+        """Return how many batches of ``size`` examples a pass over a whole split has."""
+        return -(-len(self) // size)
+
+    def epoch(self, orders: Tensor, size: int, skip: int = 0) -> Iterator[Self]:
+        """Yield the batches of an epoch for a pack, from batch ``skip`` on.
+
+        Args:
+            orders: (M, N): each member's order of the examples.
+            size: Examples a batch; the last may have fewer.
+            skip: Batches that are not wanted.
+        """
+        for index in orders.to(self.targets.device).split(size, 1)[skip:]:
+            yield self.take(index)
+
+    def _with(self, **changes: Any) -> Self:
+        """Return the batch with other fields. They follow from fields that were checked, so none is checked again."""
+        other = copy.copy(self)
+        for name, value in changes.items():
+            object.__setattr__(other, name, value)
+        return other
+
+    def _read_out(self, outputs: int) -> int:
+        return 4 * outputs * self.asked_places  # outputs, their gradient, and what a softmax keeps
+
+    def _tensors(self) -> dict[str, Tensor]:
+        found = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
+        return {name: value for name, value in found.items() if isinstance(value, Tensor)}

@@ -1,0 +1,235 @@
+"""Sequences: of numbers, pixels or tokens, of equal or of ragged length, asked at the last step or at every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import ClassVar, Literal, Self
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.batch import NOT_ASKED, Batch
+
+STRANDS = 10
+"""Strands a text is folded into for scoring."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Steps of noise that follow every sequence. They are never held once a sequence.
+
+    Attributes:
+        values: (S, p): the shape, and with ``law="fixed"`` the noise itself, one block for all sequences.
+        law: ``"fixed"``, or ``"normal"``: fresh N(0, 1) for each sequence, always the same for the same sequence.
+        seed: Decides the fresh noise, below 256; another for each split. torch reads the low 32 bits of a seed.
+    """
+
+    values: Tensor
+    law: Literal["fixed", "normal"] = "fixed"
+    seed: int = 0
+
+    def of(self, index: Tensor) -> Tensor:
+        """Return the noise of the sequences ``index``, (..., S, p)."""
+        if self.law == "fixed":
+            return self.values.expand(*index.shape, *self.values.shape)
+        blocks = [
+            torch.randn(self.values.shape, generator=torch.Generator().manual_seed(self.seed * 2**24 + k))
+            for k in index.flatten().tolist()
+        ]
+        return torch.stack(blocks).view(*index.shape, *self.values.shape).to(self.values)
+
+
+@dataclass(frozen=True)
+class Sequences(Batch):
+    """Sequences and what is asked of them.
+
+    Attributes:
+        inputs: (N, T, p) float32; or uint8, fed as value / 255; or tokens (N, T) of an integer type. As taken for a
+            pack (M, B, T, p) floats, or (M, B, T) int64.
+        targets: (N,) int64 classes or (N, q) float32 values asked at the last step; or, where every step is read
+            out, (N, T) int64 classes or (N, T, q) float32 values, with −100 or NaN at steps where nothing is asked.
+        tail: Noise that follows the inputs.
+        lengths: (N,) int64, steps of each sequence where they are ragged: what comes after is padding. The last step
+            then is the last of its own, and nothing may be asked after it.
+        dtype: What bytes are fed as.
+
+    Raises:
+        ValueError: Shapes do not fit, a length is not within 1 … T, or something is asked of padding.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    tail: Tail | None = None
+    lengths: Tensor | None = None
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        lead = self.inputs.ndim - (1 if self.tokens else 2)
+        axes = self.targets.shape[:-1] if self.targets.is_floating_point() else self.targets.shape
+        rows, asked = self.inputs.shape[:lead], axes[lead:]
+        if lead < 1 or axes[:lead] != rows or asked not in ((), (self._steps,)) or 0 in self.inputs.shape:
+            shapes = f"{tuple(self.inputs.shape)} and {tuple(self.targets.shape)}"
+            raise ValueError(f"A split needs inputs (N, T, p) or tokens (N, T), and N > 0 targets, got {shapes}.")
+        if self.lengths is not None:
+            self._check_lengths(self.lengths, rows)
+
+    @property
+    def tokens(self) -> bool:
+        """Whether the inputs are tokens."""
+        kind = self.inputs.dtype
+        return not kind.is_floating_point and (kind != torch.uint8 or self.inputs.ndim == 2)
+
+    @property
+    def places(self) -> int:
+        """Steps T of a sequence, the tail included."""
+        return self._steps
+
+    @property
+    def every_step(self) -> bool:
+        """Whether every step is read out, and not the last alone."""
+        axes = self.targets.ndim - (1 if self.targets.is_floating_point() else 0)
+        return axes == self.inputs.ndim - (0 if self.tokens else 1)
+
+    @property
+    def x(self) -> Tensor:
+        """The inputs time-major, (M, T, B, p) or (M, T, B)."""
+        return self.inputs.transpose(-2, -1) if self.tokens else self.inputs.transpose(-3, -2)
+
+    @property
+    def asked(self) -> Tensor:
+        """The targets in the order of the outputs: time-major, (M, T, B, q) or (M, T, B), where every step is read."""
+        if not self.every_step:
+            return self.targets
+        return self.targets.transpose(-3, -2) if self.targets.is_floating_point() else self.targets.transpose(-2, -1)
+
+    def ends(self, outputs: Tensor) -> Tensor:
+        """Return the last of the outputs (..., T, B, d) of each sequence, (..., B, d)."""
+        if self.lengths is None:
+            return outputs[..., -1, :, :]
+        return outputs.take_along_dim((self.lengths - 1)[..., None, :, None], -3).squeeze(-3)
+
+    def numbers(self, outputs: int) -> int:
+        """Return about how many numbers training keeps of one sequence, beside a layer's states."""
+        return self.places * (1 if self.tokens else self.inputs.shape[-1]) + self._read_out(outputs)
+
+    def content(self) -> Iterator[str | Tensor]:
+        """Yield the rule of the tail, then all tensors."""
+        if self.tail:
+            yield f"{self.tail.law}{self.tail.seed}"
+        yield from super().content()
+        if self.tail:
+            yield self.tail.values
+
+    def take(self, index: Tensor) -> Self:
+        """Return the sequences ``index``, (...), as they are fed: (..., T, p) floats or (..., T) int64."""
+        taken = super().take(index)
+        x = taken.inputs
+        if self.tokens:
+            x = x.long()
+        elif not x.is_floating_point():
+            x = x.to(self.dtype) / 255
+        if self.tail:
+            x = torch.cat([x, self.tail.of(index).to(x)], -2)
+        return taken._with(inputs=x, tail=None)
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
+        """Return the batch on ``device``, its floats and the tail's in ``dtype``; what is so already is not copied."""
+        tail = self.tail and replace(self.tail, values=self.tail.values.to(device, dtype))
+        return super().to(device, dtype)._with(tail=tail, dtype=dtype or self.dtype)
+
+    def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Return the batch with ``change`` of its inputs, which gets and gives them time-major."""
+        return self._with(inputs=change(self.x).transpose(-3, -2))
+
+    @property
+    def _steps(self) -> int:
+        return self.inputs.shape[-1 if self.tokens else -2] + (len(self.tail.values) if self.tail else 0)
+
+    def _check_lengths(self, lengths: Tensor, rows: torch.Size) -> None:
+        """Raise ValueError where a sequence ends outside its T steps, or is asked after its end."""
+        steps = self._steps
+        if self.tail:
+            raise ValueError("Ragged sequences take no tail: it would follow their padding.")
+        if lengths.shape != rows or lengths.is_floating_point():
+            got = f"{lengths.dtype} {tuple(lengths.shape)}"
+            raise ValueError(f"Lengths must be whole numbers {tuple(rows)}, got {got}.")
+        if lengths.min() < 1 or lengths.max() > steps:
+            raise ValueError(f"Lengths must be 1 to {steps}, got {lengths.min()} to {lengths.max()}.")
+        if self.every_step:
+            values = self.targets.is_floating_point()
+            asked = ~self.targets.isnan().all(-1) if values else self.targets != NOT_ASKED
+            after = torch.arange(steps, device=lengths.device) >= lengths.unsqueeze(-1)
+            if (asked & after).any():
+                row = int((asked & after).any(-1).flatten().nonzero()[0])
+                raise ValueError(f"Nothing may be asked after a sequence's end, but it is of sequence {row}.")
+
+
+@dataclass(frozen=True)
+class Text(Sequences):
+    """One long text, (1, T), learned by truncated backpropagation.
+
+    It is folded into as many strands as a batch has rows, and the state is carried from segment to segment. All
+    members of a pack read it in the same order.
+
+    Attributes:
+        segment: Steps of a segment.
+
+    Raises:
+        ValueError: It is not one sequence of tokens that is asked at every step, or a segment has no step.
+    """
+
+    CARRIED: ClassVar[bool] = True
+
+    segment: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.inputs.shape != self.targets.shape or len(self) != 1 or self.lengths is not None or self.segment < 1:
+            got = f"{tuple(self.inputs.shape)}, {tuple(self.targets.shape)} and {self.segment}"
+            raise ValueError(f"A text needs tokens (1, T), targets (1, T) and a segment of a step or more, got {got}.")
+
+    @property
+    def places(self) -> int:
+        """Steps of a segment, all that is held at a time."""
+        return self.segment
+
+    @property
+    def asked_places(self) -> int:
+        """Steps of a segment."""
+        return self.segment
+
+    @property
+    def rule(self) -> str:
+        """The steps of a segment."""
+        return f"{self.segment}"
+
+    def pieces(self, size: int) -> Iterator[Self]:
+        """Yield the segments of the text, folded into ``STRANDS``."""
+        yield from self.segments(min(STRANDS, self.inputs.shape[1]))
+
+    def batches(self, size: int) -> int:
+        """Return the number of segments of the text, folded into ``size`` strands."""
+        return -(-(self.inputs.shape[1] // size) // self.segment)
+
+    def epoch(self, orders: Tensor, size: int, skip: int = 0) -> Iterator[Self]:
+        """Yield the segments of the text, folded into ``size`` strands, for as many members as there are orders."""
+        for segment in islice(self.segments(size), skip, None):
+            yield segment.shared(len(orders))
+
+    def segments(self, strands: int) -> Iterator[Self]:
+        """Yield the text folded into ``strands`` of equal length, as segments (strands, length) in order.
+
+        What does not fill a whole strand is left out; the last segment may be shorter.
+
+        Raises:
+            ValueError: The text has fewer steps than there are strands.
+        """
+        if not (steps := self.inputs.shape[1] // strands):
+            raise ValueError(f"A text of {self.inputs.shape[1]} steps cannot be folded into {strands} strands.")
+        whole = self.take(torch.zeros(1, dtype=torch.int64, device=self.inputs.device))
+        inputs, targets = (part[0, : steps * strands].view(strands, steps) for part in (whole.inputs, whole.targets))
+        for start in range(0, steps, self.segment):
+            end = start + self.segment
+            yield whole._with(inputs=inputs[:, start:end], targets=targets[:, start:end])

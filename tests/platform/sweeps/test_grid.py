@@ -1,0 +1,296 @@
+"""Sweeps of several tasks and over grids: one cell is a sweep of its own, and plans of before stay what they were."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_sweeps import small, to_the_end
+from tree import ROOT
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.identity import digest
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Asked
+from longwave.platform.sweeps.config import SweepFile, read_sweep
+from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.plan import asked, cell_of, further, searches
+from longwave.platform.sweeps.resolve import explained, resolve
+
+BEFORE: dict[str, tuple[dict[str, Any], int, str]] = {
+    "tiny": ({}, 12, "1b8e318ebb52d1a5"),
+    "options": (
+        {
+            "models": ["tau_gru", "unicornn", "cornn"],
+            "model": {
+                "unicornn": {"layers": 2, "multiscale": False},
+                "cornn": {"hidden": 5, "damping": "implicit"},
+            },
+            "space": {
+                "unicornn": {"dropout": {"low": 0.1, "high": 0.2}, "dt_2": 0.5},
+                "cornn": {"gamma": 2, "dt": {"low": 0.2, "high": 0.3, "log": False}},
+            },
+        },
+        18,
+        "4644e3e5120b82de",
+    ),
+    "tpe": ({"sampler": "tpe", "rounds": 2, "trials": 6}, 16, "115eb930148f5ebb"),
+    "qmc": ({"sampler": "qmc"}, 12, "4dc5d8b2968f7f40"),
+    "halving": ({"trials": 6, "pack": 3, "halving": {"eta": 2, "first": 1}}, 16, "12dc9af5b63265c4"),
+}
+"""What differs from ``SMALL``, and number and hash of the trials that were asked for before there were cells."""
+
+
+def ids(file: SweepFile) -> list[str]:
+    return [c.id for c in to_the_end(resolve(file))]
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_sweep_without_a_grid_asks_for_the_trials_it_asked_for_before_there_were_grids(name: str) -> None:
+    changes, count, told = BEFORE[name]
+    found = ids(small(**changes))
+    assert (len(found), digest(found)) == (count, told)
+
+
+def test_the_demo_asks_for_the_trials_it_asked_for_before_there_were_grids() -> None:
+    found = ids(read_sweep(ROOT / "infra/sweeps/demo.toml"))
+    assert (len(found), digest(found)) == (65, "1a3edfcb3974d094")
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True),
+    st.lists(st.integers(1, 9), min_size=1, max_size=3, unique=True),
+    st.lists(st.integers(1, 4), min_size=1, max_size=2, unique=True),
+)
+@settings(deadline=None, max_examples=15)
+def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without_it(
+    hidden: list[int], batch: list[int], layers: list[int]
+) -> None:
+    file = small(
+        models=["unicornn"], hidden=None, batch=None, trials=2,
+        grid={"hidden": hidden, "batch": batch}, model={"unicornn": {"grid": {"layers": layers}}},
+    )  # fmt: skip
+    sweep = resolve(file)
+    found = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.entries]
+    assert found == list(product(hidden, batch, layers))
+    for (h, b, many), mine in zip(found, searches(sweep, {}), strict=True):
+        alone = small(models=["unicornn"], hidden=h, batch=b, trials=2, model={"unicornn": {"layers": many}})
+        assert [c.id for c in mine] == [c.id for c in asked(resolve(alone), {})]
+    assert len({c.id for c in to_the_end(sweep)}) == len(found) * (2 + 2)
+
+
+def test_one_task_of_several_is_the_sweep_of_that_task_alone() -> None:
+    file = small(task=None, variant=None, tasks=["adding", "digits"], variants={"adding": "N=20"}, models=["lem"])
+    sweep = resolve(file)
+    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.entries] == [
+        ("adding lem", "min", "mse", 20),
+        ("digits lem", "max", "accuracy", 64),
+    ]
+    both = to_the_end(sweep)
+    adding, digits = small(models=["lem"]), small(task="digits", variant=None, steps=None, models=["lem"])
+    assert {c.id for c in both} == {*ids(adding), *ids(digits)} and len(both) == 12
+
+
+def test_words_and_numbers_of_a_grid_make_cells_and_defaults_are_not_said() -> None:
+    file = small(
+        models=["lem"], grid={"optimiser": ["adam", "sgd"], "weight_decay": [0.0, 0.1], "schedule": ["cosine"]}
+    )
+    sweep = resolve(file)
+    assert [(e.base.optimiser, e.base.schedule, dict(e.base.params)) for e in sweep.entries] == [
+        ("adam", "cosine", {}),
+        ("adam", "cosine", {"weight_decay": 0.1}),
+        ("sgd", "cosine", {}),
+        ("sgd", "cosine", {"weight_decay": 0.1}),
+    ]
+    assert [e.label for e in sweep.entries][1] == "lem (optimiser adam, weight_decay 0.1, schedule cosine)"
+
+
+def test_a_fixed_number_holds_in_the_cells_where_it_has_a_meaning() -> None:
+    sweep = resolve(small(models=["lem"], recipe={"momentum": 0.9}, grid={"optimiser": ["adam", "sgd"]}))
+    assert [dict(e.base.params) for e in sweep.entries] == [{}, {"momentum": 0.9}]
+
+
+def test_a_models_own_grid_and_recipe_win_over_the_sweeps() -> None:
+    file = small(
+        hidden=None, grid={"hidden": [4, 6]}, recipe={"optimiser": "sgd", "momentum": 0.9, "warmup": 1},
+        model={"gru": {"grid": {"hidden": [8]}, "recipe": {"momentum": 0.5}}},
+    )  # fmt: skip
+    found = [(e.label, e.base.hidden, dict(e.base.params)) for e in resolve(file).entries]
+    assert found == [
+        ("lem (hidden 4)", 4, {"momentum": 0.9, "warmup": 1.0}),
+        ("lem (hidden 6)", 6, {"momentum": 0.9, "warmup": 1.0}),
+        ("gru (hidden 8)", 8, {"momentum": 0.5, "warmup": 1.0}),
+    ]
+
+
+def test_trials_tell_their_cell() -> None:
+    file = small(
+        models=["unicornn"], hidden=None, grid={"hidden": [4, 8], "weight_decay": [0, 0.1]},
+        model={"unicornn": {"grid": {"layers": [1, 3]}}},
+    )  # fmt: skip
+    sweep = resolve(file)
+    places = [{cell_of(file, c) for c in mine} for mine in searches(sweep, {})]
+    assert all(len(place) == 1 for place in places) and len(set().union(*places)) == 8
+
+
+def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
+    sweep = resolve(small(models=["lem"], hidden=None, grid={"hidden": [4, 8]}))
+    found = list(enumerate(searches(sweep, {})))
+    ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in found for c in mine}
+    open_ones = {c.id for c in found[0][1][1:]}
+
+    def planned(cells: bool) -> list[Asked]:
+        states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in found for c in mine}
+        return [
+            Asked(c.id, "lem", "search", states[c.id], None, c.params["lr"], k if cells else None)
+            for k, mine in found
+            for c in mine
+        ]
+
+    configs = {c.id: c for _, mine in found for c in mine}
+    more = list(further(sweep, planned(True), lambda ids: {i: (configs[i], ends[i]) for i in ids}))
+    assert [cell for cell, _ in more] == [1, 1] and {c.hidden for _, c in more} == {8}
+    assert min(found[1][1], key=lambda c: c.params["lr"]).params == more[0][1].params
+    assert list(further(sweep, planned(False), lambda ids: pytest.fail("all of the model is open"))) == []
+
+
+def test_a_plan_of_before_there_were_cells_loads() -> None:
+    file = small(models=["lem"])
+    [entry] = explained(resolve(file)).entries
+    param = {
+        "name": "dt", "symbol": "Δt", "low": 0.1, "high": 1.0, "log": True, "unit": "steps", "meaning": "Step.",
+        "published": "", "zero": False, "most": None, "whole": False, "searched": True, "default": None,
+    }  # fmt: skip
+    old = {"base": entry.base.to_dict(), "space": [param], "about": entry.to_dict()["about"], "looped": False}
+    [found] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).entries
+    assert (found.goal, found.metric, found.places, found.label, found.recipe) == ("min", "mse", 20, "lem", None)
+    [dimension] = found.space
+    assert (dimension.name, dimension.low, dimension.high, dimension.log, dimension.choices) == (
+        "dt",
+        0.1,
+        1.0,
+        True,
+        (),
+    )
+    assert found.base == entry.base and found.about == entry.about
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a size fixed and in the grid": ({"grid": {"hidden": [4]}}, "lem: hidden is both fixed and in the grid. Keep one."),
+    "a size in the grid and drawn": (
+        {"hidden": None, "grid": {"hidden": [4]}, "space": {"lem": {"hidden": [4, 8]}}},
+        "lem: hidden is both in the grid and in [space.lem]. Keep one.",
+    ),
+    "a size fixed and drawn": ({"space": {"lem": {"hidden": [4, 8]}}}, "lem: hidden is both fixed and in [space.lem]."),
+    "an option fixed and in the grid": (
+        {"models": ["unicornn"], "model": {"unicornn": {"layers": 2, "grid": {"layers": [1, 2]}}}},
+        "unicornn: layers is both fixed and in the grid. Keep one.",
+    ),
+    "a number fixed and in the grid": (
+        {"recipe": {"warmup": 1}, "grid": {"warmup": [1, 2]}},
+        "lem: warmup is both fixed and in the grid.",
+    ),
+    "an empty list": (
+        {"hidden": None, "grid": {"hidden": []}},
+        "grid.hidden: must be one value or more, each once, got []",
+    ),
+    "a value twice": (
+        {"hidden": None, "grid": {"hidden": [4, 4]}},
+        "grid.hidden: must be one value or more, each once",
+    ),
+    "no list": ({"hidden": None, "grid": {"hidden": 4}}, "grid.hidden: Input should be a valid list, got 4"),
+    "a list in a list": ({"grid": {"warmup": [[1]]}}, "grid.warmup.0: must be a finite number, a word, true or false"),
+    "a size that is none": (
+        {"hidden": None, "grid": {"hidden": [4.5]}},
+        "grid: hidden must be a whole number > 0, got 4.5",
+    ),
+    "a size below 1": ({"hidden": None, "grid": {"hidden": [0]}}, "grid: hidden must be a whole number > 0, got 0."),
+    "a size that is a word": (
+        {"hidden": None, "grid": {"hidden": ["big"]}},
+        "hidden must be a whole number > 0, got 'big'",
+    ),
+    "an option a model lacks": (
+        {"model": {"lem": {"grid": {"layers": [1, 2]}}}},
+        "grid: No word or training number 'layers'. Known:",
+    ),
+    "an option in the grid of all": (
+        {"models": ["unicornn"], "grid": {"layers": [1, 2]}},
+        "grid: layers is an option: give it in [model.unicornn.grid].",
+    ),
+    "an option's value": (
+        {"models": ["cornn"], "model": {"cornn": {"grid": {"damping": ["none"]}}}},
+        "model.cornn.damping must be one of explicit, implicit, got 'none'.",
+    ),
+    "a parameter in the grid": (
+        {"grid": {"dt": [0.1]}},
+        "grid: dt is a parameter: give choices in [space.lem].",
+    ),
+    "a near miss": (
+        {"grid": {"weight_deca": [0.1]}},
+        "grid: No word or training number 'weight_deca'. Did you mean weight_decay?",
+    ),
+    "a number without meaning": (
+        {"recipe": {"momentum": 0.9}},
+        "recipe: momentum means nothing with optimiser adam and schedule drops. Remove it.",
+    ),
+    "a number without meaning in one cell": (
+        {"grid": {"optimiser": ["adam", "sgd"], "momentum": [0.5, 0.9]}},
+        "grid: momentum means nothing with optimiser adam and schedule drops. Remove it.",
+    ),
+    "an unknown word": ({"recipe": {"optimiser": "adan"}}, "recipe: No optimiser 'adan'. Did you mean"),
+    "a word that is none": ({"recipe": {"optimiser": 3}}, "recipe: optimiser must be a word, got 3."),
+    "a number that is a word": (
+        {"recipe": {"warmup": "long"}},
+        "recipe: warm-up (warmup) must be a finite number ≥ 0, got 'long'",
+    ),
+    "a number out of range": (
+        {"recipe": {"input_dropout": 2}},
+        "recipe: p_in (input_dropout) must be a finite number ≥ 0 and ≤ 1",
+    ),
+    "yes in a recipe": ({"recipe": {"warmup": True}}, "recipe.warmup: must be a number or a word, got True"),
+    "a size in a recipe": ({"recipe": {"hidden": 4}}, "recipe: hidden is no word or training number: give it outside"),
+    "a parameter in a recipe": ({"recipe": {"dt": 4}}, "recipe: dt is a parameter: fix it in [space.lem]."),
+    "smoothing without classes": (
+        {"recipe": {"label_smoothing": 0.1}},
+        "recipe: label_smoothing means nothing on adding, which has no classes. Remove it.",
+    ),
+    "drops in a grid": ({"grid": {"drops": [3]}}, "grid: drops is not for a grid: fix it."),
+    "drops without a meaning": (
+        {"drops": [3], "recipe": {"schedule": "cosine"}},
+        "drops means nothing with schedule cosine. Remove it.",
+    ),
+    "a task and tasks": ({"tasks": ["digits"]}, "tiny.toml: give either task or tasks."),
+    "no task": ({"task": None}, "tiny.toml: give either task or tasks."),
+    "a task twice": (
+        {"task": None, "variant": None, "tasks": ["digits", "digits"]},
+        "tasks: each task once, got digits,",
+    ),
+    "a variant of several": (
+        {"task": None, "tasks": ["adding", "digits"]},
+        'variant: is for one task; of several give variants = {adding = "N=20"}.',
+    ),
+    "a variant of a stranger": (
+        {"task": None, "variant": None, "tasks": ["digits"], "variants": {"digit": ""}},
+        "variants: No task 'digit'. Did you mean digits",
+    ),
+    "an unknown variant": (
+        {"task": None, "variant": None, "tasks": ["adding"], "variants": {"adding": "x"}},
+        "variants.adding: adding takes a variant N=<steps>",
+    ),
+    "an unknown task of several": (
+        {"task": None, "variant": None, "tasks": ["digit"]},
+        "No task 'digit'. Did you mean digits",
+    ),
+    "a wrong key of a model": ({"model": {"lem": {"gird": {}}}}, "model.lem: No key 'gird'. Did you mean grid?"),
+}
+
+
+@pytest.mark.parametrize(("changes", "line"), WRONG.values(), ids=WRONG)
+def test_what_a_grid_or_a_recipe_cannot_mean_is_one_line(changes: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(line)) as caught:
+        resolve(small(**{"models": ["lem"], **changes}))
+    assert "\n" not in str(caught.value)

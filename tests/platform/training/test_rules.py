@@ -1,0 +1,178 @@
+"""Every training number may differ by member inside one pack, survives a pause, and is checked before."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from packs import Heard, trained, trial
+from tree import ROOT
+
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_task
+from longwave.platform.training import train as train_module
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.rules import check_training, optimisers, schedules, training_params
+from longwave.platform.training.train import train
+
+COMMON = {
+    "clip_value": (0.5, 0.02, 0.1), "warmup": (0.5, 2.0, 1.0), "input_dropout": (0.1, 0.5, 0.3),
+    "output_dropout": (0.4, 0.1, 0.2), "label_smoothing": (0.1, 0.3, 0.2),
+    "rate_readout": (0.5, 2.0, 0.3), "patience": (9.0, 2.0, 9.0),
+}  # fmt: skip
+"""Each member's own."""
+OWN = {
+    "adam": {"beta1": (0.8, 0.95, 0.5), "beta2": (0.99, 0.9, 0.95), "weight_decay": (0.01, 0.1, 0.001)},
+    "adamw": {"beta1": (0.8, 0.95, 0.5), "beta2": (0.99, 0.9, 0.95), "weight_decay": (0.1, 0.5, 0.2)},
+    "sgd": {"momentum": (0.9, 0.5, 0.8), "weight_decay": (0.01, 0.1, 0.001)},
+    "rmsprop": {"rms_decay": (0.9, 0.95, 0.5), "weight_decay": (0.01, 0.1, 0.001)},
+    "drops": {"drop_factor": (0.5, 0.2, 0.3)},
+    "cosine": {"lr_final": (0.5, 0.2, 0.1)},
+    "plateau": {"plateau_factor": (0.5, 0.2, 0.3), "plateau_patience": (1.0, 0.0, 2.0)},
+}
+EVERY = [(o, s) for o in OWN if o in optimisers() for s in schedules() if o == "sgd" or s == "plateau"]
+
+
+def members(optimiser: str, schedule: str, **changes: Any) -> list[TrialConfig]:
+    """Return three trials in which every number differs."""
+    lr = {"sgd": 0.3}.get(optimiser, 0.003)
+    found = []
+    for k in range(3):
+        numbers = {n: v[k] for n, v in {**OWN[optimiser], **OWN[schedule], **COMMON}.items()}
+        params = {"dt": 0.5 + 0.1 * k, "lr": lr * (k + 1), **numbers}
+        drops = ((), (1,), (1, 2))[k] if schedule == "drops" else ()
+        facts = {"batch": 200, "epochs": 4, "drops": drops, "clip": (0.1, 1.0, 0.3)[k], "optimiser": optimiser}
+        facts |= {"schedule": schedule, "params": params, **changes}
+        found.append(trial("lem", "digits", k, **facts))
+    return found
+
+
+@pytest.mark.parametrize(("optimiser", "schedule"), EVERY)
+def test_numbers_that_all_differ_train_each_member_as_it_trains_alone(optimiser: str, schedule: str) -> None:
+    asked = {p.name for p in training_params(optimiser, schedule, ["readout"])}
+    for precision, tolerance in (("float32", 1e-4), ("float64", 1e-6)):
+        configs = members(optimiser, schedule, precision=precision)
+        assert asked <= configs[0].params.keys()
+        together = trained(configs)
+        for config in configs:
+            alone = trained([config])
+            assert len(alone.curve(config)) > 2
+            losses, others = ([loss for loss, _ in heard.curve(config)] for heard in (together, alone))
+            np.testing.assert_allclose(losses, others, rtol=tolerance)
+            assert together.run(config).epochs == alone.run(config).epochs
+
+
+@pytest.mark.parametrize("name", sorted({n for own in (*OWN.values(), COMMON) for n in own} - {"patience"}))
+def test_each_number_changes_what_a_member_learns(name: str) -> None:
+    optimiser, schedule = next((o, s) for o, s in EVERY if name in {**OWN[o], **OWN[s], **COMMON})
+    [config] = members(optimiser, schedule, clip=None)[1:2]
+    plain = {n: v for n, v in config.params.items() if n in ("lr", "dt", "plateau_patience")}
+    given = replace(config, params={**plain, name: config.params[name]})
+    without = replace(config, params={n: v for n, v in plain.items() if n != name})
+    assert not np.allclose(trained([given]).curve(given), trained([without]).curve(without), rtol=1e-6)
+
+
+def test_members_differ_in_drops_and_norms_inside_one_pack() -> None:
+    configs = members("adam", "drops")
+    assert len({c.shape for c in configs}) == 1 and len({(c.drops, c.clip) for c in configs}) == 3
+    assert replace(configs[0], clip=None).shape != configs[0].shape
+    assert replace(configs[0], schedule="cosine").shape != configs[0].shape
+
+
+@pytest.mark.parametrize(("optimiser", "schedule"), EVERY)
+def test_a_pack_taken_up_in_the_middle_of_an_epoch_goes_on_to_the_bit(
+    optimiser: str, schedule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configs, file, real, saves = members(optimiser, schedule), Checkpoint(tmp_path / "pack"), Checkpoint.save, 0
+    whole = trained(configs)
+    monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
+
+    def save_then_die(self: Checkpoint, saved: Any) -> None:
+        nonlocal saves
+        real(self, saved)
+        saves += 1
+        if saves == 15:  # of six steps an epoch
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", save_then_die)
+    with pytest.raises(KeyboardInterrupt):
+        train(configs, Heard(), file)
+    monkeypatch.setattr(Checkpoint, "save", real)
+    found = file.load()
+    assert found and (found.facts["epoch"], found.facts["step"]) == (3, 3)
+    second = trained(configs, file)
+    for config in configs:
+        assert second.curve(config) == whole.curve(config)
+        assert second.run(config).epochs == whole.run(config).epochs
+
+
+def test_a_checkpoint_of_an_older_longwave_is_as_good_as_none() -> None:
+    pack = Pack([trial()], get_task("adding").load("N=20"))
+    saved = pack.saved()
+    saved.facts["adam_steps"] = saved.facts.pop("steps")
+    assert not Pack([trial()], get_task("adding").load("N=20")).restore(saved)
+
+
+def test_a_pack_that_loses_a_member_keeps_the_numbers_of_the_others() -> None:
+    configs = members("sgd", "plateau")
+    worst = replace(configs[0], params={**configs[0].params, "lr": 1e30, "clip_value": 1e30}, clip=1e30)
+    together, alone = trained([worst, *configs[1:]]), trained(configs[1:])
+    assert together.run(worst).status == "diverged"
+    for config in configs[1:]:
+        np.testing.assert_allclose(together.curve(config), alone.curve(config), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "numbers", "message"),
+    [
+        ({"optimiser": "adan"}, {}, r"^No optimiser 'adan'\. Did you mean adam"),
+        ({"schedule": "cosin"}, {}, r"^No schedule 'cosin'\. Did you mean cosine\?"),
+        ({}, {"momentum": 0.9}, r"^No training number 'momentum'\..* Of lem trained by adam with schedule drops\."),
+        ({"optimiser": "sgd"}, {"momentun": 0.9}, r"^No training number 'momentun'\. Did you mean momentum\?"),
+        ({"optimiser": "sgd"}, {"momentum": 1.5}, r"^μ \(momentum\) must be a finite number ≥ 0 and ≤ 1, got 1\.5\.$"),
+        ({}, {"beta2": 1.0}, r"^β₂ \(beta2\) must be a finite number ≥ 0 and ≤ 0\.99999, got 1\.0\.$"),
+        ({}, {"patience": 2.5}, r"^patience \(patience\) must be a whole number > 0, got 2\.5\.$"),
+        ({}, {"clip_value": 0.0}, r"^clip \(clip_value\) must be a finite number > 0, got 0\.0\.$"),
+        ({}, {"rate_readout": -1.0}, r"\(rate_readout\) must be a finite number ≥ 0, got -1\.0\.$"),
+        ({}, {"rate_embedding": 2.0}, r"^No training number 'rate_embedding'\. "),
+        ({}, {"weight_decay": 0.0}, r"^weight_decay 0 is the default, which no configuration says\. Leave it out\.$"),
+        ({"schedule": "cosine", "drops": (3,)}, {}, r"^Schedule .cosine. has no drops, got \[3\]\. Give drops = \[\]"),
+        ({}, {"label_smoothing": 0.1}, r"^adding has no classes, so label_smoothing means nothing\. Leave it out\.$"),
+    ],
+)  # fmt: skip
+def test_what_no_rule_knows_is_refused_in_one_line(changes: Any, numbers: Any, message: str) -> None:
+    config = trial(**changes, params={**trial().params, **numbers})
+    with pytest.raises(ConfigError, match=message):
+        check_training(config)
+    with pytest.raises(WorkerError, match="^A worker cannot train what was planned: "):
+        train([trial(params={**trial().params, "lr": 0.1}, **changes), config], Heard())
+
+
+def test_what_recipes_hold_today_passes() -> None:
+    for model in ("lem", "unicornn", "lstm"):
+        check_training(trial(model, drops=(3, 5), clip=1.0))
+    check_training(trial(task="digits", params={**trial().params, "label_smoothing": 0.1, "rate_readout": 0.1}))
+
+
+def test_dropout_at_the_ends_of_the_network_is_drawn_in_training_alone() -> None:
+    config = trial(task="digits", params={**trial().params, "input_dropout": 0.5, "output_dropout": 0.5})
+    data = get_task("digits").load("")
+    with_, without = Pack([config], data), Pack([trial(task="digits")], data)
+    assert torch.equal(with_.score(data.valid), without.score(data.valid))
+
+
+def test_every_broken_rule_that_is_listed_is_a_line_that_is_here_once_and_a_test_that_is_here() -> None:
+    listed = tomllib.loads((ROOT / "tests/support/mutations.toml").read_text(encoding="utf-8"))["mutation"]
+    table = (ROOT / "infra/mutations.md").read_text(encoding="utf-8")
+    for mutation in listed:
+        assert (ROOT / mutation["file"]).read_text(encoding="utf-8").count(mutation["line"]) == 1, mutation["rule"]
+        file, _, name = mutation["test"].partition("::")
+        assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8"), mutation["rule"]
+        assert f"| {mutation['rule']} | {mutation['file']} |" in table

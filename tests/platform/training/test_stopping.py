@@ -1,0 +1,133 @@
+"""Members that end early: successive halving, and patience."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packs import trained, trial
+
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.training.stopping import halved, last_epoch, rungs
+
+
+def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> None:
+    halving = {"eta": 3, "first": 1, "cohort": "c"}
+    configs = [trial(seed=k, epochs=5, halving=halving, params={"lr": 0.001 * 2**k, "dt": 1.0}) for k in range(9)]
+    heard, free = trained(configs), trained([replace(c, halving=None) for c in configs])
+    firsts = {c.id: heard.curve(c)[0][1] for c in configs}
+    kept = sorted(firsts, key=firsts.__getitem__)[:3]
+    assert {r.trial for r in heard.runs if r.epochs > 1} == set(kept)
+    assert sorted(r.epochs for r in heard.runs) == [1] * 6 + [3, 3, 5]
+    assert [r.status for r in heard.runs if r.epochs == 5] == ["ok"]
+    assert all("kept the best" in r.reason for r in heard.runs if r.status == "stopped")
+    for config in configs:
+        theirs = free.curve(replace(config, halving=None))
+        np.testing.assert_allclose(heard.curve(config), theirs[: len(heard.curve(config))], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "eta", "epochs", "expected"), [(1, 3, 30, [1, 3, 9, 27]), (5, 2, 20, [5, 10]), (9, 3, 9, [])]
+)
+def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
+    first: int, eta: int, epochs: int, expected: list[int]
+) -> None:
+    assert rungs(first, eta, epochs) == expected
+
+
+@given(best=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12), eta=st.integers(2, 4))
+@settings(deadline=None)
+def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int) -> None:
+    config = trial(epochs=5, halving={"eta": eta, "first": 2, "cohort": "c"})
+    members = torch.arange(len(best))
+    kept, out, reason = halved(config, 2, torch.tensor(best), members)
+    assert len(kept) == math.ceil(len(best) / eta) and sorted([*kept.tolist(), *out]) == members.tolist()
+    assert min(best[k] for k in kept.tolist()) >= max((best[k] for k in out), default=-math.inf)
+    assert reason == f"successive halving kept the best {len(kept)} of {len(best)} at epoch 2"
+    assert halved(config, 3, torch.tensor(best), members)[1] == []
+
+
+def test_a_pack_of_seven_is_halved_to_four_and_to_two() -> None:
+    halving = {"eta": 2, "first": 1, "cohort": "c"}
+    heard = trained([trial(seed=k, epochs=4, halving=halving) for k in range(7)])
+    assert sorted(r.epochs for r in heard.runs) == [1] * 3 + [2] * 2 + [4] * 2
+
+
+@pytest.mark.parametrize("selection", ["best", "last"])
+def test_a_rung_ranks_by_what_a_trial_is_chosen_by_and_not_by_the_epoch_it_falls_on(selection: str) -> None:
+    rung, configs = 6, []
+    for k in range(8):
+        params = {"lr": 0.01 * 2**k, "dt": 1.0}
+        configs.append(trial(seed=k, epochs=rung, params=params, selection=selection))
+    free = trained(configs)
+    curves = [[valid for _, valid in free.curve(c)] for c in configs]
+    now, best = (np.argsort(found).tolist() for found in ([c[-1] for c in curves], [min(c) for c in curves]))
+    assert set(now[:4]) != set(best[:4])  # or the two could not be told apart
+    halving = {"eta": 2, "first": rung, "cohort": "c"}
+    heard = trained(asked := [replace(c, epochs=rung + 1, halving=halving) for c in configs])
+    kept = {k for k, c in enumerate(asked) if heard.run(c).status == "ok"}
+    assert kept == set((best if selection == "best" else now)[:4])
+
+
+def by_hand(valids: list[float], patience: int, goal: str) -> int:
+    """Return the first epoch with ``patience`` epochs behind it that are no better than the best before them."""
+    sign = 1 if goal == "max" else -1
+    for epoch in range(patience + 1, len(valids) + 1):
+        before, since = valids[: epoch - patience], valids[epoch - patience : epoch]
+        if max(sign * v for v in since) <= max(sign * v for v in before):
+            return epoch
+    return 99
+
+
+@given(
+    valids=st.lists(st.integers(0, 5).map(float), max_size=20), patience=st.integers(1, 6),
+    goal=st.sampled_from(["max", "min"]),
+)  # fmt: skip
+@settings(deadline=None)
+def test_patience_ends_after_as_many_epochs_without_a_better_one(valids: list[float], patience: int, goal: Any) -> None:
+    config = trial(epochs=99, params={**trial().params, "patience": patience})
+    assert last_epoch(config, valids, goal) == by_hand(valids, patience, goal)
+    assert last_epoch(trial(epochs=99), valids, goal) == 99
+
+
+def patient(patience: int | None, k: int, **changes: Any) -> TrialConfig:
+    params = {"lr": 0.1 if k % 2 else 0.003, "dt": 1.0, **({"patience": patience} if patience else {})}
+    return trial(seed=k, **{"epochs": 12, "phase": "retrain", "params": params, **changes})
+
+
+@pytest.mark.parametrize("selection", ["best", "last"])
+def test_members_out_of_patience_end_ok_where_alone_they_would_and_the_others_go_on(selection: str) -> None:
+    configs = [patient(2, k, selection=selection) for k in range(4)]
+    together = trained(configs)
+    free = trained([patient(None, k, selection=selection) for k in range(4)])
+    ends = []
+    for k, config in enumerate(configs):
+        whole = free.curve(patient(None, k, selection=selection))
+        ends.append(min(by_hand([valid for _, valid in whole], 2, "min"), 12))
+        run, alone = together.run(config), trained([config]).run(config)
+        assert (run.status, run.reason, run.epochs, len(together.curve(config))) == ("ok", "", ends[-1], ends[-1])
+        np.testing.assert_allclose(together.curve(config), whole[: ends[-1]], rtol=1e-4)
+        assert (alone.epochs, alone.best_epoch) == (run.epochs, run.best_epoch)
+        assert alone.test == pytest.approx(run.test, rel=1e-4)
+        assert run.best_epoch == (
+            ends[-1] if selection == "last" else ends[-1] - 2 if ends[-1] < 12 else run.best_epoch
+        )
+        there = replace(config, epochs=run.best_epoch, params={**config.params, "patience": 99})
+        assert trained([there]).run(there).test == pytest.approx(run.test, rel=1e-4)
+    assert len(set(ends)) > 1 and min(ends) < 12
+
+
+def test_a_search_trial_out_of_patience_is_not_tested_and_takes_no_place_at_a_rung() -> None:
+    halving = {"eta": 2, "first": 8, "cohort": "c"}
+    configs = [patient(p, k, phase="search", halving=halving) for k, p in enumerate((2, 2, 2, 99, 99, 99))]
+    heard = trained(configs)
+    early = [heard.run(c) for c in configs[:3]]
+    assert all(r.status == "ok" and r.epochs <= 8 and r.test is None for r in early)
+    ends = sorted((r.status, r.reason) for r in (heard.run(c) for c in configs[3:]))
+    assert ends == [("ok", ""), ("ok", ""), ("stopped", "successive halving kept the best 2 of 3 at epoch 8")]

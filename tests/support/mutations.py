@@ -1,0 +1,70 @@
+"""Breaks the training rules one line at a time in a copy of the tree, and tells which test fails.
+
+They are listed in ``mutations.toml``. ``python tests/support/mutations.py`` runs all and writes ``infra/mutations.md``;
+a word as argument runs those whose text holds it, and writes nothing. It takes minutes, so it is no test.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from copies import copied
+from tree import ROOT
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One line broken, and the test that must notice."""
+
+    rule: str
+    file: str
+    line: str
+    broken: str
+    test: str
+
+
+def caught(mutation: Mutation, folder: Path) -> str:
+    """Return the line of pytest that tells which test failed; empty if none did."""
+    path = copied(folder).folder / "longwave" / mutation.file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(mutation.line) == 1, f"{mutation.file} holds {mutation.line!r} {text.count(mutation.line)} times"
+    path.write_text(text.replace(mutation.line, mutation.broken), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutation.test],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return next((line for line in done.stdout.splitlines() if line.startswith("FAILED ")), "")
+
+
+def main(word: str = "") -> None:
+    """Run all, or those that hold ``word``; exit with 1 if one is not caught."""
+    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mutation"]
+    rows, missed = [], 0
+    for mutation in (Mutation(**m) for m in known if word in str(m)):
+        with tempfile.TemporaryDirectory() as folder:
+            found = caught(mutation, Path(folder))
+        test = found.removeprefix("FAILED ").split(" - ")[0] or "nothing"
+        missed += not found
+        print(f"{'caught' if found else 'MISSED'}: {mutation.rule}: {test}", flush=True)
+        lines = (" ".join(line.split()).replace("|", "\\|") or "nothing" for line in (mutation.line, mutation.broken))
+        rows.append(f"| {mutation.rule} | {mutation.file} | `{'` → `'.join(lines)}` | {test} |")
+    if not word:
+        head = (
+            "Each rule was broken in a copy of the tree, by `python tests/support/mutations.py`; the test named failed."
+        )
+        table = ["| rule | file | broken | caught by |", "|---|---|---|---|", *rows]
+        (ROOT / "infra/mutations.md").write_text(
+            "\n".join(["# Training rules and the tests that hold them", "", head, "", *table, ""]), encoding="utf-8"
+        )
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

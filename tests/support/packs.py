@@ -1,0 +1,60 @@
+"""Small trials, and what a pack says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trials import present_trial
+
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_model
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.train import train
+
+PARAMS = {"lr": 0.005, "dt": 0.1, "gamma": 1.0, "epsilon": 1.0, "alpha": 1.0}
+
+
+def trial(model: str = "lem", task: str = "adding", seed: int = 1, **changes: object) -> TrialConfig:
+    """Return a small trial."""
+    spec = get_model(model)
+    facts = {
+        "task": task,
+        "variant": "N=20" if task == "adding" else "",
+        "data": "here",
+        "model": model,
+        "options": {},
+        "params": {p.name: PARAMS.get(p.name, p.low) for p in spec.space(task)},
+        "hidden": 8,
+        "batch": 10,
+        "epochs": 4,
+        "steps": 5 if task == "adding" else None,
+        "phase": "search",
+        "seed": seed,
+    }
+    return present_trial(**{**facts, **changes})  # type: ignore[arg-type]
+
+
+class Heard:
+    """Keeps what a pack emits."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.runs: list[Run] = []
+
+    def __call__(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
+        self.points += points
+        self.runs += runs
+
+    def curve(self, config: TrialConfig) -> list[tuple[float, float]]:
+        return [(p.loss, p.valid) for p in self.points if p.trial == config.id]
+
+    def run(self, config: TrialConfig) -> Run:
+        [found] = [r for r in self.runs if r.trial == config.id]
+        return found
+
+
+def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> Heard:
+    heard = Heard()
+    train(configs, heard, checkpoint)
+    return heard

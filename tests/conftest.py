@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray gives its workers 15: beside other tests they would starve
 
 from hypothesis import settings
 

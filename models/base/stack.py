@@ -61,7 +61,7 @@ class Stacked(Recurrence[W], Generic[W]):
 
     def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
         """Fill ``weight`` as its layer says."""
-        kind = name.rstrip("0123456789")
+        kind = self.kind(name)
         self.draw_layer(kind, int(name[len(kind) :]), weight, generator)
 
     def kind(self, name: str) -> str:

@@ -20,7 +20,7 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import Halving, check_recipe
-from longwave.platform.training.rules import check_training, groups_of, training_params
+from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
 
 CHOICES = {"precision": ("float32", "float64"), "selection": ("best", "last")}
@@ -218,17 +218,13 @@ def _check_config(config: TrialConfig) -> None:
             raise ValueError(f"{name} {value} is the default, which no configuration says.")
     check_training(config)
     known = {p.name: p for p in (model.lr, *model.layer.relevant({**model.defaults, **config.options}))}
-    trained = {
-        p.name: p
-        for p in training_params(
-            config.optimiser, config.schedule, groups_of(get_task(config.task), get_model(config.model))
-        )
-    }
     needed = {p.name for p in model.space(task.name, config.options)}
-    if not needed <= config.params.keys() <= known.keys() | trained.keys():
+    names = {p.name for p in (model.lr, *model.params)}
+    own = {name: number for name, number in config.params.items() if name in names}  # the others were checked above
+    if not needed <= own.keys() <= known.keys():
         raise ValueError(f"{model.name} takes {', '.join(known)}, got {', '.join(config.params)}.")
-    for name, number in config.params.items():
-        {**known, **trained}[name].check(number)
+    for name, number in own.items():
+        known[name].check(number)
     sizes = {name: getattr(config, name) for name in ("hidden", "batch", "epochs", "steps", "clip")}
     check_recipe({**sizes, "drops": list(config.drops)}, "its recipe")
     if max(v for v in (*sizes.values(), *config.drops) if v is not None) >= LARGEST:

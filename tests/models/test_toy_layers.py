@@ -14,7 +14,7 @@ import toy_attention
 import toy_blocks
 import toy_scan
 from batches import fed
-from more_models import with_models
+from more_files import with_models
 from torch import Tensor
 from torch.nn.functional import gelu, glu, layer_norm, linear
 from trials import present_trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from more_models import with_models
+from more_files import with_models
 
 TOY = '''"""A leaky integrator, the smallest model there is."""
 

@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from more_files import with_files
 from tree import ROOT
 
 SIGN = '''"""Sign: whether the first of twelve numbers is positive."""
@@ -103,17 +102,7 @@ def place(tmp_path: Path) -> Path:
 
 def within(place: Path, program: str, code: int = 0) -> str:
     """Run a program in a process that sees the toys among models and tasks; return what it prints."""
-    start = (
-        "import sys, longwave.models, longwave.tasks\n"
-        f"sys.path.append({str(ROOT / 'tests/support')!r})\n"
-        f"longwave.models.__path__.append({str(place / 'models')!r})\n"
-        f"longwave.tasks.__path__.append({str(place / 'tasks')!r})\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", start + program], cwd=place, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return with_files({part: place / part for part in ("models", "tasks")}, program, code)
 
 
 def swept(place: Path, task: str, models: list[str]) -> dict[str, dict[str, str]]:

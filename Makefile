@@ -1,6 +1,7 @@
 # make demo        install, run the demo sweep, print its leaderboard
 # make test        install, run every test but the slow ones
 # make test-slow   the slow ones too
+# make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
 # make check       formatting, lint, types
 # make freeze      record the ids and results of what is new; refuses what changed without a version
 # make lock        resolve the dependencies anew
@@ -9,7 +10,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow check freeze lock
+.PHONY: install demo test test-slow honesty check freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -33,6 +34,9 @@ test: install
 
 test-slow: install
 	$(BIN)/python -m pytest -q -m slow
+
+honesty: install
+	$(BIN)/python tests/support/honesty.py
 
 check: install
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ import streamlit as st
 
 from longwave.dashboard import cells, figures
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, result
+from longwave.platform.boards.texts import DASH, median, result
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import store_url
 from longwave.platform.records.run import ENDED, Point
@@ -24,7 +24,9 @@ from longwave.platform.storage.store import Store
 # No strings below the constants: Streamlit would print them.
 EVERY = 10  # Seconds between two looks at the store while the page is open.
 KEEP = 8  # Seconds for which all open pages share one look.
-WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "mean": 165, "published": 165, "verdict": 175, "departures": 165}
+WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "median": 190, "mean": 165} | dict.fromkeys(
+    ("published", "verdict", "departures"), 165
+)
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 3rem; padding-right: 3rem; max-width: 110rem; }
 h1 { font-size: 1.9rem !important; padding: 0 0 0.5rem !important; }
@@ -145,9 +147,9 @@ def headings(shown: list[Row]) -> dict[str, Any]:
 
 
 def overview(shown: list[Row], trials: dict[str, Trial], chosen: int) -> None:
-    """Draw the means with their intervals and the published numbers."""
+    """Draw the medians with their intervals and the published numbers."""
     bar = st.container(horizontal=True, horizontal_alignment="distribute")
-    bar.markdown("**Means with 95 % intervals**", width="content")
+    bar.markdown("**Medians with their intervals** (94–95 % from five seeds on)", width="content")
     log = bar.toggle("Log axis", value=shown[0].goal == "min", key=f"log_axis_{shown[0].goal}", bind="query-params")
     figure = figures.forest(shown, cells.labels(shown), trials, chosen, log)
     st.plotly_chart(figure, key="forest", config={"displayModeBar": False})
@@ -156,7 +158,7 @@ def overview(shown: list[Row], trials: dict[str, Trial], chosen: int) -> None:
 def details(url: str, row: Row, name: str, trials: list[Trial]) -> None:
     """Draw what is behind one row."""
     st.divider()
-    st.subheader(f"{name}: {result(row)}", anchor=False)
+    st.subheader(f"{name}: {f'median {median(row)}' if row.asked else result(row)}", anchor=False)
     if row.trivial:
         st.caption("A trivial predictor, fitted once and measured on the test split for comparison. It has no rank.")
         return

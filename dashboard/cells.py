@@ -12,7 +12,8 @@ from pandas.io.formats.style import Styler
 
 from longwave.platform.boards import columns
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, published, shown
+from longwave.platform.boards.texts import DASH, in_print, protocol, published, ratio
+from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
 from longwave.platform.statistics.stats import arrow
@@ -21,7 +22,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 DOT = " "
 """Key of the column that shows the model's colour; it says nothing of the row."""
 RED, GREY = "#D9483B", "#868E97"
-"""Colours of diverged counts and of provisional marks; readable on white and on black."""
+"""Colours of diverged shares and of provisional marks; readable on white and on black."""
 
 
 def measured(row: Row) -> str:
@@ -40,9 +41,10 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     scored = " or ".join(epochs[s] for s in sorted(set(selections)))
     better = "larger" if row.goal == "max" else "smaller"
     return (
-        f"Ranked by **test {measured(row)}** ({arrow(row.goal)} {better} is better): mean ± std (n) over retrainings "
-        f"with fresh seeds, each scored at {scored}. A rank range holds every place that tests of "
-        f"all pairs of rows, by Holm at 5 %, allow. Provisional: fewer than {ENOUGH} retrainings."
+        f"Ranked by the median of **test {measured(row)}** ({arrow(row.goal)} {better} is better) over all retrainings "
+        f"with fresh seeds, a diverged one worst, each scored at {scored}. A rank claims a typical seed, nothing about "
+        "means: its range holds every place that guarded rank tests of all pairs of rows, by Holm at 5 %, allow. "
+        f"Provisional: fewer than {ENOUGH} retrainings."
     )
 
 
@@ -78,9 +80,10 @@ def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
         for place, row in enumerate(rows) if column.kind in ("whole", "number") else ():
             table = table.format(_always(column.text(row)), subset=([place], [column.key]), na_rep=column.text(row))
     table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
-    table = table.map(lambda n: f"color: {RED}" if n > 0 else "", subset=["diverged"])
+    if "share" in table.columns:
+        table = table.map(lambda share: f"color: {RED}" if share > 0 else "", subset=["share"])
     greys = [f"color: {GREY}" if row.provisional or row.superseded else "" for row in rows]
-    return table.apply(lambda _: greys, subset=["mean"])
+    return table.apply(lambda _: greys, subset=["median", "mean"])
 
 
 def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str, columns.Align]]:
@@ -90,8 +93,14 @@ def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str, columns.Align]]:
 
 
 def in_short(row: Row) -> str:
-    """Return the line under the row's name: metric, rank, seeds, size, cost, level, identity."""
-    named = {"rank_low": "rank", "n": "seeds", "searched": "searched", "parameters": "parameters"}
+    """Return the line under the row's name: metric, rank, mean, seeds, size, cost, level, identity."""
+    named = {
+        "rank_low": "rank",
+        "mean": "mean ± std (n)",
+        "n": "seeds",
+        "searched": "searched",
+        "parameters": "parameters",
+    }
     told = {column.key: column.text(row) for column in columns.COLUMNS}
     parts = [f"test {measured(row)}", *(f"{name}: {told[key]}" for key, name in named.items())]
     parts += [f"to train {told['train_seconds']}, to find {told['find_seconds']}"]
@@ -118,18 +127,24 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 
 
 def published_frame(row: Row) -> pd.DataFrame:
-    """Return one line a published number of the row."""
-    lines = [
-        {
-            "number": shown(number["value"], number["std"]),
-            "source": "; ".join(number["sources"]),
-            "statistic": number["statistic"] + (f" of {number['n']}" if number["n"] else ""),
-            "hidden": number["units"] or DASH,
-            "ours is": number["verdict"] + (f": {number['model_variant']}" if number["model_variant"] else ""),
-        }
-        for number in row.published
-    ]
-    return pd.DataFrame(lines)
+    """Return one line a published number of the row: as printed, and how ours stands to it."""
+    return pd.DataFrame([_beside(number) for number in row.published])
+
+
+def _beside(number: Mapping[str, Any]) -> dict[str, str]:
+    retrained = number["verdict"] != NOT_RUN
+    counts = f"{number['n_ours'] if retrained else 0} and {number['n'] or '?'}"
+    return {
+        "number": in_print(number),
+        "source": "; ".join(number["sources"]),
+        "statistic": number["statistic"] + (f" of {number['n']}" if number["n"] else ""),
+        "hidden": number["units"] or DASH,
+        "form": number["model_variant"] or DASH,
+        "ours is": number["verdict"],
+        "our error over it": ratio(number) or DASH if retrained else DASH,
+        "n": counts if retrained else DASH,
+        "differs in": "; ".join(number["departures"]) or DASH if retrained else DASH,
+    }
 
 
 def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
@@ -148,7 +163,7 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
         "scored at": f"{config.selection} epoch",
         "data": config.data,
         "versions": f"task {config.task_version}, model {config.model_version}, protocol {config.protocol}",
-        "differs from paper": "; ".join(row.departures) or "no",
+        "protocol": protocol(row),
     }
     return pd.DataFrame({"setting": list(settings), "value": [str(value) for value in settings.values()]})
 

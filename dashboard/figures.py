@@ -9,7 +9,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 
 from longwave.dashboard.cells import measured
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import result, seeds, shown
+from longwave.platform.boards.texts import median, quoted, result, seeds
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
@@ -35,7 +35,9 @@ def colour(model: str, trivial: bool = False) -> str:
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial], chosen: int, log: bool) -> go.Figure:
-    """Return the means with 95 % intervals, each retraining as a dot, published numbers as hollow diamonds.
+    """Return the medians with their intervals, each retraining as a dash, published numbers as hollow diamonds.
+
+    An interval that ends at a diverged seed runs to the worst number of the figure, where an arrow stands.
 
     Args:
         rows: Rows of one board, best first; names: Their labels.
@@ -45,11 +47,11 @@ def forest(rows: Sequence[Row], names: Sequence[str], trials: Mapping[str, Trial
     """
     figure = go.Figure()
     ticks = [f"<b>{name}</b>" if k == chosen else name for k, name in enumerate(names)]
-    values = [v for row in rows for v in _positive(row, trials)]
-    floor = min(values) / 2 if log and values else None
+    values = [v for row in rows for v in _numbers(row, trials) if v > 0 or not log]
+    edge = (max if rows[0].goal == "min" else min)(values, default=0.0)
     for place, row in enumerate(rows):
-        _row(figure, row, place, trials, floor)
-    for name, symbol in (("mean, 95 % interval", "circle"), ("one retraining", "line-ns-open")):
+        _row(figure, row, place, trials, edge)
+    for name, symbol in (("median with its interval", "circle"), ("one retraining", "line-ns-open")):
         figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker=_marker(symbol, NEUTRAL))
     if any(row.published for row in rows):
         marker = _marker("diamond-open", NEUTRAL)
@@ -87,8 +89,8 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], what: str, title: s
     return figure
 
 
-def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], floor: float | None) -> None:
-    """Draw one line of the forest plot; intervals are cut at ``floor`` where the axis is logarithmic."""
+def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], edge: float) -> None:
+    """Draw one line of the forest plot; see ``_middle`` for ``edge``."""
     tint, scores = colour(row.model, row.trivial), _scores(row, trials)
     figure.add_scatter(
         x=scores, y=[place] * len(scores), mode="markers", showlegend=False, opacity=0.75,
@@ -96,14 +98,20 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
         hovertemplate=f"{row.title}, one retraining<br>%{{x:.5g}}<extra></extra>",
     )  # fmt: skip
     for number in row.published:
-        text = f"published: {shown(number['value'], number['std'])} ({number['source']})"
         figure.add_scatter(
-            x=[number["value"]], y=[place], mode="markers", showlegend=False,
-            marker=_marker("diamond-open", tint), hovertemplate=f"{row.title}, {text}<extra></extra>",
+            x=[number["value"]], y=[place], mode="markers", showlegend=False, marker=_marker("diamond-open", tint),
+            hovertemplate=f"{row.title}, published: {quoted(number)}<extra></extra>",
         )  # fmt: skip
-    if row.mean is None:
+    if row.kind != "published":
+        _middle(figure, row, place, tint, edge)
+
+
+def _middle(figure: go.Figure, row: Row, place: int, tint: str, edge: float) -> None:
+    """Draw a row's median with its interval, to ``edge`` where that ends at a diverged seed; or say that none is."""
+    middle = row.mean if row.trivial else row.median
+    if middle is None:
         figure.add_annotation(
-            text=f"no mean: {seeds(row)}",
+            text=f"no median: {seeds(row)}",
             x=0.01,
             xref="paper",
             y=place,
@@ -112,17 +120,21 @@ def _row(figure: go.Figure, row: Row, place: int, trials: Mapping[str, Trial], f
             font=FONT,
         )
         return
-    if row.kind == "published":
-        return
-    low = row.mean if row.low is None else row.low if floor is None else max(row.low, floor)
-    high = row.mean if row.high is None else row.high
-    bars = {"type": "data", "symmetric": False, "thickness": 2, "width": 6, "color": tint}
-    bars |= {"array": [high - row.mean], "arrayminus": [row.mean - low]}
-    interval = "no interval" if row.low is None else f"95 %: {row.low:.4g} to {row.high:.4g}"
+    bars: dict[str, object] = {}
+    if row.median_level is not None:
+        ends = [edge if end is None else end for end in (row.median_best, row.median_worst)]
+        bars = {"type": "data", "symmetric": False, "thickness": 2, "width": 6, "color": tint}
+        bars |= {"array": [max(ends) - middle], "arrayminus": [middle - min(ends)]}
     figure.add_scatter(
-        x=[row.mean], y=[place], error_x=bars, mode="markers", showlegend=False, marker=_marker("circle", tint),
-        hovertemplate=f"{row.title}<br>{result(row)}<br>{interval}<extra></extra>",
+        x=[middle], y=[place], error_x=bars, mode="markers", showlegend=False, marker=_marker("circle", tint),
+        hovertemplate=f"{row.title}<br>{result(row) if row.trivial else median(row)}<extra></extra>",
     )  # fmt: skip
+    if bars and row.median_worst is None:
+        arrow = "triangle-right" if row.goal == "min" else "triangle-left"
+        figure.add_scatter(
+            x=[edge], y=[place], mode="markers", showlegend=False, marker=_marker(arrow, tint),
+            hovertemplate=f"{row.title}<br>ends at a diverged seed<extra></extra>",
+        )  # fmt: skip
 
 
 def _curve(figure: go.Figure, trial: Trial, place: int, points: Sequence[Point], what: str) -> None:
@@ -150,9 +162,9 @@ def _scores(row: Row, trials: Mapping[str, Trial]) -> list[float]:
     return [run.test for run in runs if run and run.status == "ok" and run.test is not None]
 
 
-def _positive(row: Row, trials: Mapping[str, Trial]) -> list[float]:
-    numbers = [*_scores(row, trials), *(float(p["value"]) for p in row.published)]
-    return [v for v in numbers if v > 0]
+def _numbers(row: Row, trials: Mapping[str, Trial]) -> list[float]:
+    trivial = [row.mean] if row.trivial and row.mean is not None else []
+    return [*_scores(row, trials), *trivial, *(float(p["value"]) for p in row.published)]
 
 
 def _axis(values: Sequence[float], log: bool) -> dict[str, object]:

@@ -177,5 +177,9 @@ MODEL = ModelSpec(
         Best("ptb_word", 256, {"lr": 0.00068, "dt": 1.0}),
     ),
     best_source="LEM, Appendix A, Table 8",
-    printed={"without multi-scale gates": {"multiscale": False}, "chrono init, Delta t=1": {"start": "chrono"}},
+    printed={
+        "without multi-scale gates": {"multiscale": False},
+        "chrono init, Delta t=1": {"start": "chrono"},
+        "no chrono init, Delta t=1": {},
+    },
 )

@@ -169,5 +169,9 @@ MODEL = ModelSpec(
         Best("mackey_glass", 16, {"lr": 0.01, "tau": 10}),
     ),
     best_source="τ-GRU, Appendix G, Table 9",
-    printed={f"ablation {form}": {"form": form} for form in ("alpha=0", "beta=0", "no gating")},
+    printed={
+        **{f"ablation {form}": {"form": form} for form in ("alpha=0", "beta=0", "no gating")},
+        "alpha=beta=1, tau=20": {},
+        "alpha=beta=1, tau=10": {},
+    },
 )

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
+from typing import Any
 
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
@@ -14,23 +15,35 @@ from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.storage.store import Store
-from longwave.tasks.base.spec import TaskSpec
+from longwave.tasks.base.spec import TaskSpec, note
 
 
 def about(config: TrialConfig) -> About:
-    """Return what explains a trial's row to a reader, and is no part of its identity."""
+    """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
+    place = (config.task, config.variant)
+    return About(**explained(config), trivial=_trivial(*place), floor=_floor(*place))
+
+
+def explained(config: TrialConfig) -> dict[str, Any]:
+    """Return what of ``about`` follows from task and model alone, by the names of its fields."""
     task, model = get_task(config.task), get_model(config.model)
-    return About(
-        task=task.title,
-        model=title(model, config.options),
-        metric=task.metric.name,
-        unit=task.metric.unit,
-        goal=task.metric.goal,
-        published=tuple(task.called(config.variant)),
-        called=tuple(model.called(config.options)),
-        departures=departed(config, task),
-        trivial=_trivial(config.task, config.variant),
-    )
+    recipe = task.recipe(config.model)
+    notes = [*task.protocols, *(note(f"{name} ours, not stated", recipe.paper) for name in recipe.unstated)]
+    return {
+        "task": task.title,
+        "model": title(model, config.options),
+        "metric": task.metric.name,
+        "unit": task.metric.unit,
+        "goal": task.metric.goal,
+        "called": tuple(model.called(config.options)),
+        "departures": departed(config, task),
+        "recipe": recipe.source,
+        "paper": recipe.paper,
+        "known": {told.text: list(told.papers) for told in notes},
+        "minor": tuple(told.text for told in notes if told.minor),
+        "margin": task.margin,
+        "layers": int({**model.defaults, **config.options}.get("layers", 1)),
+    }
 
 
 def departed(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
@@ -90,3 +103,9 @@ def complete(store: Store) -> None:
 def _trivial(task: str, variant: str) -> dict[str, float]:
     """Return the test metric of the task's trivial predictors; they are no part of any selection."""
     return get_task(task).trivial(get_task(task).load(variant))
+
+
+@cache
+def _floor(task: str, variant: str) -> float:
+    """Return the least error that the task's test split can show."""
+    return get_task(task).metric.floor(get_task(task).load(variant).test.targets)

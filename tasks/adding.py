@@ -56,8 +56,15 @@ TASK = TaskSpec(
     chance=1 / 6,
     load=_load,
     recipes={
-        "": Recipe(hidden=128, batch=50, epochs=300, steps=100, source="LEM, Table 8: 30,000 steps, scored every 100"),
-        "cornn": changes(epochs=600, source="coRNN, Table 7: up to 60,000 steps"),
+        "": Recipe(
+            hidden=128,
+            batch=50,
+            epochs=300,
+            steps=100,
+            source="LEM, Table 8: 30,000 steps, scored every 100",
+            paper="lem",
+        ),
+        "cornn": changes(epochs=600, source="coRNN, Table 7: up to 60,000 steps", paper="cornn"),
     },
     variant="N=500",
     variants="N=<steps>; the papers print N = 500, 2000, 5000 and 10000",

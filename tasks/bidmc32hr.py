@@ -13,7 +13,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.raw import Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES = 4000, 2
@@ -86,16 +86,27 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={
-        "": Recipe(hidden=128, batch=32, epochs=500, drops=(250,), source="LEM, Tables 3 and 8 and the authors' code"),
-        "exprnn": changes(hidden=256, source="LEM, Tables 3 and 8 and the authors' code"),
+        "": Recipe(
+            hidden=128,
+            batch=32,
+            epochs=500,
+            drops=(250,),
+            source="LEM, Tables 3 and 8 and the authors' code",
+            paper="lem",
+        ),
+        "exprnn": changes(hidden=256, source="LEM, Tables 3 and 8 and the authors' code", paper="lem"),
     },
     source="TSER archive (Tan et al. 2020), Pimentel et al. 2016: 7949 windows of 32 s at 125 Hz, of 53 patients",
     licence=FILES.licence,
     length="4000",
     lag="a whole window, 4000 steps",
     protocols=(
-        "as in the papers the windows are shuffled, so the same patient is in all three splits",
-        "LEM's caption speaks of the pulse alone; its code and this task feed both signals, neither normalised",
+        note("as in the papers the windows are shuffled, so the same patient is in all three splits", minor=True),
+        note(
+            "LEM's caption speaks of the pulse alone; its code and this task feed both signals, neither normalised",
+            "lem",
+            minor=True,
+        ),
     ),
     files=FILES,
     baselines={"mean": mean},

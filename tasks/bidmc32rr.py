@@ -7,7 +7,7 @@ from functools import cache
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe
+from longwave.tasks.base.spec import Recipe, note
 from longwave.tasks.bidmc32hr import TASK as HEART_RATE
 from longwave.tasks.bidmc32hr import source, windows
 
@@ -27,12 +27,21 @@ TASK = replace(
     load=_load,
     recipes={
         "": Recipe(
-            hidden=128, batch=32, epochs=500, drops=(250,), source="UnICORNN as in the thesis, §3.3, and its code"
+            hidden=128,
+            batch=32,
+            epochs=500,
+            drops=(250,),
+            source="UnICORNN as in the thesis, §3.3, and its code",
+            paper="thesis",
         )
     },
     protocols=(
-        "as in the papers the windows are shuffled, so the same patient is in all three splits",
-        "UnICORNN's code gives no seed of the split; this task takes that of LEM's heart rates",
+        note("as in the papers the windows are shuffled, so the same patient is in all three splits", minor=True),
+        note(
+            "UnICORNN's code gives no seed of the split; this task takes that of LEM's heart rates",
+            "thesis",
+            minor=True,
+        ),
     ),
     files=FILES,
 )

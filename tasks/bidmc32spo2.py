@@ -7,7 +7,7 @@ from functools import cache
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe
+from longwave.tasks.base.spec import Recipe, note
 from longwave.tasks.bidmc32hr import TASK as HEART_RATE
 from longwave.tasks.bidmc32hr import source, windows
 
@@ -27,8 +27,8 @@ TASK = replace(
     load=_load,
     recipes={"": Recipe(hidden=128, batch=32, epochs=500, drops=(250,), source="ours: as for the heart rate")},
     protocols=(
-        "as for the heart rate the windows are shuffled, so the same patient is in all three splits",
-        "none of the five papers prints a number for it",
+        note("as for the heart rate the windows are shuffled, so the same patient is in all three splits", minor=True),
+        note("none of the five papers prints a number for it", minor=True),
     ),
     files=FILES,
 )

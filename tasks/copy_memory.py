@@ -11,7 +11,7 @@ from torch import Tensor
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
 DELAYS = {f"L={delay}": delay for delay in (100, 200, 500, 1000)}
@@ -69,9 +69,11 @@ TASK = TaskSpec(
     lag="L + 10 steps",
     tokens=MARKER + 1,
     protocols=(
-        "chance is that of L=100; without memory the cross-entropy is 10 ln 8 / (L + 20)",
-        "S4's repository gives ten markers, as here, and scores those ten steps alone; Arjovsky et al. give one marker"
-        " and score all steps, as here",
+        note("chance is that of L=100; without memory the cross-entropy is 10 ln 8 / (L + 20)", minor=True),
+        note(
+            "S4's repository gives ten markers, as here, and scores those ten steps alone; Arjovsky et al. give one"
+            " marker and score all steps, as here",
+        ),
     ),
     baselines={"memoryless": memoryless},
 )

@@ -10,7 +10,7 @@ import torch
 from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import check_variant
+from longwave.tasks.base.spec import check_variant, note
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
 
@@ -43,6 +43,9 @@ TASK = replace(
     chance=100 / PLACES,
     load=_load,
     tokens=4,
-    protocols=(*PARITY.protocols, "xLSTM's repository walks on a circle of its vocabulary's size minus 4 places"),
+    protocols=(
+        *PARITY.protocols,
+        note("xLSTM's repository walks on a circle of its vocabulary's size minus 4 places", "xlstm"),
+    ),
     baselines={"majority": partial(majority, outputs=PLACES)},
 )

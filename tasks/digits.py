@@ -11,13 +11,19 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
-CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1 and 7")
+CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1 and 7", paper="cornn")
 LEM = Recipe(
-    hidden=128, batch=128, epochs=120, drops=(100,), clip=1.0, source="LEM's sequential MNIST, Table 8 and code"
+    hidden=128,
+    batch=128,
+    epochs=120,
+    drops=(100,),
+    clip=1.0,
+    source="LEM's sequential MNIST, Table 8 and code",
+    paper="lem",
 )
 
 
@@ -57,6 +63,6 @@ TASK = TaskSpec(
     licence="CC BY 4.0",
     length="64",
     lag="a whole image, 64 steps",
-    protocols=("a surrogate of sequential MNIST for machines without it; no paper prints a number for it",),
+    protocols=(note("a surrogate of sequential MNIST for machines without it; no paper prints a number for it"),),
     baselines={"majority": partial(majority, outputs=10)},
 )

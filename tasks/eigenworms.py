@@ -14,7 +14,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ts_files import read_ts
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
@@ -79,20 +79,19 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={
-        "": Recipe(hidden=32, batch=8, epochs=50, source="LEM, Tables 2 and 8 and the authors' code"),
-        "unicornn": changes(epochs=250, source=EARLIER),
-        "cornn": changes(epochs=250, source=EARLIER),
-        "indrnn": changes(epochs=250, source=EARLIER),
-        "exprnn": changes(hidden=64, epochs=250, source=EARLIER),
+        "": Recipe(hidden=32, batch=8, epochs=50, source="LEM, Tables 2 and 8 and the authors' code", paper="lem"),
+        "unicornn": changes(epochs=250, source=EARLIER, paper="thesis"),
+        "cornn": changes(epochs=250, source=EARLIER, paper="thesis"),
+        "indrnn": changes(epochs=250, source=EARLIER, paper="thesis"),
+        "exprnn": changes(hidden=64, epochs=250, source=EARLIER, paper="thesis"),
     },
-    published={"": ("N=17984",)},
     source="UEA archive (Bagnall et al. 2018), Brown et al. 2013; TRAIN and TEST stacked and split anew, 181/39/39",
     licence=FILES.licence,
     length="17984",
     lag="LEM's Table 11: the last 500 steps, or 200 steps at random, do not suffice",
     protocols=(
-        "UnICORNN's code gives no seed of the split; this task takes LEM's",
-        "the test split has 39 series: one more right is 2.6 %",
+        note("UnICORNN's code gives no seed of the split; this task takes LEM's", "thesis"),
+        note("the test split has 39 series: one more right is 2.6 %", minor=True),
     ),
     files=FILES,
     baselines={"majority": partial(majority, outputs=CLASSES)},

@@ -15,7 +15,7 @@ from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
@@ -64,20 +64,32 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={
-        "": Recipe(hidden=16, batch=32, epochs=400, source="tau-GRU, Table 5; batch ours, not stated"),
+        "": Recipe(
+            hidden=16,
+            batch=32,
+            epochs=400,
+            source="tau-GRU, Table 5; batch ours, not stated",
+            paper="taugru",
+            unstated=("batch",),
+        ),
     },
     variant="h=25",
     variants="h=1 or h=25: steps ahead",
-    published={"h=1": ("",)},
     source="Erichson et al. 2022, tau-GRU, eq. 22: c 0.93, gamma 0.49, d 4.8, constant history; classical Runge-Kutta",
     licence="generated, none",
     length="1975, with h=1 1999",
     lag="48 steps",
     horizon=25,
     protocols=(
-        "the paper states no horizon; its numbers stand beside h=1, where persistence beats all of them",
-        "the paper states no number of series; 128 to train, 128 to validate and 1024 to test are ours",
-        "the delayed value in the middle of a step is read by cubic interpolation, on which the paper is silent",
+        note(
+            "the paper states no horizon; its numbers stand beside h=1, where persistence beats all of them", "taugru"
+        ),
+        note("the paper states no number of series; 128 to train, 128 to validate and 1024 to test are ours", "taugru"),
+        note(
+            "the delayed value in the middle of a step is read by cubic interpolation, on which the paper is silent",
+            "taugru",
+            minor=True,
+        ),
     ),
     baselines=FORECASTS,
 )

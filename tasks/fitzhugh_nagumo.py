@@ -12,7 +12,7 @@ from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ode import dormand_prince
 
 STEPS = 1000
@@ -75,18 +75,17 @@ TASK = TaskSpec(
     chance=None,
     load=_load,
     recipes={
-        "": Recipe(hidden=16, batch=32, epochs=400, source=PRINTED),
-        "cornn": changes(hidden=24, source=PRINTED),
-        "lipschitz_rnn": changes(hidden=24, source=PRINTED),
-        "exprnn": changes(hidden=50, source=PRINTED),
-        "fastgrnn": changes(hidden=34, source=PRINTED),
+        "": Recipe(hidden=16, batch=32, epochs=400, source=PRINTED, paper="lem"),
+        "cornn": changes(hidden=24, source=PRINTED, paper="lem"),
+        "lipschitz_rnn": changes(hidden=24, source=PRINTED, paper="lem"),
+        "exprnn": changes(hidden=50, source=PRINTED, paper="lem"),
+        "fastgrnn": changes(hidden=34, source=PRINTED, paper="lem"),
     },
-    published={"": ("tau=0.02",)},
     source="Rusch et al. 2022, arXiv:2110.04744, §5; solved by scipy's RK45 at its default tolerances",
     licence="generated, none",
     length="1000",
     lag="the hidden variable changes over some 50 steps",
     horizon=1,
-    protocols=("the authors' code scores the last 128 test sequences, this task all 1024",),
+    protocols=(note("the authors' code scores the last 128 test sequences, this task all 1024", "lem", minor=True),),
     baselines=FORECASTS,
 )

@@ -14,7 +14,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
 
 RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
@@ -131,17 +131,31 @@ TASK = TaskSpec(
             drops=(50,),
             numbers={"input_dropout": 0.03},
             source="LEM, Tables 5 and 8 and the authors' code (dropout)",
+            paper="lem",
         ),
-        "tau_gru": changes(drops=(), source="tau-GRU, Tables 6 and 9 and text (dropout of 0.03); the batch is LEM's"),
+        "tau_gru": changes(
+            drops=(),
+            source="tau-GRU, Tables 6 and 9 and text (dropout of 0.03); the batch is LEM's",
+            paper="taugru",
+            unstated=("batch",),
+        ),
     },
     source="Warden 2018, arXiv:1804.03209; the set's own lists part it, and what they do not name is for training",
     licence=FILES.licence,
     length="126",
     lag="a word of up to a second, 126 frames",
     protocols=(
-        "silence is in the training split alone, as in LEM's code, so the test split has 11 classes",
-        "LEM's code takes the first second of the six files of noise; here every whole second is one sequence",
-        "most words are of the class unknown, and none is left out",
+        note(
+            "silence is in the training split alone, as in LEM's code, so the test split has 11 classes",
+            "lem",
+            minor=True,
+        ),
+        note(
+            "LEM's code takes the first second of the six files of noise; here every whole second is one sequence",
+            "lem",
+        ),
+        note("τ-GRU does not say whether its test split has silence; here it has none", "taugru"),
+        note("most words are of the class unknown, and none is left out", minor=True),
     ),
     files=FILES,
     baselines={"majority": partial(majority, outputs=2 + len(WORDS))},

@@ -14,7 +14,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 
 STEPS = 128
 CHANNELS = [f"{signal}_{axis}" for signal in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
@@ -117,21 +117,25 @@ TASK = TaskSpec(
     chance=100 * 1499 / 2947,
     load=_load,
     recipes={
-        "": Recipe(hidden=64, batch=64, epochs=250, source="coRNN, Tables 3 and 7 and text"),
-        "tau_gru": changes(epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's"),
+        "": Recipe(hidden=64, batch=64, epochs=250, source="coRNN, Tables 3 and 7 and text", paper="cornn"),
+        "tau_gru": changes(
+            epochs=100, source="tau-GRU, Tables 2 and 9; the batch is coRNN's", paper="taugru", unstated=("batch",)
+        ),
     },
     variants="empty: each channel of mean 0 and variance 1 over the training split; raw: as measured",
-    published={"raw": ("",)},
     source="Anguita et al. 2012, grouped as in Kusupati et al. 2018; the test part of the set has 2947 windows",
     licence=FILES.licence,
     length="128",
     lag="a whole window of 2.56 s, 128 steps",
     protocols=(
-        "the papers do not say how they normalise, nor where their 900 validation windows come from",
-        "here 900 of the 7352 training windows, by a fixed shuffle, are for validation, so 6452 are left for training",
-        "validation windows are of the same persons as the training windows, test windows of others",
-        "coRNN's code averages the accuracy over batches of unequal size",
-        "tau-GRU prints 64 units in Table 2 and 128 in Tables 9 and 10",
+        note("the papers do not say how they normalise, nor where their 900 validation windows come from"),
+        note(
+            "here 900 of the 7352 training windows, by a fixed shuffle, are for validation, so 6452 are left"
+            " for training"
+        ),
+        note("validation windows are of the same persons as the training windows, test windows of others", minor=True),
+        note("coRNN's code averages the accuracy over batches of unequal size", "cornn"),
+        note("tau-GRU prints 64 units in Table 2 and 128 in Tables 9 and 10", "taugru"),
     ),
     files=FILES,
     baselines={"majority": partial(majority, outputs=1)},

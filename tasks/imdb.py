@@ -15,7 +15,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.base.raw import DataError, fingerprint
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
 
 LONGEST = 1000
@@ -99,27 +99,42 @@ TASK = TaskSpec(
     chance=50.0,
     load=_load,
     recipes={
-        "": Recipe(hidden=128, batch=64, epochs=100, source="coRNN, Tables 4 and 7 and code"),
-        "unicornn": changes(batch=32, epochs=50, source="UnICORNN, in the thesis Tables 3.5 and 3.8 (two layers)"),
+        "": Recipe(hidden=128, batch=64, epochs=100, source="coRNN, Tables 4 and 7 and code", paper="cornn"),
+        "unicornn": changes(
+            batch=32, epochs=50, source="UnICORNN, in the thesis Tables 3.5 and 3.8 (two layers)", paper="thesis"
+        ),
         "tau_gru": changes(
             epochs=30,
             numbers={"input_dropout": 0.04},
             source="τ-GRU, Table 9 and Appendix; batch not printed, as coRNN; of what it drops out 4 % is not printed",
+            paper="taugru",
+            unstated=("batch",),
         ),
     },
     variants="empty: asked at a review's last token; padded: asked after the padding, as the released code does",
-    published={"padded": ("",)},
     source="Maas et al. 2011, aclImdb v1",
     licence=IMDB.licence,
     length="up to 1000 tokens, some 270 on average",
     lag="a whole review",
     protocols=(
-        "the released code reads the state after the padding, this task after the last token (variant padded: as code)",
-        "the papers cut no review and pad to a batch's longest, this task cuts and pads to 1000 tokens",
-        "the papers' tokens are spaCy's and keep capitals, this task's are of its own simple rule in lower case",
-        "coRNN and UnICORNN validate on a random 7500 of the training half, τ-GRU on 3750, this task on a fixed 7500",
-        "the papers' embedding starts from GloVe, this task's from N(0, 1) unless glove.6B.100d.txt is there",
-        "UnICORNN also drops out 65 % of the embedding by whole words, which is no number of a recipe",
+        note(
+            "the released code reads the state after the padding, this task after the last token (variant"
+            " padded: as code)",
+            "cornn",
+            "thesis",
+            minor=True,
+        ),
+        note("the papers cut no review and pad to a batch's longest, this task cuts and pads to 1000 tokens"),
+        note("the papers' tokens are spaCy's and keep capitals, this task's are of its own simple rule in lower case"),
+        note(
+            "coRNN and UnICORNN validate on a random 7500 of the training half, this task on a fixed 7500",
+            "cornn",
+            "thesis",
+            minor=True,
+        ),
+        note("τ-GRU validates on 3750 of the training half, this task on 7500", "taugru"),
+        note("the papers' embedding starts from GloVe, this task's from N(0, 1) unless glove.6B.100d.txt is there"),
+        note("UnICORNN also drops out 65 % of the embedding by whole words, which is no number of a recipe", "thesis"),
     ),
     files=IMDB,
     baselines={"majority": partial(majority, outputs=1)},

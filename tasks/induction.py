@@ -10,7 +10,7 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
 
 TRAINING = 256
@@ -62,6 +62,7 @@ TASK = TaskSpec(
             epochs=25,
             steps=8192,
             source="Mamba, Appendix E.1: 25 epochs of 8192 steps, two layers",
+            paper="mamba",
         )
     },
     variant="T=1024",
@@ -71,6 +72,6 @@ TASK = TaskSpec(
     length="256 in training, T in validation and test",
     lag="1 to T − 2 steps, T/2 on average",
     tokens=SYMBOLS + 1,
-    protocols=("sixteen tokens count the special one, so fifteen ordinary ones are left",),
+    protocols=(note("sixteen tokens count the special one, so fifteen ordinary ones are left", "mamba", minor=True),),
     baselines={"majority": partial(majority, outputs=SYMBOLS)},
 )

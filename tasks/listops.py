@@ -15,7 +15,7 @@ from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
 
 DEPTH, MOST = 10, 10
@@ -107,6 +107,8 @@ TASK = TaskSpec(
             epochs=50,
             steps=100,
             source="Long Range Arena's repository: 5000 steps of 32; hidden size ours",
+            paper="lra",
+            unstated=("hidden",),
         )
     },
     source="Nangia and Bowman 2018; generator of Tay et al. 2021 (Long Range Arena), arXiv:2011.04006, with a seed",
@@ -115,9 +117,13 @@ TASK = TaskSpec(
     lag="up to the whole expression",
     tokens=CLOSE + 1,
     protocols=(
-        "Long Range Arena trains on 96,000 fixed expressions; here they are fresh at every step",
-        "Long Range Arena's generator has no seed and keeps its expressions in a set, so no two runs of it split alike;"
-        " published numbers are for other expressions of the same law",
+        note("Long Range Arena trains on 96,000 fixed expressions; here they are fresh at every step", "lra"),
+        note(
+            "Long Range Arena's generator has no seed and keeps its expressions in a set, so no two runs of it split"
+            " alike; published numbers are for other expressions of the same law",
+            "lra",
+            minor=True,
+        ),
     ),
     baselines={"majority": partial(majority, outputs=10)},
 )

@@ -11,7 +11,7 @@ from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import NRMSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
@@ -60,10 +60,22 @@ TASK = TaskSpec(
         "": Recipe(
             hidden=64, batch=32, epochs=500, drops=(250,), source="ours, with the epochs of UnICORNN, thesis §3.7"
         ),
-        "cornn": changes(source="units: coRNN, Table 6; batch and epochs ours, not stated"),
-        "lstm": changes(hidden=44, source="units: coRNN, Table 6; batch and epochs ours, not stated"),
+        "cornn": changes(
+            source="units: coRNN, Table 6; batch and epochs ours, not stated",
+            paper="cornn",
+            unstated=("batch", "epochs"),
+        ),
+        "lstm": changes(
+            hidden=44,
+            source="units: coRNN, Table 6; batch and epochs ours, not stated",
+            paper="cornn",
+            unstated=("batch", "epochs"),
+        ),
         "unicornn": changes(
-            hidden=90, source="units: thesis, Table 3.6, with 2 layers; epochs: thesis §3.7; batch ours, not stated"
+            hidden=90,
+            source="units: thesis, Table 3.6, with 2 layers; epochs: thesis §3.7; batch ours, not stated",
+            paper="thesis",
+            unstated=("batch",),
         ),
     },
     variant="F=8",
@@ -74,7 +86,10 @@ TASK = TaskSpec(
     lag="none: the present state decides all later ones",
     horizon=HORIZON,
     protocols=(
-        "the papers name no solver and do not say whether the last 25 of the 2000 states are inputs; here they are not",
+        note(
+            "the papers name no solver and do not say whether the last 25 of the 2000 states are inputs; here"
+            " they are not"
+        ),
     ),
     baselines={
         **FORECASTS,

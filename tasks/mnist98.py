@@ -7,7 +7,7 @@ from functools import cache
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import changes, check_variant
+from longwave.tasks.base.spec import changes, check_variant, note
 from longwave.tasks.formats.images import divided, mnist
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
@@ -27,19 +27,24 @@ TASK = replace(
     inputs=8,
     load=_load,
     recipes={
-        "": replace(SMNIST.recipe(""), source="ours: LEM's sequential MNIST; nothing is printed for this task"),
+        "": replace(
+            SMNIST.recipe(""), source="ours: LEM's sequential MNIST; nothing is printed for this task", paper=""
+        ),
         "lipschitz_rnn": changes(
             clip=None,
             optimiser="sgd",
             numbers={"momentum": 0.9},
             source="Lipschitz RNN, Appendix (SGD with momentum) and code (0.9); the rest ours, not printed",
+            paper="lipschitz",
+            unstated=("hidden", "batch", "epochs"),
         ),
     },
     variants="",
-    published={"": ("T=98, 8 pixels per step",)},
     protocols=(
-        "Lipschitz RNN prints neither its units nor its η and epochs",
-        "Lipschitz RNN prints accuracy under attack and the Hessian, this task the plain test accuracy",
+        note("Lipschitz RNN prints neither its units nor its η and epochs", "lipschitz"),
+        note(
+            "Lipschitz RNN prints accuracy under attack and the Hessian, this task the plain test accuracy", "lipschitz"
+        ),
     ),
     source="Erichson et al. 2021, arXiv:2006.12070, Table 3; MNIST, each row in 3.5 pieces, byte / 255",
     length="98",

@@ -11,7 +11,7 @@ from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
 
 SIZES = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
@@ -76,6 +76,7 @@ TASK = TaskSpec(
             epochs=64,
             steps=196,
             source="Zoology's repository, configuration of Figure 2: 64 passes over 100,000 sequences, T ≤ 128",
+            paper="zoology",
         )
     },
     variant="T=64,kv=4",
@@ -86,10 +87,20 @@ TASK = TaskSpec(
     lag="2 kv to T steps; most queries soon after the pairs",
     tokens=VOCABULARY,
     protocols=(
-        "Zoology trains on 100,000 fixed sequences and tests on 3000; here training sequences are fresh, and 32,768"
-        " steps are tested: 512 sequences of T=64, 64 of T=512",
-        "a configuration of Figure 2 in Zoology's repository feeds token 0 between queries; here tokens are uniform",
-        "chance is a uniform guess among the 4096 values; the last value shown is right for 1 query in kv",
+        note(
+            "Zoology trains on 100,000 fixed sequences and tests on 3000; here training sequences are fresh, and 32,768"
+            " steps are tested: 512 sequences of T=64, 64 of T=512",
+            "zoology",
+        ),
+        note(
+            "a configuration of Figure 2 in Zoology's repository feeds token 0 between queries; here tokens"
+            " are uniform",
+            "zoology",
+        ),
+        note(
+            "chance is a uniform guess among the 4096 values; the last value shown is right for 1 query in kv",
+            minor=True,
+        ),
     ),
     baselines={"last value shown": last_value},
 )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences, Tail
-from longwave.tasks.base.spec import Recipe, changes
+from longwave.tasks.base.spec import Recipe, changes, note
 from longwave.tasks.formats.images import cifar10, divided, pick
 from longwave.tasks.scifar import BY_SGD, SHARE
 from longwave.tasks.scifar import TASK as SCIFAR
@@ -64,20 +64,36 @@ TASK = replace(
     load=_load,
     recipes={
         "": Recipe(
-            hidden=128, batch=120, epochs=120, drops=(100,), source="LEM, Table 8; its code takes batches of 100"
+            hidden=128,
+            batch=120,
+            epochs=120,
+            drops=(100,),
+            source="LEM, Table 8; its code takes batches of 100",
+            paper="lem",
         ),
-        "cornn": changes(batch=100, source="coRNN, Tables 2 and 7, and code"),
+        "cornn": changes(batch=100, source="coRNN, Tables 2 and 7, and code", paper="cornn"),
         "lipschitz_rnn": SCIFAR.recipes["lipschitz_rnn"],
-        "unicornn": changes(batch=30, epochs=500, drops=(250,), source="UnICORNN, thesis Table 3.8 and §3.3"),
+        "unicornn": changes(
+            batch=30, epochs=500, drops=(250,), source="UnICORNN, thesis Table 3.8 and §3.3", paper="thesis"
+        ),
         "tau_gru": SCIFAR.recipes["tau_gru"],
     },
     variants="empty: one block of N(0, 1) noise for all sequences, as all released code does; noise=uniform: one block "
     "of U[0, 1) noise, as coRNN's text says; noise=per_sample: fresh N(0, 1) noise for each sequence, the same each "
     "epoch, as the texts of Lipschitz RNN and τ-GRU may be read",
-    published={"noise=uniform": ("",), "noise=per_sample": ("",)},
     protocols=(
-        "coRNN trains on 47000 images, this task and the others on 48000",
-        "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",
+        note("coRNN trains on 47000 images, this task and the others on 48000", "cornn"),
+        note(
+            "the texts of coRNN and UnICORNN speak of uniform noise, their code draws N(0, 1), as here",
+            "cornn",
+            "thesis",
+            minor=True,
+        ),
+        note("τ-GRU may mean noise of each sequence's own: see the variant noise=per_sample", "taugru"),
+        note(
+            "the papers draw their one block of noise anew in each run, this task holds it fixed for all runs",
+            minor=True,
+        ),
         BY_SGD,
     ),
     source="Chang et al. 2019, arXiv:1902.09689; CIFAR-10, byte / 255; 48000 train, 2000 validate",

@@ -10,7 +10,7 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 
 
@@ -47,6 +47,7 @@ TASK = TaskSpec(
             epochs=100,
             steps=200,
             source="xLSTM's repository, experiments/parity_xlstm11.yaml: 20,000 steps, scored every 200",
+            paper="xlstm",
         )
     },
     source="Delétang et al. 2023, arXiv:2207.02098; lengths of xLSTM, arXiv:2405.04517; generated, fresh batches",
@@ -55,10 +56,14 @@ TASK = TaskSpec(
     lag="the whole sequence",
     tokens=3,
     protocols=(
-        "validation sequences are as long as test sequences and have a seed of their own, as in xLSTM's repository, so"
-        " the epoch is selected by generalisation; there are 1024 of them, xLSTM takes 8192",
-        "xLSTM's repository counts the answer as a symbol, so its sequences are one symbol shorter",
-        "papers print scaled accuracy, (accuracy − chance) / (1 − chance), here it is accuracy",
+        note(
+            "validation sequences are as long as test sequences and have a seed of their own, as in xLSTM's repository,"
+            " so the epoch is selected by generalisation; there are 1024 of them, xLSTM takes 8192",
+            "xlstm",
+            minor=True,
+        ),
+        note("xLSTM's repository counts the answer as a symbol, so its sequences are one symbol shorter", "xlstm"),
+        note("papers print scaled accuracy, (accuracy − chance) / (1 − chance), here it is accuracy"),
     ),
     baselines={"majority": partial(majority, outputs=2)},
 )

@@ -29,5 +29,5 @@ TASK = replace(
     title="Permuted digits, 8×8",
     summary="As digits, with one fixed shuffle of the 64 pixels: neighbours lie far apart in time.",
     load=_load,
-    recipes={"": replace(LEM, clip=1.1, source="LEM's permuted MNIST, Table 8 and code"), "cornn": CORNN},
+    recipes={"": replace(LEM, clip=1.1, source="LEM's permuted MNIST, Table 8 and code", paper="lem"), "cornn": CORNN},
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import changes
+from longwave.tasks.base.spec import changes, note
 from longwave.tasks.formats.images import divided, mnist, pick
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
@@ -53,21 +53,35 @@ TASK = replace(
     recipes={
         **SMNIST.recipes,
         "": replace(SMNIST.recipe(""), clip=1.1),
-        "tau_gru": changes(epochs=80, drops=(), clip=None, source="τ-GRU, Table 9; it prints no batch: LEM's"),
+        "tau_gru": changes(
+            epochs=80,
+            drops=(),
+            clip=None,
+            source="τ-GRU, Table 9; it prints no batch: LEM's",
+            paper="taugru",
+            unstated=("batch",),
+        ),
         "unicornn": changes(
             batch=64,
             epochs=2600,
             drops=(650,),
             clip=None,
             source="UnICORNN, thesis Table 3.8 and §3.3, and code: η falls once in 2600 epochs",
+            paper="thesis",
         ),
     },
     variant="seed=12008",
     variants="seed=12008: the permutation of coRNN and Lipschitz RNN; seed=5544: of LEM and UnICORNN; τ-GRU names none",
-    published=dict.fromkeys(DIGESTS, ("",)),
     protocols=(
-        "the papers draw their 3000 validation images from torch's global generator, this task from RandomState(1234)",
-        "Lipschitz RNN feeds bytes from 0 to 255, this task byte / 255, and it holds out 2000 images",
-        "LEM's Table 8 prints η = 3.5e-3 and Δt = 1.9, its code 7.3e-3 and 0.31",
+        note(
+            "the papers draw their 3000 validation images from torch's global generator, this task from"
+            " RandomState(1234)",
+            minor=True,
+        ),
+        note(
+            "Lipschitz RNN feeds bytes from 0 to 255, this task byte / 255, and it holds out 2000 images", "lipschitz"
+        ),
+        note("τ-GRU names no permutation; its numbers stand beside seed=12008", "taugru"),
+        note("LEM's Table 8 prints η = 3.5e-3 and Δt = 1.9, its code 7.3e-3 and 0.31", "lem", minor=True),
     ),
 )

@@ -7,7 +7,7 @@ from functools import cache, partial
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import BITS, cross_entropy
 from longwave.tasks.base.sequences import Text
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.text import PTB, bigram, penn_treebank, unigram
 
 SYMBOLS = 50
@@ -52,6 +52,7 @@ TASK = TaskSpec(
                 "weight_decay": 0.00026324632463246324,
             },
             source="LEM, §5, Table 8 and code: 1000 turns of 200 steps, some 766 passes over the training text",
+            paper="lem",
         ),
         "lipschitz_rnn": changes(
             hidden=750,
@@ -59,6 +60,8 @@ TASK = TaskSpec(
             clip=None,
             numbers={"input_dropout": None, "output_dropout": None, "weight_decay": None},
             source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM",
+            paper="lipschitz",
+            unstated=("batch",),
         ),
     },
     variant="T=150",
@@ -68,11 +71,18 @@ TASK = TaskSpec(
     length="one text of 5 million characters, cut into segments of T",
     lag="a few words, seldom more than a sentence; gradients reach back T steps",
     protocols=(
-        "a character is a letter, digit or sign of a word, the one space between two words, or the end of a line",
-        "the first character of each text is shown and not asked; a text is scored in 10 strands of equal length",
-        "LEM's code also drops out 19 % of the state, averages weights and scores with a softmax temperature",
+        note(
+            "a character is a letter, digit or sign of a word, the one space between two words, or the end of a line",
+            minor=True,
+        ),
+        note(
+            "the first character of each text is shown and not asked; a text is scored in 10 strands of equal length",
+            minor=True,
+        ),
+        note(
+            "LEM's code also drops out 19 % of the state, averages weights and scores with a softmax temperature", "lem"
+        ),
     ),
-    published={"T=150": ("T=150", "split=test")},
     files=PTB,
     baselines={"unigram": partial(unigram, tokens=SYMBOLS), "bigram": partial(bigram, tokens=SYMBOLS)},
 )

@@ -7,7 +7,7 @@ from functools import cache, partial
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import PERPLEXITY, cross_entropy
 from longwave.tasks.base.sequences import Text
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.text import PTB, penn_treebank, unigram
 
 WORDS = 10_000
@@ -52,6 +52,7 @@ TASK = TaskSpec(
                 "weight_decay": 0.0003314731473147315,
             },
             source="LEM, §5, Table 8 and code: 1000 turns of 200 steps, some 962 passes over the training text",
+            paper="lem",
         ),
         "lipschitz_rnn": changes(
             hidden=160,
@@ -60,19 +61,26 @@ TASK = TaskSpec(
             optimiser="rmsprop",
             numbers={"input_dropout": None, "output_dropout": None, "weight_decay": None, "rms_decay": 0.9},
             source="Lipschitz RNN, Table 8 and Appendix C; batch not printed, as LEM",
+            paper="lipschitz",
+            unstated=("batch",),
         ),
     },
     variant="T=70",
     variants="T=70 (LEM) or T=300 (Lipschitz RNN), steps of truncated backpropagation",
-    published={"T=70": ("split=test",), "T=300": ("split=test, T=300",)},
     source="Marcus et al. 1993, prepared by Mikolov et al. 2010; 930k, 74k and 82k words",
     licence=PTB.licence,
     length="one text of 929,589 words, cut into segments of T",
     lag="some ten words, seldom more than a sentence; gradients reach back T steps",
     protocols=(
-        "the first word of each text is shown and not asked; a text is scored in 10 strands of equal length",
-        "LEM's code also ties read-out and embedding, drops out 20 % of the state, averages weights and scores with a "
-        "softmax temperature",
+        note(
+            "the first word of each text is shown and not asked; a text is scored in 10 strands of equal length",
+            minor=True,
+        ),
+        note(
+            "LEM's code also ties read-out and embedding, drops out 20 % of the state, averages weights and scores with"
+            " a softmax temperature",
+            "lem",
+        ),
     ),
     files=PTB,
     baselines={"unigram": partial(unigram, tokens=WORDS)},

@@ -10,15 +10,16 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, note
 from longwave.tasks.formats.images import CIFAR10, CLASSES, cifar10, divided, pick
 
 SHARE = 25
 """One in so many training images validates: 2000 of 50000."""
-BY_SGD = (
-    "Lipschitz RNN's text names Adam; its η of 0.1 and factor of 0.2 belong to its code's SGD, which its recipe takes"
+BY_SGD = note(
+    "Lipschitz RNN's text names Adam; its η of 0.1 and factor of 0.2 belong to its code's SGD, which its recipe takes",
+    "lipschitz",
 )
-"""A sentence on the protocol."""
+"""Of both tasks made of CIFAR-10."""
 
 
 def colours(images: Tensor) -> Tensor:
@@ -67,16 +68,21 @@ TASK = TaskSpec(
             optimiser="sgd",
             numbers={"momentum": 0.9, "drop_factor": 0.2},
             source="Lipschitz RNN, Table 8 and Appendix C; batch and momentum: code",
+            paper="lipschitz",
         ),
-        "tau_gru": changes(epochs=50, drops=(), source="τ-GRU, Table 9; it prints no batch: LEM's"),
+        "tau_gru": changes(
+            epochs=50, drops=(), source="τ-GRU, Table 9; it prints no batch: LEM's", paper="taugru", unstated=("batch",)
+        ),
     },
     variants="empty: the three colours of one pixel a step, as the papers say; neighbours: three neighbouring pixels "
     "of one colour a step, all red before all green before all blue, as the released code of Lipschitz RNN does",
-    published={"neighbours": ("",)},
     protocols=(
         BY_SGD,
-        "Lipschitz RNN's code has at times cropped, mirrored and normalised the images, this task feeds byte / 255",
-        "τ-GRU prints neither its splits nor its preprocessing",
+        note(
+            "Lipschitz RNN's code has at times cropped, mirrored and normalised the images, this task feeds byte / 255",
+            "lipschitz",
+        ),
+        note("τ-GRU prints neither its splits nor its preprocessing", "taugru"),
     ),
     source="Chang et al. 2019, arXiv:1902.09689; CIFAR-10, pixels row by row, byte / 255; 48000 train, 2000 validate",
     licence=CIFAR10.licence,

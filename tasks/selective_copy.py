@@ -11,7 +11,7 @@ from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
 
 LENGTHS = {"T=256": 256, "T=4096": 4096}
@@ -62,6 +62,7 @@ TASK = TaskSpec(
             epochs=400,
             steps=1000,
             source="Mamba, Appendix E.1: 400,000 steps, two layers, learning rate 1e-4",
+            paper="mamba",
         )
     },
     variant="T=256",
@@ -71,6 +72,12 @@ TASK = TaskSpec(
     length="T + 16",
     lag="16 to T + 15 steps",
     tokens=MARKER + 1,
-    protocols=("sixteen tokens count the blank and the marker, so fourteen symbols are left, as in S4's repository",),
+    protocols=(
+        note(
+            "sixteen tokens count the blank and the marker, so fourteen symbols are left, as in S4's repository",
+            "mamba",
+            minor=True,
+        ),
+    ),
     baselines={"majority": partial(majority, outputs=SYMBOLS)},
 )

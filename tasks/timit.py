@@ -15,7 +15,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.audio import listing, mapped, read_sound, spectrum
 
 RATE, SIZE, HOP = 16000, 256, 128
@@ -122,23 +122,35 @@ TASK = TaskSpec(
             epochs=1200,
             clip=1.0,
             source="Lipschitz RNN, Tables 2 and 8 and text; batch as in expRNN's code, clipping ours",
+            paper="lipschitz",
+            unstated=("clip",),
         ),
         "lstm": changes(hidden=158, source="units of Lipschitz RNN, Table 2; the rest as for all others"),
         "exprnn": changes(hidden=425, source="units of Lipschitz RNN, Table 2; the rest as for all others"),
     },
     variants="empty: in dB; normalised: each bin of mean 0 and variance 1 over the training split; "
     "previous: shown a frame, recall the one before it, which is what expRNN's data preparation makes",
-    published={"": ("split=test",), "previous": ("split=test",)},
     source="Garofolo 1993; features and splits as in the code of Wisdom et al. 2016, arXiv:1611.00035",
     licence=FILES.licence,
     length="varies: a sentence of 1 to 8 s has some 60 to 500 frames, a split is filled up to its longest",
     lag="not known: a sound lasts some 5 frames of 16 ms, a word some 20",
     horizon=1,
     protocols=(
-        "the papers speak of normalised magnitudes, but their code leaves them in dB, and so must errors above 1 be",
-        "expRNN's preparation, which Lipschitz RNN used, exchanges inputs and targets: see the variant previous",
-        "the papers train on 3690 sentences, this task on all 3696 of the 462 speakers",
-        "the papers' 192 sentences for validation are the core test set, their 400 for testing the development set",
+        note(
+            "the papers speak of normalised magnitudes, but their code leaves them in dB, and so must errors"
+            " above 1 be",
+            minor=True,
+        ),
+        note(
+            "expRNN's preparation, which Lipschitz RNN used, exchanges inputs and targets: see the variant previous",
+            "lipschitz",
+            minor=True,
+        ),
+        note("the papers train on 3690 sentences, this task on all 3696 of the 462 speakers", minor=True),
+        note(
+            "the papers' 192 sentences for validation are the core test set, their 400 for testing the development set",
+            minor=True,
+        ),
     ),
     files=FILES,
     baselines={"mean": mean, "persistence": persistence},

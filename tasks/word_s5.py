@@ -8,7 +8,7 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.groups import symmetric, word_problem
 
 ELEMENTS = 120
@@ -40,6 +40,8 @@ TASK = TaskSpec(
             steps=100,
             source="Grazzi et al. 2025: 1.6 M sequences in batches of 512, learning rate 1e-4; hidden size and one pass"
             " are ours",
+            paper="grazzi2025",
+            unstated=("hidden", "epochs"),
         )
     },
     source="Merrill et al. 2024, arXiv:2404.08819; lengths of Grazzi et al. 2025, arXiv:2411.12537; generated",
@@ -48,8 +50,11 @@ TASK = TaskSpec(
     lag="the whole sequence",
     tokens=ELEMENTS,
     protocols=(
-        "Grazzi et al. train on 1.6 M fixed words and test on 40,000 of up to 500 letters; here training words are"
-        " fresh, and 1000 of 500 letters are tested at all their steps; as many with another seed validate",
+        note(
+            "Grazzi et al. train on 1.6 M fixed words and test on 40,000 of up to 500 letters; here training words are"
+            " fresh, and 1000 of 500 letters are tested at all their steps; as many with another seed validate",
+            "grazzi2025",
+        ),
     ),
     baselines={"majority": partial(majority, outputs=ELEMENTS)},
 )

@@ -57,7 +57,7 @@ class ModelSpec:
         ranges: Published ranges that differ by task: ``{task: {parameter: (low, high)}}``.
         best: Published best settings, from ``best_source``.
         printed: Names that published tables give to forms of the model, and the options each stands for; none for
-            a name that says a size or a source. The plain name, ``""``, stands for the defaults.
+            a name that says a size, a source or a parameter's value. The plain name, ``""``, stands for the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
         version: Bumped when the same settings begin to give another result.
     """
@@ -92,10 +92,9 @@ class ModelSpec:
         return {name: choices[0] for name, choices in self.options.items()}
 
     def called(self, options: Mapping[str, OptionValue]) -> list[str]:
-        """Return the names that published tables give to the model with these options."""
-        return [
-            n for n, o in {"": {}, **self.printed}.items() if {**self.defaults, **o} == {**self.defaults, **options}
-        ]
+        """Return the names that published tables give to the model with these options, of any number of layers."""
+        chosen = self.defaults | {name: value for name, value in options.items() if name != "layers"}
+        return [name for name, form in {"": {}, **self.printed}.items() if self.defaults | {**form} == chosen]
 
     def build(self, sizes: Sizes, members: int | None = None, **chosen: Any) -> Layer[Any]:
         """Return the layer for a pack of ``members``, from hyper-parameters and options by name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards.row import SHORT, Row, named
@@ -12,14 +11,17 @@ from longwave.platform.boards.verification import verification
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs, beside, quoted
 from longwave.platform.literature.published import names
+from longwave.platform.records.about import About
 from longwave.platform.records.group import EVERYBODY, Group, Pool
-from longwave.platform.statistics.ranking import letters, standings
-from longwave.platform.statistics.stats import Summary, direction, mean_std
+from longwave.platform.statistics.median import median
+from longwave.platform.statistics.ranking import Standing, letters, order, standings
+from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.stats import summary
 from longwave.platform.statistics.verdict import ENOUGH
 
 OF_BOARD = ("task", "variant", "metric", "unit", "goal")
 """What the rows of one board share."""
-AGREED = ("metric", "unit", "goal", "published")
+AGREED = ("metric", "unit", "goal")
 """What explains a board: its current rows must say the same of it."""
 NAMED = 3
 """Rows that an error names; of more it says how many."""
@@ -37,10 +39,11 @@ def check_pool(pool: Pool, groups: Iterable[Group], published: Iterable[Mapping[
 
 
 def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: Pool = EVERYBODY) -> list[Row]:
-    """Return the rows of all boards, one board a task and variant: best mean first, then those without, then old ones.
+    """Return the rows of all boards, one board a task and variant, each in ``ranking.order``: best median first.
 
-    Among the ranked rows stand, without a rank, trivial predictors and each published number of a model's form that
-    has no current row; where it has, the number stands in that row. Superseded rows are ranked with nobody.
+    Among the ranked rows stand by their value, without a rank, trivial predictors and each published number of a
+    model's form that has no current row; where it has, the number stands in that row. Behind them come rows of which no
+    seed ended, then superseded ones, which are ranked with nobody.
 
     Raises:
         ConfigError: Current rows of a board disagree on what it measures; the message names them.
@@ -60,7 +63,7 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
         theirs = boards[task, variant]
         like = next((group for group in theirs if not group.superseded), theirs[0])
         _check_agreement(theirs)
-        near = [number for number in numbers.get(task, ()) if belongs(number, like.about)]
+        near = [number for number in numbers.get(task, ()) if belongs(number, variant, like.about)]
         found += _board(theirs, like, near, pool, families)
     return found
 
@@ -74,16 +77,11 @@ def _check_agreement(groups: Sequence[Group]) -> None:
                 said.setdefault(getattr(group.about, name), []).append(group)
         if len(said) > 1:
             config = groups[0].config
-            sides = [f"{_short(value)} in {_named(theirs)}" for value, theirs in said.items()]
-            what = "published names" if name == "published" else name
+            sides = [f"{value!r} in {_named(theirs)}" for value, theirs in said.items()]
             raise ConfigError(
-                f"Rows of {named((config.task, config.variant))} disagree on its {what}: {'; '.join(sides)}. Bump the "
+                f"Rows of {named((config.task, config.variant))} disagree on its {name}: {'; '.join(sides)}. Bump the "
                 "version of the task: its older rows are superseded then."
             )
-
-
-def _short(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else ", ".join(map(repr, value))
 
 
 def _named(groups: Sequence[Group]) -> str:
@@ -96,62 +94,110 @@ def _board(
     groups: Sequence[Group], like: Group, numbers: Sequence[Mapping[str, Any]], pool: Pool, families: Mapping[str, str]
 ) -> list[Row]:
     """Return the rows of one task and variant; ``like`` explains them."""
+    asked = [(group, _seeds(group)) for group in groups if pool.holds(group.config.model, group.family)]
+    held = [(group, seeds) for group, seeds in asked if len(seeds) >= pool.min_seeds]
+    ranked = [k for k, (group, seeds) in enumerate(held) if seeds and not group.superseded]
+    scale = _scale(like.about)
+    standing = dict(zip(ranked, standings([held[k][1] for k in ranked], scale), strict=True))
     kept: list[Row] = []
     paired: set[str] = set()
-    for group in groups:
-        if not pool.holds(group.config.model, group.family):
-            continue
+    for k, (group, seeds) in enumerate(held):
         same = [n for n in numbers if n["model"] == group.config.model and n["model_variant"] in group.about.called]
-        row = _row(group, same)
-        if row.n >= pool.min_seeds:
-            kept.append(row)
-            paired |= {number["id"] for number in same if row.current}
+        kept.append(_row(group, seeds, same, standing.get(k)))
+        paired |= {number["id"] for number in same if kept[-1].current}
     alone = [_published(like, n, families.get(n["model"], "")) for n in numbers if n["id"] not in paired]
     trivial = [_trivial(like, name, value) for name, value in like.about.trivial.items()]
-    sign = direction(like.about.goal)
-    ranked = _ranked([row for row in kept if row.current and row.mean is not None], like.about.goal)
-    with_mean = sorted(ranked + alone + trivial, key=lambda row: -sign * (row.mean or 0.0))
-    bare = [row for row in kept if row.current and row.mean is None]
+    ended = [row for row in kept if row.current and row.asked] + alone + trivial
+    places = order([row.seeds or [row.mean] for row in ended], scale)
+    bare = [row for row in kept if row.current and not row.asked]
     old = [row for row in kept if row.superseded]
-    return with_mean + [row for part in (bare, old) for row in sorted(part, key=lambda r: (r.model, r.config))]
+    last = [row for part in (bare, old) for row in sorted(part, key=lambda r: (r.model, r.config))]
+    return [ended[place] for place in places] + last
 
 
-def _row(group: Group, numbers: Sequence[Mapping[str, Any]]) -> Row:
+def _seeds(group: Group) -> list[Score]:
+    """Return the test metric of each retraining that ended ok, then None for each that diverged."""
+    scores: list[Score] = [run.test for run in group.runs if run.status == "ok" and run.test is not None]
+    return [*scores, *(None for run in group.runs if run.status == "diverged")]
+
+
+def _row(group: Group, seeds: Sequence[Score], numbers: Sequence[Mapping[str, Any]], standing: Standing | None) -> Row:
+    """Return a group's row, given its ``_seeds``, the published numbers beside it, and its standing if it has one."""
     config, about, runs = group.config, group.about, group.runs
-    ended = [(run.test, run.valid) for run in runs if run.status == "ok"]
-    scores = [test for test, _ in ended if test is not None]
-    valid = [value for _, value in ended if value is not None]
-    mean, std = mean_std(scores) if scores else (None, None)
-    interval = None if mean is None else Summary(mean, std, len(scores)).interval()
     ends = Counter(run.status for run in runs)
     return Row(
         **_same(group),
+        **_middle(seeds, about),
+        **_described([score for score in seeds if score is not None]),
         **{name: getattr(config, name) for name in ("model", "params", "options", "hidden")},
         title=about.model,
         config=group.row,
         settings=config.in_full(),
+        recipe=about.recipe,
         departures=about.departures,
-        mean=mean,
-        std=std,
-        n=len(scores),
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
-        scores=scores,
-        valid=sum(valid) / len(valid) if valid else None,
+        known=_known(about),
+        valid=_valid(group),
         diverged=ends["diverged"],
         failed=ends["failed"],
         missing=ends["planned"] + ends["running"],
         searched=group.search.trials,
         search_diverged=group.search.diverged,
-        provisional=len(scores) < ENOUGH,
+        provisional=len(seeds) < ENOUGH,
         parameters=next((run.parameters for run in runs if run.parameters), None),
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=group.search.seconds,
-        published=[beside(number, scores, about.goal, config.hidden) for number in numbers],
+        published=[beside(number, seeds, _scale(about), about, config) for number in numbers],
         trials=[run.id for run in runs],
         verification=verification(group.checks, group.reruns),
+        margin=about.margin,
+        floor=about.floor,
+        rank_low=standing.low if standing else None,
+        rank_high=standing.high if standing else None,
+        ties=letters(standing.ties) if standing else "",
         **{name: getattr(group, name) for name in ("sweeps", "environments", "joules", "family", "superseded")},
     )
+
+
+def _described(scores: Sequence[float]) -> dict[str, Any]:
+    """Return the fields of a row that describe the seeds that ended ok."""
+    if not scores:
+        return {}
+    found = summary(scores)
+    low, high = found.interval() or (None, None)
+    return {"mean": found.mean, "std": found.std, "n": found.n, "low": low, "high": high, "scores": scores}
+
+
+def _valid(group: Group) -> Score:
+    """Return the median validation metric over a group's seeds, a diverged one worst; None where none is known."""
+    ended: list[Score] = [run.valid for run in group.runs if run.status == "ok" and run.valid is not None]
+    valid = [*ended, *(None for run in group.runs if run.status == "diverged")]
+    return median(valid, _scale(group.about)).value if valid else None
+
+
+def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
+    """Return the fields of a row that come from its median; none where no seed ended."""
+    if not seeds:
+        return {}
+    scale = _scale(about)
+    found = median(seeds, scale)
+    errors = {name: scale.error(value) for name, value in about.trivial.items()}
+    best = min(errors, key=errors.__getitem__, default="")
+    return {
+        "median": found.value,
+        "median_best": found.best,
+        "median_worst": found.worst,
+        "median_level": found.level,
+        "loses_to": best if best and errors[best] < scale.error(found.value) else "",
+    }
+
+
+def _known(about: About) -> list[str]:
+    """Return how the paper of a trial's recipe is known to differ from the task; nothing where the recipe is ours."""
+    return [said for said, papers in about.known.items() if about.paper and (not papers or about.paper in papers)]
+
+
+def _scale(about: About) -> Scale:
+    return scale_of(about.goal, about.unit, about.floor)
 
 
 def _trivial(like: Group, name: str, value: float) -> Row:
@@ -180,12 +226,3 @@ def _published(like: Group, number: Mapping[str, Any], family: str) -> Row:
 def _same(like: Group) -> dict[str, Any]:
     """Return ``OF_BOARD`` of the board that a group is on."""
     return {name: getattr(like.config if name in ("task", "variant") else like.about, name) for name in OF_BOARD}
-
-
-def _ranked(rows: Sequence[Row], goal: str) -> list[Row]:
-    """Return rows with a mean, each with its range of ranks and its tie groups."""
-    places = standings([Summary(row.mean or 0.0, row.std, row.n) for row in rows], goal)
-    return [
-        replace(row, rank_low=place.low, rank_high=place.high, ties=letters(place.ties))
-        for row, place in zip(rows, places, strict=True)
-    ]

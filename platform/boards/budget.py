@@ -9,8 +9,8 @@ from typing import Any
 from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import RunSummary
-from longwave.platform.statistics.stats import Estimate
-from longwave.platform.statistics.trajectory import expected_best
+from longwave.platform.statistics.stats import Estimate, diverged_share
+from longwave.platform.statistics.trajectory import all_diverged, expected_best
 
 
 @dataclass(frozen=True)
@@ -19,22 +19,38 @@ class SearchCurve:
 
     Attributes:
         row: The row of a model that is best on validation.
-        curve: Expected best validation metric of k = 1 … n trials, with the band that 80 % of such searches end in.
+        curve: Expected best validation metric of k = 1 … n trials of which one ended, with the band that 80 % of such
+            searches end in.
+        lost: Share of the searches of k = 1 … n trials in which all diverged.
+        diverged: Share of the trials that diverged, with its interval; None where there are no trials, or they are no
+            draws of one law.
         seconds: Mean time of a trial.
         why: Why there is no curve; empty where there is one.
     """
 
     row: Row
     curve: Sequence[Estimate] = ()
+    lost: Sequence[float] = ()
+    diverged: Estimate | None = None
     seconds: float = 0.0
     why: str = ""
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return one record for each k."""
         facts = {name: getattr(self.row, name) for name in ("task", "variant", "model", "config", "metric", "goal")}
+        share = self.diverged or Estimate(0.0)
+        facts |= {"diverged": share.value, "diverged_low": share.low, "diverged_high": share.high}
         return [
-            {**facts, "trials": k, "seconds": k * self.seconds, "valid": e.value, "low": e.low, "high": e.high}
-            for k, e in enumerate(self.curve, 1)
+            {
+                **facts,
+                "trials": k,
+                "seconds": k * self.seconds,
+                "valid": e.value,
+                "low": e.low,
+                "high": e.high,
+                "all_diverged": lost,
+            }
+            for k, (e, lost) in enumerate(zip(self.curve, self.lost, strict=True), 1)
         ]
 
 
@@ -60,7 +76,14 @@ def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive:
         return SearchCurve(row, why="its search learned from earlier trials")
     ended = [trial for trial in searched(row) if trial.status in ("ok", "stopped", "diverged")]
     scores = [trial.valid if trial.status != "diverged" else None for trial in ended]
-    if all(score is None for score in scores):
-        return SearchCurve(row, why="no search trial has a score")
-    seconds = sum(trial.seconds for trial in ended) / len(ended)
-    return SearchCurve(row, expected_best(scores, row.goal), seconds)
+    n, diverged = len(scores), scores.count(None)
+    share = diverged_share(diverged, n) if n else None
+    if diverged == n:
+        return SearchCurve(row, diverged=share, why="no search trial has a score")
+    return SearchCurve(
+        row,
+        expected_best(scores, row.goal),
+        all_diverged(diverged, n),
+        share,
+        sum(trial.seconds for trial in ended) / n,
+    )

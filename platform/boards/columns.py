@@ -78,41 +78,54 @@ def retrained(write: Callable[[Row], str]) -> Callable[[Row], str]:
 
 COLUMNS: tuple[Column, ...] = (
     Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
-    Column("rank_low", "rank", "Best and worst rank that Welch tests of all pairs, adjusted by Holm at 5 %, allow among"
-           " the rows of the board in the pool. Published numbers, trivial predictors and superseded rows have none.",
+    Column("rank_low", "rank", "Best and worst rank that tests of all pairs allow among the rows of the board in the"
+           " pool: a row is above another where a seed of it is surely the better one more often than not (guarded rank"
+           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors and superseded rows have none.",
            "whole", ALL, write=lambda row: texts.span(row.rank_low, row.rank_high)),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("terminal", "page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL),
     Column("superseded", "superseded", "Why the row is of an older version than what is trained now. It stands last,"
            " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH})),
+    Column("median", "median [94–95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
+           " rows are ordered and ranked by it. Beside it the order-statistic interval; 94 % at five seeds, where it"
+           " runs from the best to the worst, 95 % from six on; other levels are printed.", "number", ALL, unit=METRIC,
+           write=texts.median, left=True),
     Column("mean", "mean ± std (n)", "Mean and standard deviation (n − 1) of the test metric over the n retrainings"
-           " with fresh seeds that ended ok, each scored at its best epoch on validation, or at its last where the"
-           f" protocol says so; two digits of the deviation. Provisional: n < {ENOUGH}.", "number", ALL, unit=METRIC,
+           " with fresh seeds that ended ok, of all that ended ok or diverged; each scored at its best epoch on"
+           " validation, or at its last where the protocol says so; two digits of the deviation. It describes and"
+           f" claims nothing. Provisional: fewer than {ENOUGH} seeds.", "number", ALL, unit=METRIC,
            write=texts.result, left=True),
-    Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings; for programs its lower end.",
-           "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
+    Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok: description;"
+           " for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
     Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
            "json", ALL, unit=METRIC, write=texts.published),
-    Column("verdict", "verdict", "Our scores against each published number, tested at 5 %; and the gap in standard"
-           " deviations, positive where ours is better. Undecided: the seeds or what was printed do not suffice. Too"
-           " good: beyond what the printed spread explains.", "number", ("terminal", "page", "dashboard"), unit="sd",
-           left=True, read=lambda row: next((told.get("gap") for told in row.published), None), write=texts.verdicts),
-    Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged, failed and missing ones"
-           " are counted and never averaged.", "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True),
-    Column("diverged", "diverged", "Retrainings that met a loss or metric that is not finite. None is in the mean.",
-           "whole", LAB, write=retrained(lambda row: str(row.diverged))),
+    Column("verdict", "verdict", "Our scores against each published number, for programs that of the first: the word,"
+           " our error over the printed one with its 90 % interval (above 1: ours is worse), and the seeds on both"
+           " sides. Reproduced: within × 1.25 or the task's margin, noise of both sides counted; consistent: our"
+           " typical error is within it; other protocol: the protocol column says what differs, and the ratio decides"
+           " nothing. A row whose median is worse than a trivial predictor says so.", "number",
+           ("terminal", "page", "dashboard"), left=True,
+           read=lambda row: next((told.get("ratio") for told in row.published), None), write=texts.verdicts),
+    Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones are worst in the"
+           " median and in ranks and in no mean; failed and missing ones are counted here alone.",
+           "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True),
+    Column("share", "diverged [95 %]", "Share of seeds that met a loss or metric that is not finite, in any epoch: what"
+           " is ranked are runs that reach their end, the same for all models. Clopper and Pearson's interval.",
+           "number", ALL, read=lambda row: row.share.value if row.share else None, write=texts.share, left=True,
+           usual=frozenset({texts.DASH, texts.NONE})),
     Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
            usual=frozenset({texts.DASH, HERE})),
     Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ("terminal", *DATA),
            PAGE, write=texts.searched, left=True),
-    Column("departures", "protocol", "How the training differs from the published recipe.", "texts", ALL,
-           write=texts.protocol),
+    Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
+           " differs from it, how its paper is known to differ from the task, and what makes a published number one of"
+           " another protocol; for programs, the second.", "texts", ALL, write=texts.protocol),
     Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
            write=lambda row: texts.plain(row.hidden or None)),
     Column("parameters", "parameters", "Trainable numbers; of published rows, as printed.", "whole", ("page", *LAB)),
-    Column("valid", "validation", "Mean of the best validation metric; what a model's best row is chosen by.", "number",
-           DATA, PAGE, METRIC),
+    Column("valid", "validation", "Median over all seeds of the best validation metric, a diverged one worst: what a"
+           " model's best row is chosen by.", "number", DATA, PAGE, METRIC),
     Column("train_seconds", "time to train", "Time of all retrainings together.", "number", LAB, PAGE, "s",
            write=lambda row: texts.duration(row.train_seconds)),
     Column("find_seconds", "time to find", "Time of the search behind the row.", "number", LAB, PAGE, "s",
@@ -139,12 +152,27 @@ COLUMNS: tuple[Column, ...] = (
     Column("settings", "settings", "All of the configuration, versions and defaults too.", "json"),
     Column("std", "std", "Standard deviation of the scores, n − 1; of published rows, as printed.", "number",
            unit=METRIC),
-    Column("high", "upper end", "Upper end of the 95 % interval.", "number", unit=METRIC),
+    Column("high", "upper end", "Upper end of the mean's 95 % interval.", "number", unit=METRIC),
+    Column("median_best", "median's best", "Better end of the median's interval; none where it is a diverged seed.",
+           "number", unit=METRIC),
+    Column("median_worst", "median's worst", "Worse end of the median's interval; none where it is a diverged seed.",
+           "number", unit=METRIC),
+    Column("median_level", "median's level", "How often such an interval covers the true median.", "number"),
+    Column("diverged", "diverged", "Retrainings that met a loss or metric that is not finite.", "whole"),
+    Column("share_low", "share's lower end", "Lower end of the 95 % interval of the share diverged.", "number",
+           read=lambda row: row.share.low if row.share else None),
+    Column("share_high", "share's upper end", "Upper end of the 95 % interval of the share diverged.", "number",
+           read=lambda row: row.share.high if row.share else None),
+    Column("recipe", "recipe", "Where the recipe was printed that the task has for the model.", "text"),
+    Column("known", "known differences", "How the recipe's paper is known to differ from the task.", "texts"),
+    Column("loses_to", "loses to", "Best trivial predictor whose value is better than the median.", "text"),
+    Column("margin", "margin", "Ratio of errors within which a published number counts as met.", "number"),
+    Column("floor", "floor", "Least error that counts: half a test item for an accuracy.", "number", unit=METRIC),
     Column("scores", "scores", "Test metric of each retraining that ended ok.", "json", unit=METRIC),
     Column("failed", "failed", "Retrainings that an error ended.", "whole"),
     Column("missing", "missing", "Retrainings that were asked for and have not ended.", "whole"),
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
-    Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended ok.", "flag"),
+    Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
     Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),

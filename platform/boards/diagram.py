@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from longwave.files import whole
 from longwave.platform.boards.overview import Overview
 from longwave.platform.errors import ConfigError
-from longwave.platform.statistics.stats import summary
+from longwave.platform.statistics.verdict import ENOUGH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,15 +57,15 @@ class Diagram:
         count, level = len(self.ranks), f"{100 * LEVEL:g} %"
         p = f"p = {self.friedman:.2g}" if self.friedman >= 1e-4 else "p < 0.0001"
         found = [
-            f"Mean ranks over {self.tasks} tasks of the {count} models that ran on all of them. A bar joins models "
-            "of which no two are told apart; its dots are those models."
+            f"Mean ranks over {self.tasks} tasks, by the median seed on each, of the {count} models with {ENOUGH} "
+            "seeds on all of them. A bar joins models of which no two are told apart; its dots are those models."
         ]
         if self.friedman > LEVEL:
             found += [f"Friedman's test at {level} tells no model from the others ({p}), so no pair was tested."]
         else:
             found += [
                 f"Friedman's test finds that they differ ({p}); pairs by Wilcoxon's signed-rank test of the normalised "
-                f"scores, adjusted by Holm at {level}."
+                f"medians, adjusted by Holm at {level}: whether one is better on tasks like these, and not on any one."
             ]
         if self.tasks < self.needed:
             found += [f"{self.tasks} tasks cannot tell any two of {count} models apart: that takes {self.needed}."]
@@ -73,30 +73,30 @@ class Diagram:
 
 
 def diagram(found: Overview) -> Diagram:
-    """Return the critical-difference diagram of the models that ran on every task.
+    """Return the critical-difference diagram of the models that have a mean rank.
 
     Friedman's test comes first: Demšar, Journal of Machine Learning Research 2006. The pairs are tested by Wilcoxon's
     signed-rank test, adjusted by Holm, and not by Nemenyi's test of mean ranks, which makes a verdict on two models
     depend on how the others rank: Benavoli, Corani and Mangili, same journal 2016. The number of others counts still,
-    by Holm, and the best of them sets the scale of a task. A task is one pair of normalised scores, which have one
-    scale on all tasks; equal ones are split evenly, as Demšar has it.
+    by Holm, and the best of them sets the scale of a task. A task is one pair of normalised medians, which have one
+    scale on all tasks, and the order of the ranks; equal ones are split evenly, as Demšar has it.
 
     Raises:
-        ConfigError: Fewer than 2 tasks, or fewer than 3 models that ran on all of them.
+        ConfigError: Fewer than 2 tasks, or fewer than 3 models with enough seeds on all of them.
     """
     lines = sorted((line for line in found.lines if line.rank), key=lambda line: line.rank.value if line.rank else 0.0)
     tasks = len(found.tasks)
     if tasks < FEWEST_TASKS or len(lines) < FEWEST_MODELS:
         raise ConfigError(
-            f"A critical-difference figure takes {FEWEST_TASKS} tasks or more and {FEWEST_MODELS} models or more that "
-            f"ran on all of them: here are {tasks} and {len(lines)}. Train more, or name only tasks that models share."
+            f"A critical-difference figure takes {FEWEST_TASKS} tasks or more and {FEWEST_MODELS} models or more with "
+            f"{ENOUGH} seeds on all of them: here are {tasks} and {len(lines)}. Train more, or name only tasks that "
+            "models share."
         )
     titles = [line.title for line in lines]
     names = titles if len(set(titles)) == len(titles) else [line.model for line in lines]
-    scores = [[summary(seeds).mean for seeds in line.scores] for line in lines]
     ranks = {name: line.rank.value for name, line in zip(names, lines, strict=True) if line.rank}
     friedman = _friedman([line.ranks for line in lines])
-    pairs = _wilcoxon(scores) if friedman <= LEVEL else [[1.0] * len(lines)] * len(lines)
+    pairs = _wilcoxon([line.medians for line in lines]) if friedman <= LEVEL else [[1.0] * len(lines)] * len(lines)
     return Diagram(ranks, tasks, friedman, pairs)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.group import mean_joules
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig
-from longwave.platform.statistics.stats import difference, summary
+from longwave.platform.statistics.contrast import contrast, paired_ratio
+from longwave.platform.statistics.median import median
+from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.stats import Estimate, summary
 
 CODE = ("commit", "dirty", "diff")
 """Facts of an environment about the code; the others are about where it ran."""
@@ -28,7 +31,7 @@ class DiffLine:
     Attributes:
         section: One of ``SECTIONS``.
         what: Its name.
-        a, b: What each row says; None: nothing. A difference of scores stands in ``a`` alone.
+        a, b: What each row says; None: nothing. How the first stands to the second stands in ``a`` alone.
     """
 
     section: str
@@ -52,9 +55,21 @@ def values(facts: Sequence[Mapping[str, str]], name: str) -> list[str]:
     return sorted({f[name] for f in facts if name in f})
 
 
-def scores(trials: Sequence[Trial]) -> dict[int, float]:
-    """Return the test metric of each retraining that has one, by seed."""
-    return {t.config.seed: t.run.test for t in trials if t.run and t.run.test is not None}
+def scores(trials: Sequence[Trial]) -> dict[int, Score]:
+    """Return the test metric of each retraining by seed, None where it diverged; those that failed are left out."""
+    runs = {t.config.seed: t.run for t in trials if t.run}
+    return {seed: run.test for seed, run in runs.items() if run.test is not None or run.status == "diverged"}
+
+
+def ended(trials: Sequence[Trial]) -> list[float]:
+    """Return the test metric of each retraining that ended ok."""
+    return [score for score in scores(trials).values() if score is not None]
+
+
+def scale(trials: Sequence[Trial]) -> Scale:
+    """Return the scale of a row's metric."""
+    about = trials[0].about
+    return scale_of(about.goal, about.unit, about.floor)
 
 
 def compared(
@@ -69,7 +84,7 @@ def compared(
     pages = [dict(_facts(trials, asked)) for trials, asked in zip((a, b), sweeps, strict=True)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
     lines = [DiffLine(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
-    return lines + list(_difference(a, b))
+    return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b)]
 
 
 def _facts(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
@@ -88,11 +103,14 @@ def _facts(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tup
     yield ("data", "version"), config.data
     for name in sorted({name for f in facts for name in f}, key=lambda n: (n not in CODE, n)):
         yield ("code" if name in CODE else "environment", name), " or ".join(values(facts, name))
-    found = summary(list(scores(trials).values())) if scores(trials) else None
+    found = summary(ended(trials)) if ended(trials) else None
+    seeds = list(scores(trials).values())
+    middle = median(seeds, scale(trials)).value if seeds else None
     yield ("scores", "metric"), f"{about.metric} [{about.unit}]"
+    yield ("scores", "median"), "diverged" if seeds and middle is None else middle
     yield ("scores", "mean"), found and found.mean
     yield ("scores", "std"), found and found.std
-    yield ("scores", "n"), len(scores(trials))
+    yield ("scores", "n"), len(ended(trials))
     for status in ("diverged", "failed"):
         yield ("scores", status), sum(run.status == status for run in runs)
     yield ("scores", "seconds a retraining"), sum(run.seconds for run in runs) / len(runs) if runs else None
@@ -101,21 +119,25 @@ def _facts(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tup
     yield ("scores", "re-runs"), sorted(t.rerun for t in trials if t.rerun)
 
 
-def _difference(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[DiffLine]:
-    """Yield the difference of the means, paired where both have the same seeds; nothing for unlike metrics."""
+def _contrast(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[tuple[str, Any]]:
+    """Yield how the first row stands to the second as ``compare`` says it; nothing for unlike metrics.
+
+    The ratio is paired where both have two or more of the same seeds.
+    """
     ours, theirs = scores(a), scores(b)
     same = [(t.config.task, t.config.variant, t.about.metric) for t in (a[0], b[0])]
-    if same[0] != same[1] or a[0].config.row == b[0].config.row:
+    if same[0] != same[1] or a[0].config.row == b[0].config.row or not ours or not theirs:
         return
-    if seeds := sorted(ours.keys() & theirs.keys()):
-        paired = summary([ours[seed] - theirs[seed] for seed in seeds])
-        yield DiffLine("scores", f"a − b, {len(seeds)} equal seeds", *_interval(paired.mean, paired.interval()))
-    elif ours and theirs:
-        one, other = summary(list(ours.values())), summary(list(theirs.values()))
-        gap = difference(one, other)
-        yield DiffLine("scores", "a − b", *_interval(one.mean - other.mean, gap.interval() if gap else None))
+    both = contrast(list(ours.values()), list(theirs.values()), scale(a))
+    seeds = sorted(seed for seed in ours.keys() & theirs.keys() if None not in (ours[seed], theirs[seed]))
+    if len(seeds) > 1:
+        paired = paired_ratio([ours[s] for s in seeds], [theirs[s] for s in seeds], scale(a))
+        yield f"error of a / error of b, {len(seeds)} equal seeds", _ends(paired)
+    else:
+        yield "error of a / error of b", _ends(both.ratio)
+    yield "P(better)", _ends(both.improvement)
+    yield "a against b", both.decision + (f" ({both.hint})" if both.hint else "")
 
 
-def _interval(value: float, interval: tuple[float, float] | None) -> tuple[dict[str, float | None], None]:
-    low, high = interval or (None, None)
-    return {"value": value, "low": low, "high": high}, None
+def _ends(value: Estimate | None) -> dict[str, float | None] | None:
+    return asdict(value) if value else None

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longwave.platform.boards.row import Row, named
-from longwave.platform.statistics.overall import mean_ranks, normalised, oriented, overall_score, task_ranks
+from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score, task_ranks
 from longwave.platform.statistics.stats import Estimate, direction
+from longwave.platform.statistics.verdict import ENOUGH
+
+OF_CELL = ("median", "median_best", "median_worst", "median_level", "mean", "std", "n", "diverged")
+"""What a record of the overview has of each task, by the keys of ``columns.py``; beside it ``row`` and ``state``."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +22,13 @@ class ModelLine:
     Attributes:
         model, title: Registry key and name in print.
         cells: Its row best on validation for each of the overview's tasks; None where it was never run.
-        score: Mean over tasks of the normalised score, with its 95 % interval; None unless it ran on all.
-        rank: Mean rank over tasks among the models that ran on all, with the lowest and highest the tests allow.
-        scores: Normalised scores of its seeds on each task, as in ``overall.normalised``; none unless it ran on all.
-        ranks: Rank of its mean on each task among the models that ran on all; none unless it ran on all.
+        score: Mean over tasks of the normalised score, with its 95 % interval from ``FEWEST_TASKS`` on; None where
+            ``why`` says so, and where a task has no trivial predictor.
+        rank: Mean rank over tasks of its median among the models with a rank, with the lowest and highest that the
+            tests allow.
+        medians: Its median on each task on the scale of ``overall.normalised``, 0 where that diverged.
+        ranks: Rank of its median on each task.
+        why: Why it has neither score nor rank: ``1 of 2 tasks``; empty where it has.
     """
 
     model: str
@@ -29,17 +36,18 @@ class ModelLine:
     cells: Sequence[Row | None]
     score: Estimate | None = None
     rank: Estimate | None = None
-    scores: Sequence[Sequence[float]] = ()
+    medians: Sequence[float] = ()
     ranks: Sequence[float] = ()
+    why: str = ""
 
     @property
     def ran(self) -> int:
-        """Tasks with a result: a mean, or none because all retrainings diverged."""
-        return sum(_ran(cell) for cell in self.cells)
+        """Tasks with a result: a seed ended there, ok or diverged."""
+        return sum(cell is not None and cell.asked > 0 for cell in self.cells)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one record: score and mean rank with their ends, then each task's mean, std, n and state."""
-        found: dict[str, Any] = {"model": self.model, "title": self.title}
+        """Return one record: score and mean rank with their ends, or why there are none."""
+        found: dict[str, Any] = {"model": self.model, "title": self.title, "why": self.why}
         for name, value in (("score", self.score), ("mean_rank", self.rank)):
             ends = (value.value, value.low, value.high) if value else (None, None, None)
             found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
@@ -60,18 +68,19 @@ class Overview:
     def _cells(self, line: ModelLine) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for place, cell in zip(self.tasks, line.cells, strict=True):
-            values = (cell.mean, cell.std, cell.n, cell.config) if cell else (None, None, 0, "")
-            names = (f"{named(place)} {what}" for what in ("mean", "std", "n", "row", "state"))
-            found |= dict(zip(names, (*values, state(cell)), strict=True))
+            for name in OF_CELL:
+                found[f"{named(place)} {name}"] = getattr(cell, name) if cell else None
+            found[f"{named(place)} row"] = cell.config if cell else ""
+            found[f"{named(place)} state"] = state(cell)
         return found
 
 
 def overview(rows: Iterable[Row]) -> Overview:
     """Return the overview of the boards of several tasks; every task weighs the same.
 
-    Scores and mean ranks are those of models that ran on every task, among each other alone: a model that is absent
-    from the hard tasks must not lead. Without a trivial predictor on every task there are mean ranks alone. Superseded
-    rows are left out.
+    Scores and mean ranks are those of models with ``ENOUGH`` seeds on every task, among each other alone, and there
+    must be two: a model that is absent from the hard tasks must not lead. Without a trivial predictor on every task
+    there are mean ranks alone. Superseded rows are left out.
     """
     ours: dict[str, dict[tuple[str, str], list[Row]]] = {}
     trivial: dict[tuple[str, str], list[Row]] = {}
@@ -87,13 +96,24 @@ def overview(rows: Iterable[Row]) -> Overview:
         cells = [best_on_validation(theirs[place]) if place in theirs else None for place in tasks]
         title = next(cell.title for cell in cells if cell).partition(" (")[0]
         lines.append(ModelLine(model, title, cells))
-    full = [line for line in lines if line.ran == len(tasks)]
-    part = [line for line in lines if line.ran < len(tasks)]
+    lines = [replace(line, why=_lacks(line, tasks)) for line in lines]
+    full = [line for line in lines if not line.why]
+    part = [line for line in lines if line.why]
+    if len(full) == 1:
+        full, part = [], [*part, replace(full[0], why="no other model has")]
     scored = _scored(full, [trivial.get(place, []) for place in tasks])
     scored.sort(
         key=lambda line: (-line.score.value if line.score else 0.0, line.rank.value if line.rank else 0.0, line.model)
     )
     return Overview(tasks, scored + sorted(part, key=lambda line: (-line.ran, line.model)))
+
+
+def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
+    """Return why a line has no score and no rank by itself: it did not run on every task, or with too few seeds."""
+    if line.ran < len(tasks):
+        return f"{line.ran} of {len(tasks)} tasks"
+    seeds, place = min((cell.asked, place) for cell, place in zip(line.cells, tasks, strict=True) if cell)
+    return f"{seeds} of {ENOUGH} seeds on {named(place)}" if seeds < ENOUGH else ""
 
 
 def best_on_validation(rows: Sequence[Row]) -> Row:
@@ -107,31 +127,40 @@ def state(cell: Row | None) -> str:
     return cell.state if cell else "not run"
 
 
-def _ran(cell: Row | None) -> bool:
-    return cell is not None and cell.n + cell.diverged > 0
-
-
 def _scored(lines: Sequence[ModelLine], trivial: Sequence[Sequence[Row]]) -> list[ModelLine]:
-    """Return lines that ran on all tasks with their scores and mean ranks."""
+    """Return lines with enough seeds on all tasks with their scores and mean ranks."""
     if not lines:
         return []
     import numpy as np
 
-    scores, signed = [], []
-    for column, predictors in zip(zip(*(line.cells for line in lines), strict=True), trivial, strict=True):
-        cells = [cell for cell in column if cell is not None]
-        goal = cells[0].goal
-        sign = direction(goal)
-        worst = min((sign * s for cell in cells for s in cell.scores), default=0.0)
-        zero = sign * max((sign * (row.mean or 0.0) for row in predictors), default=worst)
-        seeds = [[*cell.scores, *[None] * cell.diverged] for cell in cells]
-        scores.append(normalised(seeds, goal, zero))
-        signed.append(oriented(seeds, goal, zero))
-    means = mean_ranks(signed)
-    sure = all(trivial)
-    ours = [[task[k] for task in scores] for k in range(len(lines))]
-    ranks = zip(*(task_ranks(task) for task in signed), strict=True)
-    return [
-        replace(line, score=overall_score(s, np.random.default_rng(0)) if sure else None, rank=rank, scores=s, ranks=r)
-        for line, rank, s, r in zip(lines, means, ours, ranks, strict=True)
+    boards = [[cell for cell in column if cell] for column in zip(*(line.cells for line in lines), strict=True)]
+    scales = [cells[0].scale for cells in boards]
+    zeros = [_zero(*each) for each in zip(boards, trivial, strict=True)]
+    gains = [
+        (
+            normalised([cell.seeds for cell in cells], scale, zero),
+            normalised([[cell.median] for cell in cells], scale, zero),
+            task_ranks([cell.seeds for cell in cells], scale),
+        )
+        for cells, scale, zero in zip(boards, scales, zeros, strict=True)
     ]
+    means = mean_ranks([[cell.seeds for cell in cells] for cells in boards], scales)
+    sure = all(trivial)
+    return [
+        replace(
+            line,
+            score=overall_score([seeds[k] for seeds, _, _ in gains], np.random.default_rng(0)) if sure else None,
+            rank=means[k],
+            medians=[medians[k][0] for _, medians, _ in gains],
+            ranks=[ranks[k] for _, _, ranks in gains],
+        )
+        for k, line in enumerate(lines)
+    ]
+
+
+def _zero(cells: Sequence[Row], predictors: Sequence[Row]) -> float:
+    """Return the value of the best trivial predictor of a task, of its worst seed where it has none."""
+    sign = direction(cells[0].goal)
+    if predictors:
+        return sign * max(sign * (row.mean or 0.0) for row in predictors)
+    return sign * min((sign * score for cell in cells for score in cell.scores), default=0.0)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longwave.platform.records.identity import digest
+from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.stats import Estimate, diverged_share
 
 Kind = Literal["reproduced", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
@@ -22,7 +24,8 @@ class Row:
         task, variant: What it ran on.
         model, title: Registry key, and the name in print with its options.
         metric, unit, goal: What is measured.
-        mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number.
+        mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number. It describes
+            and claims nothing.
         kind: ``reproduced``: retrained here; ``published``: a number that papers print and nobody retrained here;
             ``trivial``: a predictor that no sweep trains. Only the first kind is ranked.
         family: Of the model; empty where it is not known.
@@ -31,12 +34,20 @@ class Row:
             it: ``TrialConfig.in_full``.
         n: Retrainings behind the mean; of a published row, runs as printed, 0 where the paper does not say.
         low, high: 95 % t-interval of the mean.
+        median: Median test metric over ``seeds``, a diverged one worst: what rows are ordered and ranked by. None where
+            half of them or more diverged, for the other kinds, and where no retraining ended.
+        median_best, median_worst: Ends of its interval; None where an end is a diverged seed, as for ``median``.
+        median_level: How often such an interval covers the true median; None for a single seed.
         scores: Test metric of each retraining that ended ok.
-        valid: Mean over those of the best validation metric; what a model's best row is chosen by.
+        valid: Median over ``seeds`` of the best validation metric, a diverged one worst; what a model's best row is
+            chosen by. None where half of them or more diverged.
         diverged, failed, missing: Retrainings that ended so, and those not ended yet: shown, never averaged.
         searched: Search trials behind the choice, of which ``search_diverged`` diverged.
-        provisional: Fewer than 5 retrainings.
-        departures: How the protocol differs from the published recipe.
+        provisional: Fewer than 5 retrainings ended, ok or diverged.
+        recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
+        departures: How the trial differs from that recipe.
+        known: How the recipe's paper is known to differ from the task, beside ``departures``.
+        loses_to: Best trivial predictor whose value is better than the median; empty if none is.
         parameters: Trainable numbers.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task; of a published row, that number. See
@@ -45,8 +56,10 @@ class Row:
         environments: Distinct facts on where they ran: machine, versions, commit, kernel path.
         joules: Energy of a retraining: mean over those of which it is known, None where of none.
         verification: How far the numbers are verified here; empty for the other kinds. See ``verification``.
-        rank_low, rank_high: Best and worst rank in the pool; None without a mean, or if superseded.
+        rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, or if superseded.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
+        margin: Ratio of errors within which a printed number counts as met.
+        floor: Least error that counts, in ``unit``.
     """
 
     task: str
@@ -56,7 +69,7 @@ class Row:
     metric: str
     unit: str
     goal: str
-    mean: float | None
+    mean: float | None = None
     kind: Kind = "reproduced"
     family: str = ""
     superseded: str = ""
@@ -69,6 +82,10 @@ class Row:
     n: int = 0
     low: float | None = None
     high: float | None = None
+    median: float | None = None
+    median_best: float | None = None
+    median_worst: float | None = None
+    median_level: float | None = None
     scores: Sequence[float] = ()
     valid: float | None = None
     diverged: int = 0
@@ -77,7 +94,10 @@ class Row:
     searched: int = 0
     search_diverged: int = 0
     provisional: bool = False
+    recipe: str = ""
     departures: Sequence[str] = ()
+    known: Sequence[str] = ()
+    loses_to: str = ""
     parameters: int | None = None
     train_seconds: float = 0.0
     find_seconds: float = 0.0
@@ -90,6 +110,8 @@ class Row:
     rank_low: int | None = None
     rank_high: int | None = None
     ties: str = ""
+    margin: float = 1.25
+    floor: float = 0.0
 
     @property
     def trivial(self) -> bool:
@@ -100,6 +122,26 @@ class Row:
     def current(self) -> bool:
         """Whether it was retrained here, and not in an older version: such rows are compared and ranked."""
         return self.kind == "reproduced" and not self.superseded
+
+    @property
+    def seeds(self) -> list[Score]:
+        """Test metric of each retraining that ended ok, then None for each that diverged: what is ranked."""
+        return [*self.scores, *[None] * self.diverged]
+
+    @property
+    def asked(self) -> int:
+        """Number of ``seeds``; failed and missing retrainings are none of them."""
+        return len(self.scores) + self.diverged
+
+    @property
+    def share(self) -> Estimate | None:
+        """Share of ``seeds`` that diverged, with its 95 % interval; None where there are none."""
+        return diverged_share(self.diverged, self.asked) if self.asked else None
+
+    @property
+    def scale(self) -> Scale:
+        """How the scores of its board become errors."""
+        return scale_of(self.goal, self.unit, self.floor)
 
     @property
     def state(self) -> RowState:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longwave.platform.boards.row import Row
@@ -13,6 +13,9 @@ DASH = "—"
 """What stands where there is no value. Missing is not zero."""
 DIGITS = 8
 """Of a row's name in a table: enough to tell the rows of a store apart."""
+NONE = "none"
+"""What stands where something was counted and is 0."""
+DIVERGED = "diverged"
 MINUS = str.maketrans("-", "−")
 
 
@@ -68,13 +71,52 @@ def duration(seconds: float | None) -> str:
 
 
 def result(row: Row) -> str:
-    """Return ``mean ± std (n)``, or the state it is in; what is provisional, published or trivial says so."""
+    """Return ``mean ± std (n)`` of the seeds that ended ok, or the state it is in; see ``counted``."""
     if row.mean is None:
         return row.state
     number = shown(row.mean, row.std)
     if row.kind != "reproduced":
         return number + (f" ({row.n})" if row.n else "") + f" ({row.kind})"
-    return f"{number} ({row.n}{', provisional' if row.provisional else ''})"
+    return f"{number} ({counted(row)}{', provisional' if row.provisional else ''})"
+
+
+def counted(row: Row) -> str:
+    """Return how many seeds a mean is of: ``5``, or ``4 of 5`` where one diverged."""
+    return f"{row.n} of {row.asked}" if row.diverged else str(row.n)
+
+
+def median(row: Row) -> str:
+    """Return the median over all seeds with its interval: ``0.0121 [0.0117, 0.0128]``, ``diverged [0.2, diverged]``.
+
+    The level stands behind it where it is not 94 to 95 %. The ends are in the order of the metric's numbers.
+    """
+    if row.kind != "reproduced" or not row.asked:
+        return DASH
+    decimals = _decimals([row.median, row.median_best, row.median_worst])
+    middle, best, worst = (
+        DIVERGED if end is None else plain(end) if decimals is None else f"{end:.{decimals}f}".translate(MINUS)
+        for end in (row.median, row.median_best, row.median_worst)
+    )
+    if row.median_level is None or row.median_best is None:
+        return middle
+    low, high = (best, worst) if row.goal == "min" else (worst, best)
+    rare = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
+    return f"{middle} [{low}, {high}]{rare}"
+
+
+def _decimals(values: Sequence[float | None]) -> int | None:
+    """Return the decimals that leave two digits of the range of ``values``; None where they have none."""
+    known = [value for value in values if value is not None]
+    width = max(known) - min(known) if known else 0.0
+    return max(0, 1 - int(f"{width:.1e}".partition("e")[2])) if width else None
+
+
+def share(row: Row) -> str:
+    """Return the share of seeds that diverged with its 95 % interval: ``20 % [1, 72]``; ``none``, or a dash."""
+    if row.kind != "reproduced" or row.share is None:
+        return DASH
+    value, *ends = (100 * (part or 0.0) for part in (row.share.value, row.share.low, row.share.high))
+    return f"{value:.0f} % [{ends[0]:.0f}, {ends[1]:.0f}]" if row.diverged else NONE
 
 
 def interval(row: Row) -> str:
@@ -95,8 +137,25 @@ def searched(row: Row) -> str:
 
 
 def protocol(row: Row) -> str:
-    """Return how the training differs from the recipe."""
-    return DASH if row.kind != "reproduced" else "; ".join(row.departures) or "as published"
+    """Return the recipe, how the training differs from it, what else does, and what makes printed numbers others'."""
+    if row.kind != "reproduced":
+        return DASH
+    recipe = _recipe(row.recipe)
+    known = f"{len(row.known)} known difference{'s' if len(row.known) > 1 else ''}: {'; '.join(row.known)}"
+    said = {recipe, *row.departures, *row.known}
+    others = [(number, [d for d in number["departures"] if d not in said]) for number in row.published]
+    beside = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
+    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *beside])
+
+
+def _recipe(source: str) -> str:
+    """Return how a recipe is named: ``recipe of LEM, Table 4``, ``recipe ours, ...``."""
+    first = source.partition(" ")[0]
+    if not source:
+        return "recipe not recorded"
+    return (
+        f"recipe {source}" if first.strip(",:;") == "ours" else f"recipe{':' if first[-1] == ':' else ' of'} {source}"
+    )
 
 
 def published(row: Row) -> str:
@@ -105,23 +164,61 @@ def published(row: Row) -> str:
 
 
 def verdicts(row: Row) -> str:
-    """Return the verdict on each published number, in their order; see ``judged``."""
+    """Return how a row stands to trivial predictors that are better, and to each published number; see ``judged``."""
     told = row.published if row.kind == "reproduced" else ()
-    return "; ".join(judged(number) for number in told) or DASH
+    return "; ".join([*lost(row), *(judged(number) for number in told)]) or DASH
+
+
+def lost(row: Row) -> list[str]:
+    """Return ``loses to ridge(32)`` where a trivial predictor is better than the row's median, else nothing."""
+    return [f"loses to {row.loses_to}"] if row.loses_to else []
 
 
 def quoted(number: Mapping[str, Any]) -> str:
-    """Return a published number with its statistic and all its sources."""
+    """Return a published number, with the digits in print, its statistic and all its sources."""
     of = f" of {number['n']}" if number["n"] else ""
     places = dict.fromkeys(source.partition(" (")[0].replace(", ", " ", 1) for source in number["sources"])
-    return f"{shown(number['value'], number['std'])} ({number['statistic']}{of}, {', '.join(places)})"
+    return f"{in_print(number)} ({number['statistic']}{of}, {', '.join(places)})"
+
+
+def in_print(number: Mapping[str, Any]) -> str:
+    """Return a published number with the digits in print, and its deviation."""
+    return f"{number['printed']}" + (f" ± {plain(number['std'])}" if number["std"] else "")
 
 
 def judged(number: Mapping[str, Any]) -> str:
-    """Return the verdict on a published number: ``worse −1.3 sd, n 5 and 10, hidden 128 (printed 256)``."""
-    gap = "" if number["gap"] is None else f" {number['gap']:+.1f} sd".translate(MINUS)
-    basis = "" if number["alike"] or not number["basis"] else f"our {number['basis']} against {number['statistic']}"
-    counts = f"n {number['n_ours']} and {number['n'] or '?'}"
-    doubt = "too good: look for a leak" if number["too_good"] else ""
-    parts = [number["verdict"] + gap, doubt, counts, basis, *number["departures"]]
-    return ", ".join(filter(None, parts))
+    """Return the verdict on a published number: ``reproduced, × 1.09 (1.06–1.12), n 5 and 1``.
+
+    The ratio is our error over the printed one. Undecided ones say what would decide.
+    """
+    return f"{number['verdict']}, {weighed(number)}"
+
+
+def weighed(number: Mapping[str, Any]) -> str:
+    """Return what stands behind a verdict: ``× 1.09 (1.06–1.12), n 5 and 1``."""
+    ended, diverged = number["n_ours"], number["diverged_ours"]
+    ours = f"{ended} of {ended + diverged}" if diverged else str(ended)
+    return ", ".join(filter(None, (ratio(number), f"n {ours} and {number['n'] or '?'}", hint(number))))
+
+
+def hint(number: Mapping[str, Any]) -> str:
+    """Return what would decide an undecided verdict, or that nothing of ours does; empty for the others."""
+    if number["verdict"] != "undecided":
+        return ""
+    why = str(number["why"]).rstrip(".")
+    return "the paper's number is the limit" if number["limit"] else why[:1].lower() + why[1:]
+
+
+def ratio(number: Mapping[str, Any]) -> str:
+    """Return our error over the printed one with its 90 % interval: ``× 1.09 (1.06–1.12)``; empty for none."""
+    if number["ratio"] is None:
+        return ""
+    ends = [number["ratio_low"], number["ratio_high"]]
+    return f"× {_factor(number['ratio'])}" + ("" if None in ends else f" ({'–'.join(map(_factor, ends))})")
+
+
+def _factor(value: float) -> str:
+    """Return a factor with three digits, from 100 on in full, below 0.1 with two."""
+    if value < 0.1:
+        return f"{value:.2g}"
+    return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"

@@ -1,4 +1,4 @@
-"""Commands about editions: publish."""
+"""Commands for readers of a board: publish, methods."""
 
 from __future__ import annotations
 
@@ -43,3 +43,15 @@ def publish(
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
     for line in told:
         typer.echo(line)
+
+
+@app.command()
+def methods() -> None:
+    """Print what the numbers of a board claim, by which tests, and how often they are wrong.
+
+    Example: longwave methods
+    """
+    from longwave.platform.boards.methods import methods as text
+    from longwave.platform.render.terminal import markdown
+
+    markdown(text())

@@ -32,7 +32,8 @@ def reproduce(
     """Train a row once more with a fresh seed and check its number. It is not added to the row unless asked.
 
     Exits with 0 inside the 95 % prediction interval of the row's scores, with 1 outside it or diverged, with 2 where
-    nothing could be run, and with 3 where nothing can be said: the row has one score, or the training failed.
+    nothing could be run, and with 3 where nothing can be said: the row has one score, seeds of it diverged as the new
+    one did, or the training failed.
 
     Example: longwave reproduce 3f9c12ab
     """

@@ -110,7 +110,9 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A model, or a row's name: its first hex digits, 4 or more.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The other.")],
     task: Annotated[str | None, typer.Option(help="On this task alone.")] = None,
-    rope: Annotated[float, typer.Option(help="Gains up to this, in the metric's unit, make no difference.")] = 0.0,
+    margin: Annotated[
+        float | None, typer.Option(help="Ratios of errors up to this, 1.05, make no difference. Default: all do.")
+    ] = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -128,7 +130,7 @@ def compare(
         _check_tasks(known, [task] if task else [])
         found = read_board(known, task)
         first, second = (comparison.resolve(found, known.present_name(name)) for name in (a, b))
-    render_board.comparison(comparison.compare(found, first, second, rope), format)
+    render_board.comparison(comparison.compare(found, first, second, margin), format)
 
 
 @app.command()

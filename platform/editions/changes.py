@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from longwave.platform.boards.row import named
-from longwave.platform.boards.texts import shown, span
+from longwave.platform.boards.texts import plain, shown, span
 from longwave.platform.editions.edition import Edition
 
 REASONS = (
-    "A moved rank is told with everything on its board that can have moved it: the row's own seeds and mean, rows that "
-    "came, left or were superseded, other rows with new numbers. All pairs of a board are tested together, so any of "
-    "them counts."
+    "A moved rank is told with everything on its board that can have moved it: the row's own seeds and median, rows "
+    "that came, left or were superseded, other rows with new numbers. All pairs of a board are tested together, so any "
+    "of them counts."
 )
 NAMED = 3
 """Rows that a reason names; of more it says how many."""
@@ -72,12 +72,14 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
 
 
 def standing(row: Mapping[str, Any]) -> str:
-    """Return rank range and number of a row: ``rank 1–3, 0.50 ± 0.02 (5)``, or the state it is in."""
+    """Return rank range and numbers of a row: ``rank 1–3, median 0.51, 0.50 ± 0.02 (4 of 5)``, or its state."""
+    place = "superseded" if row["superseded"] else f"rank {span(row['rank_low'], row['rank_high'])}" * _ranked(row)
     if row["mean"] is None:
-        return str(row["state"])
-    number = shown(row["mean"], row["std"]) + (f" ({row['n']})" if row["n"] else "")
-    ranked = f"rank {span(row['rank_low'], row['rank_high'])}, " if _ranked(row) else ""
-    return f"{'superseded, ' if row['superseded'] else ranked}{number}"
+        return ", ".join(filter(None, (place, str(row["state"]))))
+    median = f"median {_median(row)}" if row["kind"] == "reproduced" else ""
+    of = f" of {row['n'] + row['diverged']}" if row["diverged"] else ""
+    seeds = f" ({row['n']}{of})" if row["n"] else ""
+    return ", ".join(filter(None, (place, median, shown(row["mean"], row["std"]) + seeds)))
 
 
 def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[Change]:
@@ -123,12 +125,14 @@ def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
         found.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
     if was["n"] != row["n"]:
         found.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
-    if was["mean"] is not None and row["mean"] is not None and was["mean"] != row["mean"]:
-        found.append(f"mean changed by {row['mean'] - was['mean']:+.3g}".replace("-", "−"))
+    if was["diverged"] != row["diverged"]:
+        found.append(f"diverged seeds: {was['diverged']} → {row['diverged']}")
+    if was["median"] is not None and row["median"] is not None and was["median"] != row["median"]:
+        found.append(f"median changed by {row['median'] - was['median']:+.3g}".replace("-", "−"))
     elif was["state"] != row["state"]:
         found.append(f"{was['state']} before, {row['state']} now")
-    elif was["std"] != row["std"] and not found:
-        found.append("spread of the scores changed")
+    elif _number(was) != _number(row) and not found:
+        found.append("scores changed, not their median")
     return found
 
 
@@ -160,7 +164,11 @@ def _rank(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _number(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["mean"], row["std"], row["n"]
+    return row["median"], row["mean"], row["std"], row["n"], row["diverged"]
+
+
+def _median(row: Mapping[str, Any]) -> str:
+    return "diverged" if row["median"] is None else plain(row["median"])
 
 
 def _boards(of: Edition) -> dict[str, dict[str, Mapping[str, Any]]]:

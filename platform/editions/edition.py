@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from longwave.platform.boards.columns import record
-from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import canonical, sha256
 from longwave.platform.records.stored import Trial
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of ``board.json``."""
 
 
@@ -27,23 +26,20 @@ class Edition:
     Attributes:
         rows: JSON data of each row: that of ``columns.record``, and ``seeds``, its retrainings: ``trial``, ``seed``,
             ``status``, ``reason``, ``test``, ``valid``, ``epochs``, ``best_epoch``, ``seconds``, ``joules``.
-        pairs: Of each board, the p-values of its pairs of rows up to 0.05: see ``boards.pairs``. Ranks among any choice
-            of the rows take no others, since Holm's adjustment lowers no p-value.
         title: Its heading.
         created: When, ISO 8601 in UTC.
         commit: Of the code that wrote it.
     """
 
     rows: Sequence[Mapping[str, Any]]
-    pairs: Sequence[Mapping[str, Any]]
     title: str
     created: str
     commit: str
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of schema version, rows and pairs, 64 hex digits; title, time and commit are no part of it."""
-        return sha256({"schema": SCHEMA, "rows": self.rows, "pairs": self.pairs})
+        """SHA-256 of schema version and rows, 64 hex digits; title, time and commit are no part of it."""
+        return sha256({"schema": SCHEMA, "rows": self.rows})
 
     @property
     def id(self) -> str:
@@ -62,7 +58,7 @@ class Edition:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of ``board.json``; ``load`` restores it."""
         head = {"schema": SCHEMA, "edition": self.id, "sha256": self.sha256}
-        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "rows", "pairs")}}
+        return {**head, **{k: getattr(self, k) for k in ("title", "created", "commit", "counts", "rows")}}
 
 
 def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: str, commit: str) -> Edition:
@@ -71,14 +67,14 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
     Raises:
         ConfigError: The retrainings have other scores than the rows: they ended in between.
     """
-    rows, known = list(rows), {trial.config.id: trial for trial in trials}
+    known = {trial.config.id: trial for trial in trials}
     entries: list[dict[str, Any]] = [{**record(row), "seeds": []} for row in rows]
     for entry in entries:
         if entry["kind"] == "reproduced":
             entry["seeds"] = sorted((_seed(known[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
             if sorted(entry["scores"]) != sorted(s["test"] for s in entry["seeds"] if s["test"] is not None):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
-    return Edition(json.loads(canonical(entries)), json.loads(canonical(pairs(rows))), title, created, commit)
+    return Edition(json.loads(canonical(entries)), title, created, commit)
 
 
 def load(content: Mapping[str, Any], place: str) -> Edition:
@@ -87,13 +83,14 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
     Raises:
         ConfigError: It is of another schema version, or its rows are not those that its hash names.
     """
-    lists = ("rows", "pairs")
-    if not isinstance(content, Mapping) or not all(isinstance(content.get(name, []), list) for name in lists):
+    if not isinstance(content, Mapping) or not isinstance(content.get("rows", []), list):
         raise ConfigError(f"{place} has not the form of an edition. Publish it again.")
-    if content.get("schema") != SCHEMA:
-        raise ConfigError(f"{place}: schema version {content.get('schema')!r}; this Longwave reads {SCHEMA}.")
+    if (schema := content.get("schema")) != SCHEMA:
+        newer = isinstance(schema, int) and schema > SCHEMA
+        step = "Upgrade longwave." if newer else "Publish its store again, or import its results.json.gz alone."
+        raise ConfigError(f"{place}: schema version {schema!r}; this Longwave reads {SCHEMA}. {step}")
     try:
-        found = Edition(*(content[name] for name in (*lists, "title", "created", "commit")))
+        found = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))
     except KeyError as error:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
     if found.sha256 != content.get("sha256"):

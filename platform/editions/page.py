@@ -6,24 +6,24 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards import columns
 from longwave.platform.boards.board import OF_BOARD
 from longwave.platform.boards.diff import OF_PROTOCOL, values
+from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import duration, judged, quoted
+from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.results import NAME as RESULTS
-from longwave.platform.render.board import OVERALL, RANKED
+from longwave.platform.render.board import OVERALL, RANKED, advised
 from longwave.platform.statistics.verdict import ENOUGH
 
 SITE = Path(__file__).with_name("site")
-SCRIPTS = ("ranks", "overall", "columns", "state", "tables", "page")
+SCRIPTS = ("columns", "state", "tables", "page")
 """The page's scripts, which become one."""
 FOUND = (
     f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
@@ -51,16 +51,18 @@ def page(
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
         lacks: Why the edition lacks its results; empty if it has them.
     """
-    firsts = {(row.task, row.variant): row for row in reversed(rows)}
-    places = [(board["task"], board["variant"]) for board in edition.pairs]
+    boards: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        boards.setdefault((row.task, row.variant), []).append(row)
+    places = sorted(boards)
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         "enough": ENOUGH,
-        "ranked": RANKED,
+        "ranked": RANKED[0].upper() + RANKED[1:],
         "overall": OVERALL,
         "reasons": REASONS,
         "columns": _columns(rows),
-        "boards": [_board(firsts[at], board) for at, board in zip(places, edition.pairs, strict=True)],
+        "boards": [_board(boards[place]) for place in places],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
@@ -74,16 +76,17 @@ def page(
         "style": _site("page.css"),
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
         "figure": _figure(figure),
+        "methods": _methods(),
         "results": f"Without {RESULTS}: {html.escape(lacks)}" if lacks else FOUND,
         "data": json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _site("page.html"))
 
 
-def _board(row: Row, pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a board as the page takes it, given one of its rows, and its pairs, as in the edition."""
-    said = {name: getattr(row, name) for name in ("task", "metric", "unit", "goal")}
-    return {"name": row.place, **said, "pairs": pairs["pairs"], "lost": pairs["lost"]}
+def _board(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return a board as the page takes it, given its rows."""
+    said = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
+    return {"name": rows[0].place, **said, "advice": advised(rows)}
 
 
 def _figure(figure: str) -> str:
@@ -92,6 +95,17 @@ def _figure(figure: str) -> str:
         return f"<p>{html.escape(figure)}</p>"
     drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", figure[figure.index("<svg") :])
     return f'<figure>{drawn}</figure>\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
+
+
+def _methods() -> str:
+    """Return the Methods as HTML, each section folded."""
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt("commonmark").enable("table")
+    head, *sections = methods().split("\n## ")
+    parts = [(html.escape(title), markdown.render(body)) for title, _, body in (s.partition("\n") for s in sections)]
+    folded = [f"<details><summary>{title}</summary>{body}</details>" for title, body in parts]
+    return "\n".join([markdown.render(head.partition("\n")[2]), *folded])
 
 
 def _site(name: str) -> str:
@@ -113,27 +127,28 @@ def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
     """Return a row as the page takes it: numbers to sort by, texts to show; what its board says is not repeated."""
-    numbers = [
-        {
-            "text": quoted(number),
-            "judged": "" if row.kind != "reproduced" else judged(number),
-            **{k: number.get(k) for k in ("value", "verdict", "gap", "too_good", "note", "sources")},
-        }
-        for number in row.published
-    ]
     settings, shown = row.settings, columns.of("page")
     plain = [column for column in columns.COLUMNS if column.kind != "json" and column.key not in OF_BOARD]
     return {
         **{column.key: column.value(row) for column in plain},
         "board": board,
+        "leads": row.leads,
+        "asked": row.asked,
+        "lost": "; ".join(lost(row)),
         "family": row.family or ("" if row.trivial else "other"),
         "texts": {column.key: column.text(row) for column in shown},
         "settings": {**row.options, **row.params},
         "protocol": {name: settings[name] for name in ("data", *OF_PROTOCOL) if settings.get(name) is not None},
-        "published": numbers,
+        "published": [_number(row, number) for number in row.published],
         "seeds": [{**seed, "time": duration(seed["seconds"])} for seed in entry["seeds"]],
         "facts": _facts(row),
     }
+
+
+def _number(row: Row, number: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a published number as the page takes it: what was printed, and how our scores stand to it."""
+    same = {name: number[name] for name in ("value", "verdict", "why", "departures", "note", "sources")}
+    return {**same, "text": quoted(number), "weighed": weighed(number) if row.kind == "reproduced" else ""}
 
 
 def _facts(row: Row) -> dict[str, str]:
@@ -144,15 +159,15 @@ def _facts(row: Row) -> dict[str, str]:
 
 
 def _overview(found: Overview, places: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return models by tasks, as the page computes them for a choice of rows: a cell is a row's key, empty if none."""
+    """Return models by tasks as the page takes them: a cell is a row's key, empty if there is none."""
     lines = [
         {
             "model": line.model,
             "title": line.title,
             "family": next(cell.family for cell in line.cells if cell) or "other",
             "ran": line.ran,
-            "score": line.score and asdict(line.score),
-            "rank": line.rank and asdict(line.rank),
+            "score": f"{DASH} ({line.why})" if line.why else estimate(line.score),
+            "rank": estimate(line.rank, 1),
             "cells": [cell.key if cell else "" for cell in line.cells],
         }
         for line in found.lines

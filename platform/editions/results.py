@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longwave.platform.boards.columns import of
-from longwave.platform.boards.pairs import LEVEL
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.audit import audit
@@ -74,8 +73,7 @@ def unlike(made: Edition, file: File) -> Iterator[Objection]:
     try:
         told, given = _rows(made), _rows(again)
         wrong = [said for key in sorted({*told, *given}) if (said := _difference(key, told.get(key), given.get(key)))]
-        wrong += [] if wrong or _alike(_pairs(made), _pairs(again)) else ["its pairs are not those of its results."]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError):
         wrong = ["its rows have not the form of rows."]
     if wrong:
         yield Objection("edition", "reject", wrong[0] + (f" And {len(wrong) - 1} rows more." if wrong[1:] else ""))
@@ -121,20 +119,6 @@ def _difference(key: str, told: Mapping[str, Any] | None, given: Mapping[str, An
 def _known(told: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of which an edition speaks, as its results give them."""
     return {name: value for name, value in given.items() if name in told}
-
-
-def _pairs(made: Edition) -> dict[tuple[Any, ...], float]:
-    """Return the p-values of pairs, by the keys of their rows, and by the value that a diverged seed counts as."""
-    found: dict[tuple[Any, ...], float] = {}
-    for board in made.pairs:
-        for worst, pairs in ((None, board["pairs"]), *((lost["worst"], lost["pairs"]) for lost in board["lost"])):
-            found |= {(worst, *sorted((made.rows[i]["key"], made.rows[j]["key"]))): p for i, j, p in pairs}
-    return found
-
-
-def _alike(one: Mapping[tuple[Any, ...], float], other: Mapping[tuple[Any, ...], float]) -> bool:
-    """Return whether p-values are those of the same scores, computed on two machines."""
-    return all(math.isclose(one.get(k, LEVEL), other.get(k, LEVEL), rel_tol=1e-6, abs_tol=1e-9) for k in {*one, *other})
 
 
 def _same(one: Any, other: Any) -> bool:

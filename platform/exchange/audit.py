@@ -139,13 +139,15 @@ def data(file: File) -> Said:
 
 
 def _baselines(file: File, task: str, variant: str) -> Said:
-    """Compare the scores of trivial predictors with those measured here."""
+    """Compare the scores of trivial predictors, and the least error, with those measured here."""
     mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
-    here = about(mine[0].config).trivial
+    where, here = f"{task} {variant}".rstrip(), about(mine[0].config)
     for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
-        if not math.isclose(value, here[name], rel_tol=SAME):
-            where = f"{task} {variant}".rstrip()
-            yield "flag", f"the predictor {name} of {where} scores {here[name]:g} here, got {value:g}."
+        if not math.isclose(value, here.trivial[name], rel_tol=SAME):
+            yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}."
+    for told in sorted({e.about.floor for e in mine if e.about.floor or e.about.version == here.version}):
+        if told != here.floor:
+            yield "flag", f"the least error of {where} is {here.floor:g} here, got {told:g}."
 
 
 def _version(task: str, variant: str) -> str | None:

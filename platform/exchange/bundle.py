@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, PlainSerializer, Vali
 
 from longwave.files import whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import first
+from longwave.platform.exchange import older
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical, digest, sha256, sparse
 from longwave.platform.records.run import Point, Run
@@ -98,7 +98,7 @@ class File(_Strict):
     """A bundle as it lies in a file: with the hash of each record, and the hash of these as its name."""
 
     format: Literal["longwave bundle"]
-    version: Literal[2]
+    version: Literal[3]
     name: str
     hashes: dict[str, str]
     content: Bundle
@@ -107,7 +107,7 @@ class File(_Strict):
 def seal(bundle: Bundle) -> File:
     """Return the bundle with its hashes. Equal content gives an equal name."""
     hashes = bundle.hashes()
-    return File(format="longwave bundle", version=2, name=name_of(hashes), hashes=hashes, content=bundle)
+    return File(format="longwave bundle", version=3, name=name_of(hashes), hashes=hashes, content=bundle)
 
 
 def name_of(hashes: Mapping[str, str]) -> str:
@@ -159,7 +159,7 @@ def read(path: Path) -> File:
     if NUL.search(text):
         raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
     try:
-        old = first.carried(text)
+        old = older.carried(text)
         file = seal(Bundle.model_validate_json(old)) if old else File.model_validate_json(text)
         file.content.hashes()
     except ValidationError as error:
@@ -233,5 +233,5 @@ def _first(error: ValidationError) -> str:
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     place = ".".join(map(str, first["loc"]))
     got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    known = " This Longwave reads versions 1 and 2; a newer one may read it." if place == "version" else ""
+    known = " This Longwave reads versions 1 to 3; a newer one may read it." if place == "version" else ""
     return f"{place}: {first['msg']}{got}.{known}".removeprefix(": ")

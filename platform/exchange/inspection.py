@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from longwave.platform.about import departed, title
+from longwave.platform import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
+from longwave.platform.records.about import VERSION, About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -30,6 +31,10 @@ DAY = 86400.0
 """Seconds by which clocks may differ."""
 CLOSE = 1e-4
 """Relative difference between a run and its own curve that a repeated epoch can make."""
+
+
+UNTOLD = About("", "", "", "", "min")
+"""Tells nothing, as what explained a row did of recipes in its first form."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +116,16 @@ def explained(file: File) -> Said:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
     for entry in file.content.trials:
         config, told = entry.config, entry.about
-        task, model = get_task(config.task), get_model(config.model)
-        metric = {"metric": task.metric.name, "unit": task.metric.unit, "goal": task.metric.goal}
-        words = {"task": task.title, "model": title(model, config.options)}
-        texts = {"departures": departed(config, task), "called": model.called(config.options)}
-        texts["published"] = list(task.called(config.variant))
-        for name, value in {**metric, **words, **{name: tuple(text) for name, text in texts.items()}}.items():
+        here = about.explained(config)
+        if told.version < VERSION:
+            here |= {name: getattr(UNTOLD, name) for name in ("recipe", "paper", "known", "minor", "margin", "layers")}
+        for name, value in here.items():
             if (got := getattr(told, name)) != value:
                 yield (
-                    ("reject" if name in metric else "flag"),
+                    ("reject" if name in ("metric", "unit", "goal") else "flag"),
                     f"trial {config.id}: {name} is {value!r} here, got {got!r}.",
                 )
+        task = get_task(config.task)
         if not set(told.trivial) <= {*task.baselines}:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
 

@@ -1,55 +1,167 @@
-"""A published number beside ours: what was printed, and how our scores stand to it."""
+"""A published number beside ours: what was printed, whose protocol it is of, and how our scores stand to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from longwave.platform.literature.published import NOWHERE, as_printed, rounding
 from longwave.platform.records.about import About
-from longwave.platform.statistics.verdict import Printed, verdict
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.statistics.printed import Printed
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.verdict import verdict
 
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
+OTHER_PROTOCOL = "other protocol"
+"""Stands for a verdict where the two protocols differ: the ratio is told, and says nothing on the paper."""
+PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
+"""Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
+KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
 
 
-def belongs(number: Mapping[str, Any], about: About) -> bool:
-    """Return whether a published number is one of the task, variant and metric that ``about`` explains."""
-    return number["metric"] == about.metric and number["variant"] in about.published
+def belongs(number: Mapping[str, Any], variant: str, about: About) -> bool:
+    """Return whether a published number is one of our variant, and of the metric that ``about`` explains."""
+    return bool(number["metric"] == about.metric and number["ours"] == variant)
+
+
+def unpaired(number: Mapping[str, Any], metrics: Mapping[str, str], forms: Mapping[str, Collection[str]]) -> str:
+    """Return why no row of ours can stand beside a published number; empty where one can.
+
+    Args:
+        number: One of ``published_rows``.
+        metrics: Metric of each task of ours.
+        forms: Names in print of the forms of each model of ours.
+    """
+    model, metric = number["model"], metrics.get(number["task"])
+    if metric is None:
+        return "task not here"
+    if model not in forms:
+        return "model not here"
+    if metric != number["metric"]:
+        return f"metric differs: ours is {metric}"
+    if number["ours"] == NOWHERE:
+        return "validation split" if number["variant"].startswith("split=val") else "variant not here"
+    return "" if number["model_variant"] in forms[model] else "form not here"
 
 
 def quoted(number: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a published number as printed.
-
-    Its keys: ``value``, ``std``, ``statistic``, ``n`` (None where not printed), ``units``, ``parameters``,
-    ``model_variant``, ``source`` and ``table`` of the first source, ``sources`` in full, ``note``, and ``verdict``,
-    which is ``not run``.
-    """
+    """Return a published number that nobody retrained, by the keys of ``beside``; its ``verdict`` is ``not run``."""
     sources = str(number["sources"]).split("\n")
     source, _, table = sources[0].partition(", ")
-    same = {name: number[name] for name in ("value", "std", "statistic", "n", "units", "model_variant", "note")}
     return {
-        **same,
+        **{name: number[name] for name in KEPT},
+        "printed": as_printed(number["printed"]),
         "parameters": number["params"],
         "source": source,
         "table": table,
         "sources": sources,
+        "kind": _printed(number).kind,
         "verdict": NOT_RUN,
+        "ratio": None,
+        "ratio_low": None,
+        "ratio_high": None,
+        "n_ours": 0,
+        "diverged_ours": 0,
+        "more": None,
+        "limit": False,
+        "why": "",
+        "departures": [],
     }
 
 
-def beside(number: Mapping[str, Any], scores: Sequence[float], goal: str, hidden: int) -> dict[str, Any]:
-    """Return a published number with how ``scores``, (n,), of a layer of ``hidden`` units stand to it.
+def beside(
+    number: Mapping[str, Any], scores: Sequence[Score], scale: Scale, about: About, config: TrialConfig
+) -> dict[str, Any]:
+    """Return a published number with how the ``scores``, (n,), of a row stand to it.
 
-    Its keys are those of ``quoted`` and of ``verdict.Verdict``: ``verdict`` is its word, ``n_ours`` our number of
-    scores; ``departures`` names what differs between the two beside the protocol. No scores are ``undecided``.
+    Its keys: ``value``, ``std``, ``statistic``, ``n`` (None where not printed), ``units``, ``parameters``,
+    ``model_variant``, ``note``, ``printed`` with all its digits; ``source`` and ``table`` of the first source,
+    ``sources`` in full; of ``verdict.Verdict`` its ``kind``, ``more``, ``limit`` and ``why``, the word as ``verdict``,
+    ``ratio`` with its ends ``ratio_low`` and ``ratio_high``, ``n`` as ``n_ours``, ``diverged`` as ``diverged_ours``;
+    ``departures``, all in which the two protocols differ. If there is any the word is ``other protocol``: the numbers
+    are of different things, and their ratio decides nothing.
     """
-    found = quoted(number)
-    units = str(number["units"])
-    found["departures"] = [f"hidden {hidden} (printed {units})"] if units and units != str(hidden) else []
-    if not scores:
-        nothing = {"gap": None, "ours": None, "basis": "", "alike": False, "too_good": False}
-        return {**found, **nothing, "n_ours": 0, "verdict": "undecided"}
-    printed = Printed(number["value"], number["statistic"], number["std"], number["n"])
-    judged = vars(verdict(scores, printed, goal))
-    kept = {name: judged[name] for name in ("gap", "ours", "basis", "alike", "too_good")}
-    return {**found, **kept, "n_ours": judged["n"], "verdict": judged["word"]}
+    differs = departures(number, about, config, scale)
+    trivial = min(about.trivial.values(), key=scale.error, default=None)
+    printed = _printed(number, "reported" if _worst(number, scale) else number["statistic"])
+    found = verdict(scores, printed, scale, about.margin, trivial)
+    ratio = found.ratio
+    return {
+        **quoted(number),
+        "verdict": OTHER_PROTOCOL if differs else found.word,
+        "ratio": ratio and ratio.value,
+        "ratio_low": ratio and ratio.low,
+        "ratio_high": ratio and ratio.high,
+        "n_ours": found.n,
+        "diverged_ours": found.diverged,
+        "more": None if differs else found.more,
+        "limit": found.limit and not differs,
+        "why": "" if differs else found.why,
+        "kind": found.kind,
+        "departures": differs,
+    }
+
+
+def departures(number: Mapping[str, Any], about: About, config: TrialConfig, scale: Scale) -> list[str]:
+    """Return in what the protocol of a row differs from that of a published number, a sentence each."""
+    found = [*_sizes(number, about, config), *_fixed(number, config)]
+    if _worst(number, scale):
+        found.append(f"the worst of {number['n'] or 'several'} runs is printed")
+    if not about.recipe:
+        found.append("recipe not recorded")
+    found += [told for told in about.departures if not (number["units"] and told.startswith("hidden "))]
+    found += _recipe(number, about)
+    for text, papers in about.known.items():
+        if text not in about.minor and (not papers or number["paper"] in papers):
+            found.append(text)
+    return found
+
+
+def credited(number: Mapping[str, Any]) -> str:
+    """Return whose run a published number is: the paper's name, or who it is credited to where it is first printed."""
+    credit: str = number["sources"].partition("\n")[0].partition(" (")[2].removesuffix(")")
+    return PAPERS.get(number["paper"], credit)
+
+
+def _sizes(number: Mapping[str, Any], about: About, config: TrialConfig) -> list[str]:
+    """Return how the sizes differ, of those that are printed; layers are not recorded in rows of before."""
+    units, layers = number["units"], number["layers"]
+    found = [f"hidden {config.hidden} (printed {units})"] if units and units != str(config.hidden) else []
+    if layers and about.layers and layers != about.layers:
+        found.append(f"layers {about.layers} (printed {layers})")
+    return found
+
+
+def _fixed(number: Mapping[str, Any], config: TrialConfig) -> list[str]:
+    """Return which printed parameters differ; one that a row does not name has its default, which is as printed."""
+    pairs = (part.partition("=") for part in number["fixed"].split())
+    said = {name: float(value) for name, _, value in pairs}
+    ours = {name: config.params.get(name, value) for name, value in said.items()}
+    return [f"{name} {ours[name]:g} (printed {value:g})" for name, value in said.items() if ours[name] != value]
+
+
+def _recipe(number: Mapping[str, Any], about: About) -> list[str]:
+    """Return how it comes that the row's recipe is not of the paper whose run the number is."""
+    paper = number["paper"]
+    if not paper:
+        return [f"a run of others, whose recipe is not here: {credited(number)}"]
+    if not about.recipe or about.paper == paper:
+        return []
+    return [f"recipe {'of ' if about.paper else ''}{about.recipe}; the number is a run of {credited(number)}"]
+
+
+def _worst(number: Mapping[str, Any], scale: Scale) -> bool:
+    """Return whether the printed number is the worst of several runs."""
+    return bool(number["statistic"] == {"max": "min", "min": "max"}[scale.goal])
+
+
+def _printed(number: Mapping[str, Any], statistic: str | None = None) -> Printed:
+    return Printed(
+        number["value"],
+        statistic or number["statistic"],
+        number["std"],
+        number["n"],
+        rounding(number["printed"]),
+    )

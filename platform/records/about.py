@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from longwave.platform.errors import StoreError
 from longwave.platform.records.trial import TrialConfig
 
-VERSION = 1
-"""Of the form of ``About``: bumped when a field is dropped or changes its meaning."""
+VERSION = 2
+"""Of the form of ``About``: bumped when a field is dropped or changes its meaning. The first told no recipe."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,18 @@ class About:
         task, model: Names in print; the model's with the options that are not the default.
         metric, unit: What is measured, and in what.
         goal: Whether it should be large, ``"max"``, or small, ``"min"``.
-        published: Names that published tables give to the task's variant.
         called: Names that published tables give to the model with these options.
-        departures: How the protocol differs from the recipe: ``("epochs 30 (published 400)",)``.
+        departures: How the protocol differs from the recipe: ``("epochs 30 (published 400)",)``; ``(ours 400)`` where
+            no paper states it.
         trivial: Test metric of each trivial predictor of the task.
+        recipe: Where the recipe was printed that the task has for the model; empty where that is not recorded.
+        paper: Key of the paper that recipe is of, as published numbers name it; empty where it is ours.
+        known: How the papers' protocols are known to differ from the task's and the recipe, in sentences, each with
+            the keys of the papers it is about; none: all.
+        minor: Those of them that change nothing that is measured, as a larger test split does.
+        margin: Ratio of errors within which a printed number counts as met.
+        floor: Least error that counts, in ``unit``: half a test item for an accuracy; 0 where not known.
+        layers: Of the model; 0 where not recorded.
         version: Of this form.
 
     Raises:
@@ -37,17 +45,23 @@ class About:
     metric: str
     unit: str
     goal: str
-    published: tuple[str, ...] = ("",)
     called: tuple[str, ...] = ("",)
     departures: tuple[str, ...] = ()
     trivial: Mapping[str, float] = field(default_factory=dict)
+    recipe: str = ""
+    paper: str = ""
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    minor: tuple[str, ...] = ()
+    margin: float = 1.25
+    floor: float = 0.0
+    layers: int = 0
     version: int = VERSION
 
     def __post_init__(self) -> None:
         for name in ("task", "model", "metric", "unit", "goal"):
             if not isinstance(value := getattr(self, name), str):
                 raise ValueError(f"What explains a row has a text {name}, got {value!r}.")
-        for name in ("published", "called", "departures"):
+        for name in ("called", "departures", "minor"):
             value = getattr(self, name)
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise ValueError(f"What explains a row has texts {name}, got {value!r}.")
@@ -92,16 +106,22 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
         recipe: Fields of ``tasks.base.spec.Recipe`` by name.
         numbers: Those of the trial's ``params`` that are numbers of training and no parameters of the model.
     """
-    whose = "ours" if "ours" in recipe["source"] else "published"
+    unstated = recipe.get("unstated", ())
+
+    def whose(name: str) -> str:  # a plan of before tells no paper
+        return "published" if recipe.get("paper", "?") and name not in unstated else "ours"
+
     names = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
     pairs = {name: (getattr(config, name), recipe[name]) for name in names}
     pairs |= {
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }
-    found = [f"{name} {_shown(here)} ({whose} {_shown(said)})" for name, (here, said) in pairs.items() if here != said]
+    found = [
+        f"{name} {_shown(here)} ({whose(name)} {_shown(said)})" for name, (here, said) in pairs.items() if here != said
+    ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:
-        found.append(f"η/10 after epochs {list(config.drops)} ({whose} {list(recipe['drops'])})")
+        found.append(f"η/10 after epochs {list(config.drops)} ({whose('drops')} {list(recipe['drops'])})")
     return tuple(found)
 
 

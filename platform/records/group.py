@@ -77,7 +77,7 @@ class Pool:
 
     Attributes:
         models: Registry keys; none means all.
-        min_seeds: Retrainings that ended ok below which a row is left out.
+        min_seeds: Retrainings that ended, ok or diverged, below which a row is left out.
         families: Models of these alone; none means all. With ``models``, both must hold.
     """
 

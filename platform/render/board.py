@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards import columns
@@ -10,29 +11,48 @@ from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import ModelLine, Overview, state
 from longwave.platform.boards.row import Row, named
-from longwave.platform.boards.texts import DASH, MINUS, estimate, shown
+from longwave.platform.boards.texts import DASH, counted, estimate, median, ratio
 from longwave.platform.boards.verification import MEANING
 from longwave.platform.records.group import Pool
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import measured, show
+from longwave.platform.render.terminal import console, measured, show
+from longwave.platform.statistics.advice import advice
+from longwave.platform.statistics.overall import FEWEST_TASKS
 from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
 
 ABREAST = 5
 """Tasks side by side in a terminal; more stand below."""
+ROOM = 160
+"""Columns of a terminal in which a whole board can be read."""
+NARROW = ("rank_low", "ties", "title", "median", "mean")
+"""Keys of what stands side by side in less; the rest stands below, row by row."""
 RANKED = (
-    "mean ± std (n − 1) of the test metric over n retrainings with fresh seeds, each scored at its best epoch on "
-    "validation. Ranks that Welch tests of all pairs, adjusted by Holm at 5 %, allow; rows that share a letter are not "
-    f"told apart. Provisional: n < {ENOUGH}. Published numbers and trivial predictors are not ranked."
+    "rows stand by their median over all seeds, a diverged seed worst. A rank claims a typical seed: one of the better "
+    "row beats one of the other more often than not; nothing is claimed about means. Guarded rank tests of all pairs, "
+    "adjusted by Holm at 5 %; rows that share a letter are not told apart. Published numbers and trivial predictors "
+    "are not ranked. mean ± std (n − 1): of the seeds that ended, each scored at its best epoch on validation, or its "
+    f"last where the protocol says so. Provisional: fewer than {ENOUGH} seeds."
 )
+HOW = "How this is computed, and how often it is wrong: longwave methods."
 OLD = "Superseded rows stand last and are ranked with nobody: an older version trained them, and they say which."
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
-    "Each cell is the model's row that is best on validation: mean ± std (n) of the test metric. Score: mean over "
-    "tasks, 0 at the best trivial predictor or worse and 1 at the best mean, with its 95 % interval by a stratified "
-    "bootstrap; a diverged seed counts 0, and in ranks as the worst of all. Rank: mean over tasks, and the range that "
-    "Welch tests of all pairs allow, adjusted by Holm at 5 % over all tasks. Both are of models that ran on every task "
-    "shown, among themselves."
+    "Each cell is the model's row that is best on validation: its median over all seeds, a diverged one worst, with an "
+    "interval of 94–95 % unless it says otherwise. Score: mean gain over tasks, a seed's gain being 0 at the best "
+    "trivial predictor, below it and where it diverged, and 1 at the best median, all 0 where none is better than that "
+    f"predictor; with a 95 % interval from {FEWEST_TASKS} tasks on. Mean rank: of the medians, with the range that "
+    "guarded rank tests of all pairs allow, adjusted by Holm at 5 % over all tasks; with "
+    f"{ENOUGH} seeds and many tasks it is nearly always full, and ten seeds narrow it. Score and rank are of models "
+    f"with {ENOUGH} seeds on every task shown, among themselves."
+)
+SEARCHED = (
+    "Mean of the best over all subsets of k of the trials made, and the band in which 80 % of those subsets lie: how "
+    "far such searches spread. The band is no interval of the mean, and too narrow as k nears the number of trials, "
+    "where all subsets hold much the same. A diverged trial is worse than any other and has no number: where all k "
+    "diverged nothing is found, how often stands behind, and mean and band are of the other subsets. Share diverged: "
+    "of the trials, by Clopper and Pearson. Validation metrics of a search are better than what its winner scores on "
+    "test."
 )
 
 
@@ -41,7 +61,9 @@ def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.task, row.variant), []).append(row)
-    show([_board(place, theirs, pool) for place, theirs in found.items()], format)
+    narrow = format is Format.table and console.width < ROOM
+    made = [(_board(place, theirs, pool), theirs) for place, theirs in found.items()]
+    show([part for whole, theirs in made for part in (_parted(whole, theirs) if narrow else [whole])], format)
 
 
 def overview(found: Overview, pool: Pool, format: Format) -> None:
@@ -53,7 +75,7 @@ def overview(found: Overview, pool: Pool, format: Format) -> None:
 
 def comparison(found: Comparison, format: Format) -> None:
     """Print two models, or two rows, task by task, and the verdict."""
-    head = ("task", found.a, found.b, "gain [95 %]", "P(better) [95 %]", "verdict", "differs in")
+    head = ("task", found.a, found.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
     caption = f"{found.verdict} {found.how}"
     made = Table(
         f"{found.a} against {found.b}",
@@ -74,12 +96,25 @@ def budgets(found: Sequence[SearchCurve], format: Format) -> None:
     show([_budgets(place, theirs) for place, theirs in places.items()], format)
 
 
+def advised(rows: Sequence[Row]) -> str:
+    """Return whether the seeds of a board can rank its rows; see ``advice``."""
+    seeds = [row.asked for row in rows if row.rank_low is not None and row.asked > 1]
+    return advice(len(seeds), min(seeds, default=1))
+
+
 def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
     stand = columns.standing("terminal", rows)
     keys = [column.key for column in stand]
-    bold = frozenset((k, keys.index("mean")) for k, row in enumerate(rows) if row.leads)
-    more = (MEANING if "verification" in keys else "", OLD if "superseded" in keys else "", str(pool), AGAIN)
+    bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.leads)
+    more = (
+        advised(rows),
+        MEANING if "verification" in keys else "",
+        OLD if "superseded" in keys else "",
+        str(pool),
+        HOW,
+        AGAIN,
+    )
     return Table(
         f"{named(place)}: {metric}",
         [column.heading for column in stand],
@@ -91,13 +126,28 @@ def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     )
 
 
+def _parted(whole: Table, rows: Sequence[Row]) -> list[Table]:
+    """Return a board as two tables that a narrow terminal has room for; its caption stands below the second."""
+    stand = columns.standing("terminal", rows)
+    kept = [k for k, column in enumerate(stand) if column.key in NARROW]
+    beside = replace(
+        whole,
+        columns=[whole.columns[k] for k in kept],
+        lines=[[line[k] for k in kept] for line in whole.lines],
+        caption="",
+        right=frozenset(kept.index(k) for k in whole.right if k in kept),
+    )
+    lines: list[tuple[str, str, str]] = []
+    for row, line in zip(rows, whole.lines, strict=True):
+        said = [(whole.columns[k], line[k]) for k in range(len(line)) if k not in kept and line[k] != DASH]
+        lines += [(row.title if at == 0 else "", *pair) for at, pair in enumerate(said)]
+    return [beside, Table("", ("model", "", ""), lines, whole.caption)]
+
+
 def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
     tasks = found.tasks[start:end]
-    head = ("model", "score [95 %]", "mean rank", *(named(place) for place in tasks))
-    lines = [
-        (line.title, *_overall(line, len(found.tasks)), *(_cell(cell) for cell in line.cells[start:end]))
-        for line in found.lines
-    ]
+    head = ("model", "score", "mean rank", *(named(place) for place in tasks))
+    lines = [(line.title, *_overall(line), *(_cell(cell) for cell in line.cells[start:end])) for line in found.lines]
     bold = frozenset(
         (i, 3 + j)
         for i, line in enumerate(found.lines)
@@ -109,19 +159,16 @@ def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> 
     return Table(title, head, lines, caption, bold, found.to_dict())
 
 
-def _overall(line: ModelLine, tasks: int) -> tuple[str, str]:
-    """Return a line's score and mean rank, or on how many tasks it ran."""
+def _overall(line: ModelLine) -> tuple[str, str]:
+    """Return a line's score and mean rank, or why there is none."""
     if line.rank is None:
-        return f"{DASH} ({line.ran} of {tasks} tasks)", DASH
+        return f"{DASH} ({line.why})", DASH
     return estimate(line.score), estimate(line.rank, 1)
 
 
 def _cell(cell: Row | None) -> str:
-    """Return one model on one task: ``mean ± std (n)``, or the state it is in."""
-    if cell is None or cell.mean is None:
-        return state(cell)
-    lost = cell.diverged + cell.failed + cell.missing
-    return f"{shown(cell.mean, cell.std)} ({cell.n}{f' of {cell.n + lost}' if lost else ''})"
+    """Return one model on one task: the median with its interval, or the state it is in where no seed ended."""
+    return median(cell) if cell and cell.asked else state(cell)
 
 
 def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
@@ -129,38 +176,43 @@ def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
     sizes = [2**k for k in range(max(1, most.bit_length()))]
     lines = []
     for budget in found:
-        points = [f"{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]" for e in budget.curve[:most]]
+        points = [_found(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
         cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
-        lines.append((budget.row.title, str(len(points)) if points else budget.why, f"{budget.seconds:.3g}", *cells))
+        trials = str(len(points)) if points else budget.why
+        lines.append((budget.row.title, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
     row = found[0].row
     return Table(
         f"{named(place)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",
-        ("model", "trials", "seconds a trial", *(f"k = {k}" for k in sizes)),
+        ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
-        "Mean of the best over all subsets of k trials, and the band in which 80 % of them lie. A diverged trial "
-        "counts as the worst. Validation metrics of a search are better than what its winner scores on test.",
+        SEARCHED,
         records=[record for budget in found for record in budget.to_dict()],
     )
+
+
+def _found(best: Estimate, lost: float) -> str:
+    """Return what searches of one size find: ``0.3 [0.2, 0.5]``, and how many of them find nothing, if any."""
+    nothing = f", {lost:.2g} find nothing" if lost else ""
+    return f"{best.value:.4g} [{best.low:.4g}, {best.high:.4g}]{nothing}"
 
 
 def _contest(line: Contest) -> tuple[str, ...]:
     both = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
-    gain = DASH if both is None else _gain(both.gain)
     return (
         f"{line.place}: {line.a.metric} {arrow(line.a.goal)}",
-        _cell(line.a),
-        _cell(line.b),
-        gain,
+        _seeds(line.a),
+        _seeds(line.b),
         estimate(both.improvement if both else None),
+        ratio(line.to_dict()) or DASH,
         decision,
         "; ".join(f"{name} {_short(a)} against {_short(b)}" for name, (a, b) in line.differs.items()) or "nothing",
     )
 
 
-def _gain(gain: Estimate) -> str:
-    ends = "" if gain.low is None or gain.high is None else f" [{gain.low:+.3g}, {gain.high:+.3g}]"
-    return f"{gain.value:+.3g}{ends}".translate(MINUS)
+def _seeds(row: Row) -> str:
+    """Return one side of a comparison: the median with its interval, and how many seeds ended."""
+    return f"{_cell(row)} ({counted(row)})" if row.asked else _cell(row)
 
 
 def _short(value: Any) -> str:

@@ -61,7 +61,7 @@ LATEX = {
     "≈": r"$\approx$",
     "<": "$<$",
     ">": "$>$",
-    "²": "$^2$",
+    **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)},
     "η": r"$\eta$",
     "τ": r"$\tau$",
     "Δ": r"$\Delta$",

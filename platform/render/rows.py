@@ -16,21 +16,17 @@ from longwave.platform.render.terminal import measured, say, table
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
 
-VERDICTS = {
-    "inside": "The row is reproduced: inside its interval.",
-    "outside": "NOT reproduced: outside the row's interval.",
-    "undecided": "Undecided.",
-}
-
 
 def expected(plan: RerunPlan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
     metric = measured(about.metric, about.unit, about.goal)
     say(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
-    say(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings")
+    lost = f"; {plan.diverged} more diverged" if plan.diverged else ""
+    say(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
     if plan.interval:
-        say(f"  one more is expected in [{plan.interval[0]:.6g}, {plan.interval[1]:.6g}] (95 %, t·std·√(1 + 1/n))")
+        ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
+        say(f"  one more is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors where they have any)")
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
         say(f"  no interval can be stated for one more: {why}")
@@ -40,13 +36,30 @@ def found(done: Rerun, kept: bool) -> None:
     """Print what the training gave, what was different here, whether it fits, and whether it was kept."""
     plan, run = done.plan, done.run
     got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
-    say(f"  seed {plan.config.seed} gave {got} in {run.seconds:.1f} s")
+    against = f": × {done.ratio:.3g} the row's error" if done.ratio is not None else ""
+    against += f", better than {done.improvement:.0%} of its seeds" if done.improvement is not None else ""
+    say(f"  seed {plan.config.seed} gave {got} in {run.seconds:.1f} s{against}")
     if plan.before is not None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
         say(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
         table(("differs", "row", "here"), done.differences)
-    say(VERDICTS[done.outcome] + (" Kept as one more retraining of the row." if kept else ""))
+    say(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
+
+
+def _verdict(done: Rerun) -> str:
+    """Return what one more training says about its row, in a sentence."""
+    plan, run = done.plan, done.run
+    n = plan.expected.n + plan.diverged
+    if run.status == "diverged" and plan.diverged:
+        return f"Undecided: it diverged, as {plan.diverged} of the row's {n} seeds did."
+    if run.status == "diverged":
+        return f"Does NOT fit the row: it diverged, as none of the row's {n} seeds did."
+    return {
+        "inside": "Fits the row: inside the interval of one more seed.",
+        "outside": "Does NOT fit the row: outside the interval, where one honest seed in 20 falls.",
+        "undecided": "Undecided: " + ("the training failed." if run.test is None else "the row states no interval."),
+    }[done.outcome]
 
 
 def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Format) -> None:

@@ -38,8 +38,8 @@ def page(spec: TaskSpec, format: Format) -> None:
     say(f"{spec.title} ({spec.id}), {spec.family}\n\n{spec.summary}\n")
     for name, text in _facts(spec).items():
         say(f"  {name}: {text}")
-    for text in spec.protocols:
-        say(f"  protocol: {text}")
+    for told in spec.protocols:
+        say(f"  protocol{' (minor)' if told.minor else ''}: {told.text}")
     table(["recipe for", "says"], [(model or "all others", _recipe(spec.recipe(model))) for model in spec.recipes])
     try:
         with waiting(f"loading {spec.name}"):
@@ -76,11 +76,12 @@ def _sizes(data: Data[Batch]) -> str:
 
 
 def _task(spec: TaskSpec) -> dict[str, Any]:
-    plain = "name id title family summary variant chance length lag licence source protocols version horizon".split()
+    plain = "name id title family summary variant chance length lag licence source version horizon margin".split()
     metric = {"name": spec.metric.name, "unit": spec.metric.unit, "goal": spec.metric.goal}
     return {
         **{name: getattr(spec, name) for name in plain},
         "metric": {**metric, "definition": spec.metric.definition},
+        "protocols": [asdict(told) for told in spec.protocols],
         "recipes": {model: asdict(spec.recipe(model)) for model in spec.recipes},
         "trivial": list(spec.baselines),
         "missing": spec.files.missing() if spec.files else [],

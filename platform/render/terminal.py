@@ -28,6 +28,8 @@ _terminal = Console()
 console = _terminal if _terminal.is_terminal else Console(width=200)
 """Where tables go. A pipe has no width, so a table there gets room for its longest cells."""
 
+LEGIBLE = 80
+"""Columns of prose."""
 WIDE = 100
 """Columns from which on a plan shows names in full, and seeds."""
 
@@ -52,6 +54,13 @@ def measured(metric: str, unit: str, goal: str) -> str:
 def say(text: str) -> None:
     """Print text as it is."""
     console.print(text, highlight=False, markup=False)
+
+
+def markdown(text: str) -> None:
+    """Print Markdown, at most ``LEGIBLE`` columns wide."""
+    from rich.markdown import Markdown  # and with it Pygments
+
+    console.print(Markdown(text), width=min(console.width, LEGIBLE))
 
 
 def table(

@@ -1,4 +1,4 @@
-"""Two rows against each other: how much better, how probably better, whether that decides, how many seeds would."""
+"""Two rows against each other: how probably better, by which factor, whether that decides, how many seeds would."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from longwave.platform.statistics.stats import (
-    Difference,
-    Estimate,
-    Summary,
-    check_level,
-    check_scores,
-    difference,
-    direction,
-    summary,
-)
+from longwave.platform.statistics.ranking import decide
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import Difference, Estimate, check_level, difference, summary
 
 Decision = Literal["better", "worse", "equivalent", "undecided"]
 POWER = 0.8
 """Chance of a decision that a number of seeds must give to be called enough."""
 LIMIT = 100
 """Seeds more than anybody would train."""
+EFFICIENCY = 3 / math.pi
+"""Of a rank test against Student's, for normal scores. Source: Hodges and Lehmann, Ann. Math. Statist. 1956."""
 
 
 @dataclass(frozen=True)
@@ -30,109 +25,200 @@ class Contrast:
     """The first of two rows as seen from the second.
 
     Attributes:
-        gain: How much better its mean is, in the metric's unit, with Welch's interval.
         improvement: Probability that one of its seeds is better than one of the other's.
-        decision: What the interval of ``gain`` says about the region of practical equivalence.
+        ratio: Its error over the other's, geometric means of the seeds that ended; see ``ratio``.
+        decision: What the guarded rank test says of the pair by itself, and the margin, where there is one.
         more: Seeds to add to each row for a decision, about; 0 where it is taken, None where ``LIMIT`` would not do.
     """
 
-    gain: Estimate
     improvement: Estimate
+    ratio: Estimate | None
     decision: Decision
     more: int | None
 
+    @property
+    def hint(self) -> str:
+        """What would decide, in words; empty where something is decided."""
+        if self.decision != "undecided":
+            return ""
+        if self.improvement.low is None:
+            return "one seed cannot decide"
+        if self.more is None:
+            return f"{LIMIT} more seeds would not do"
+        return f"about {self.more} more seed{'s' if self.more > 1 else ''}"
 
-def contrast(a: Sequence[float], b: Sequence[float], goal: str, rope: float = 0.0, level: float = 0.95) -> Contrast:
-    """Compare the scores ``a``, (n,), with the scores ``b``, (m,).
+
+def contrast(
+    a: Sequence[Score], b: Sequence[Score], scale: Scale, margin: float | None = None, level: float = 0.95
+) -> Contrast:
+    """Compare the scores ``a``, (n,), with the scores ``b``, (m,); a diverged seed is worse than any other.
+
+    Two rows are ``equivalent`` where two one-sided tests at 1 − level say that the ratio lies in 1/margin … margin,
+    which comes first: two rows can be surely different and too little so to matter. A diverged seed bars the word.
 
     Args:
-        rope: Half-width of the region of practical equivalence: gains in [−rope, rope] make no difference.
+        margin: Ratio of errors that makes no difference, above 1; None: every difference counts.
 
     Raises:
-        ValueError: As ``check_scores``, a rope below 0, another goal than max or min, or a level outside (0, 1).
+        ValueError: As ``improvement``, a margin of 1 or less, or a level outside (0, 1).
     """
     check_level(level)
-    if rope < 0:
-        raise ValueError(f"A region of practical equivalence has a width of at least 0, got rope={rope}.")
-    sign = direction(goal)
-    first, second = (summary([sign * score for score in scores]) for scores in (a, b))
-    gap = difference(first, second)
-    interval = gap.interval(level) if gap else None
-    decision = decide(interval, rope)
+    if margin is not None and not 1 < margin < math.inf:
+        raise ValueError(f"A margin is a ratio of errors above 1, got margin={margin}.")
+    if None in (*a, *b):
+        margin = None
+    probable = improvement(a, b, scale, level)
+    inner = ratio(a, b, scale, 2 * level - 1) if margin else None
+    decision: Decision = "equivalent" if within(inner, margin) else decide(a, b, scale, 1 - level)
     return Contrast(
-        gain=Estimate(first.mean - second.mean, *(interval or ())),
-        improvement=improvement(a, b, goal, level),
+        improvement=probable,
+        ratio=ratio(a, b, scale, level),
         decision=decision,
-        more=0 if decision != "undecided" else more_seeds(first, second, rope, level),
+        more=0 if decision != "undecided" else more_seeds(a, b, scale, margin, level),
     )
 
 
-def decide(interval: tuple[float, float] | None, rope: float = 0.0) -> Decision:
-    """Return what the interval of a gain says: all of it above, below or inside [−rope, rope], or else undecided.
+def within(ratio: Estimate | None, margin: float | None) -> bool:
+    """Return whether the whole interval of a ratio lies in 1/margin … margin; not where either is unknown."""
+    if ratio is None or ratio.low is None or ratio.high is None or margin is None:
+        return False
+    return 1 / margin <= ratio.low and ratio.high <= margin
 
-    Source: Kruschke, Advances in Methods and Practices in Psychological Science 2018. Inside with a 95 % interval is
-    stricter than two one-sided tests at 5 %, for which 90 % would do.
+
+def improvement(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate:
+    """Return the probability that a seed of ``a`` is better than one of ``b``, ties counting half.
+
+    The estimate θ is Mann and Whitney's share of pairs; two diverged seeds tie. Its variance is at most
+    θ (1 − θ) / min(n, m) whatever the two laws are (Birnbaum and Klose, Annals of Mathematical Statistics 1957), as if
+    only min(n, m) independent pairs had been compared; the interval is Wilson's score interval with that variance.
+    With 3, 5 or 10 seeds, spreads up to 1 : 4 and up to two seeds of five diverged it covers 93 % to 100 % for θ from
+    0.1 to 0.9, and 91 % at worst beyond. None where either has one seed.
+
+    Raises:
+        ValueError: Either has no seed, a score that is not finite, or the level lies outside (0, 1).
     """
-    if interval is None:
-        return "undecided"
-    low, high = interval
-    if low > rope:
-        return "better"
-    if high < -rope:
-        return "worse"
-    return "equivalent" if -rope <= low and high <= rope and rope else "undecided"
-
-
-def improvement(a: Sequence[float], b: Sequence[float], goal: str, level: float = 0.95) -> Estimate:
-    """Return the probability that a score of ``a`` is better than one of ``b``, ties counting half.
-
-    The estimate θ is Mann and Whitney's share of pairs. Its variance is at most θ (1 − θ) / min(n, m) whatever the two
-    laws are (Birnbaum and Klose, Annals of Mathematical Statistics 1957), as if only min(n, m) independent pairs had
-    been compared; the interval is Wilson's score interval with that variance. With 3, 5 or 10 scores and spreads up to
-    1 : 4 it covers 94 % to 100 % for θ up to 0.9, and 91 % at worst beyond. None where either has one score.
-    """
-    sign, few = direction(goal), min(len(check_scores(a)), len(check_scores(b)))
-    wins = sum((sign * x > sign * y) + 0.5 * (x == y) for x in a for y in b)
-    share = float(wins / (len(a) * len(b)))
+    ours, theirs = (scale.errors(check(side)) for side in (a, b))
+    few = min(len(ours), len(theirs))
+    wins = sum((x < y) + 0.5 * (x == y) for x in ours for y in theirs)
+    share = float(wins / (len(ours) * len(theirs)))
     if few < 2:
         return Estimate(share)
-    from scipy.special import ndtri
-
-    z = float(ndtri((1 + check_level(level)) / 2)) / math.sqrt(few)
+    z = _normal((1 + check_level(level)) / 2) / math.sqrt(few)
     middle = share + z * z / 2
     half = z * math.sqrt(share * (1 - share) + z * z / 4)
     return Estimate(share, max(0.0, (middle - half) / (1 + z * z)), min(1.0, (middle + half) / (1 + z * z)))
 
 
-def more_seeds(a: Summary, b: Summary, rope: float = 0.0, level: float = 0.95) -> int | None:
+def ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate | None:
+    """Return the error of ``a`` over that of ``b``, geometric means of the seeds that ended; above 1: ``a`` is worse.
+
+    The interval is Welch's on logs, with cautious degrees of freedom (``difference``); it says nothing of the seeds
+    that diverged. None where none of a row ended, or the metric has no positive scale.
+    """
+    ours, theirs = logs(a, scale), logs(b, scale)
+    if not ours or not theirs:
+        return None
+    first, second = summary(ours), summary(theirs)
+    gap = difference(first, second, cautious=True)
+    return _factor(first.mean - second.mean, gap.interval(level) if gap else None)
+
+
+def paired_ratio(a: Sequence[Score], b: Sequence[Score], scale: Scale, level: float = 0.95) -> Estimate | None:
+    """Return ``ratio`` of rows whose scores, (n,) each, have the same seeds in the same order, by Student's t.
+
+    Pairs of which one diverged are left out.
+    """
+    both = [pair for pair in zip(a, b, strict=True) if None not in pair]
+    ours, theirs = (logs([pair[side] for pair in both], scale) for side in (0, 1))
+    if not ours or not theirs:
+        return None
+    gap = summary([x - y for x, y in zip(ours, theirs, strict=True)])
+    return _factor(gap.mean, gap.interval(level))
+
+
+def logs(scores: Sequence[Score], scale: Scale) -> list[float]:
+    """Return the logs of the errors of the seeds that ended; none where an error is not positive on this scale."""
+    errors = [scale.error(score) for score in scores if score is not None]
+    if scale.perfect is None or min(errors, default=0.0) <= 0:
+        return []
+    return [math.log(error) for error in errors]
+
+
+def more_seeds(
+    a: Sequence[Score], b: Sequence[Score], scale: Scale, margin: float | None = None, level: float = 0.95
+) -> int | None:
     """Return the least number of seeds that, added to each row, would decide with a chance of 80 %; None above 100.
 
-    The chance is that of new scores, all of them, drawn with the means and deviations seen. Those are themselves
-    uncertain, so the number is a guide, no promise. None too where a row has no std, and so no number can be told.
+    The chance is that of new seeds, all of them: with the means and deviations of logs seen, see ``chance``; and where
+    a seed diverged with the share of pairs seen, by Noether's formula (Journal of the American Statistical Association
+    1987). Those are themselves uncertain, so the number is a guide, no promise. None too where a row has one seed.
     """
-    for more in range(1, LIMIT + 1):
-        gap = difference(replace(a, n=a.n + more), replace(b, n=b.n + more))
-        if gap is None:
-            return None
-        if chance(gap, rope, level) >= POWER:
-            return more
-    return None
+    if min(len(a), len(b)) < 2:
+        return None
+    sizes = [(more, len(a) + more, len(b) + more) for more in range(1, LIMIT + 1)]
+    if None in (*a, *b):
+        away, need = abs(improvement(a, b, scale).value - 0.5), _normal((1 + level) / 2) + _normal(POWER)
+        return next((k for k, n, m in sizes if math.sqrt(12 * n * m / (n + m)) * away >= need), None)
+    first, second = map(summary, _values(a, b, scale))
+    gaps = ((k, difference(replace(first, n=n), replace(second, n=m), cautious=True)) for k, n, m in sizes)
+    return next((k for k, gap in gaps if gap and chance(gap, margin, level) >= POWER), None)
 
 
-def chance(gap: Difference, rope: float = 0.0, level: float = 0.95) -> float:
-    """Return the probability of a decision where ``gap`` is the truth, by the noncentral t-distribution."""
-    interval = gap.interval(level)
-    if not gap.error or interval is None:
-        return float(decide(interval, rope) != "undecided")
-    from scipy.special import nctdtr
+def chance(gap: Difference, margin: float | None = None, level: float = 0.95) -> float:
+    """Return the probability of a decision where ``gap``, of logs, is the truth.
 
-    t = (interval[1] - gap.value) / gap.error
+    Told apart are two rows by ranks: as Student's t does with ``EFFICIENCY`` of the seeds, by the noncentral t, and
+    only with as many seeds as an exact rank test needs to reject at all.
+    """
+    edge = math.log(margin) if margin else -math.inf
+    if not gap.error:
+        return float(gap.p_value <= 1 - level or abs(gap.value) <= edge)
+    apart = 0.0
+    if gap.separation <= 1 - level:
+        ranks = replace(gap, error=gap.error / math.sqrt(EFFICIENCY))
+        apart = _surely_above(ranks, 0.0, level) + _surely_above(replace(ranks, value=-gap.value), 0.0, level)
+    if not margin:
+        return apart
+    inner = 2 * level - 1
+    inside = _surely_above(gap, -edge, inner) + _surely_above(replace(gap, value=-gap.value), -edge, inner) - 1
+    return min(1.0, apart + max(0.0, inside))
 
-    def surely_above(distance: float) -> float:
-        """Return the probability that the interval excludes a value this far below the truth."""
-        return 1 - float(nctdtr(gap.freedom, distance / gap.error, t))
 
-    better, worse = surely_above(gap.value - rope), surely_above(-gap.value - rope)
-    inside = surely_above(rope - gap.value) + surely_above(rope + gap.value) - 1
-    # Two one-sided tests: below 0 the region is too narrow for both to reject at once.
-    return better + worse + max(0.0, inside)
+def check(scores: Sequence[Score]) -> Sequence[Score]:
+    """Return ``scores``.
+
+    Raises:
+        ValueError: There are none, or one is not finite; a diverged seed is None.
+    """
+    if not scores:
+        raise ValueError("A row needs at least one seed to be compared.")
+    bad = [i for i, score in enumerate(scores) if score is not None and not math.isfinite(score)]
+    if bad:
+        raise ValueError(f"Scores must be finite, a diverged seed None; not finite at positions {bad}.")
+    return scores
+
+
+def _surely_above(gap: Difference, bound: float, level: float) -> float:
+    """Return the probability that the interval lies above ``bound`` where ``gap`` is the truth."""
+    from scipy.special import nctdtr, stdtrit
+
+    t = float(stdtrit(gap.freedom, (1 + level) / 2))
+    return 1 - float(nctdtr(gap.freedom, (gap.value - bound) / gap.error, t))
+
+
+def _values(a: Sequence[Score], b: Sequence[Score], scale: Scale) -> tuple[list[float], list[float]]:
+    """Return what Welch's test is of: logs of errors, or errors where either row has none."""
+    ours, theirs = logs(a, scale), logs(b, scale)
+    return (ours, theirs) if ours and theirs else (scale.errors(a), scale.errors(b))
+
+
+def _normal(p: float) -> float:
+    """Return z with P(Z ≤ z) = p."""
+    from scipy.special import ndtri
+
+    return float(ndtri(p))
+
+
+def _factor(value: float, interval: tuple[float, float] | None) -> Estimate:
+    # Two seeds far apart have an interval beyond the largest float, which is about e to the power of 709.
+    return Estimate(*(math.exp(max(-700.0, min(700.0, end))) for end in (value, *(interval or ()))))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from longwave.platform.statistics.stats import Summary, check_level, direction
+from longwave.platform.statistics.median import typical
+from longwave.platform.statistics.ranktest import PairTests, errors, pair_tests, studentised
+from longwave.platform.statistics.stats import check_level
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import bool_, float64
     from numpy.typing import NDArray
+
+    from longwave.platform.statistics.scale import Scale, Score
+
+ROOM = 10
+"""How far below Holm's first step complete separation must lie for ranks alone to decide."""
+GUARD = 0.01
+"""Where it does not, Mann and Whitney's p-value up to which Welch's is believed: complete separation of 5 and 5."""
 
 
 @dataclass(frozen=True)
@@ -29,82 +37,101 @@ class Standing:
     ties: tuple[int, ...]
 
 
-def standings(rows: Sequence[Summary], goal: str, alpha: float = 0.05) -> list[Standing]:
-    """Return the standing of each row of one task.
+def standings(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> list[Standing]:
+    """Return the standing of each row of one task, from the scores of its seeds.
 
-    A row is surely better than another where ``p_values`` tells them apart at ``alpha``; its ranks run from 1 + the
-    number of rows surely better to the number of rows less those surely worse. All ranges together hold the true
-    ranks with probability 1 − alpha, so a board of equal models shows any strict order with probability alpha at most.
-    Source of the ranges: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic Studies 2024.
+    Its ranks run from 1 + the number of rows surely better (``apart``) to the number of rows less those surely worse.
+    All ranges together hold the true ranks with probability 1 − alpha, so a board of equal models shows any strict
+    order with probability alpha at most. Source of the ranges: Mogstad, Romano, Shaikh and Wilhelm, Review of Economic
+    Studies 2024.
 
-    A tie group is as many consecutive rows, in order of the mean, as hold no two rows told apart. Rows that share one
-    are not told apart; two rows that share none may yet not be, where a row between them differs from either.
+    A tie group is as many consecutive rows, in ``order``, as hold no two rows told apart. Rows that share one are not
+    told apart; two rows that share none may yet not be, where a row between them differs from either.
+
+    Raises:
+        ValueError: As ``apart`` and ``order``.
     """
     import numpy as np
 
-    check_level(alpha)
-    order = np.argsort([-direction(goal) * row.mean for row in rows], kind="stable")
-    apart = p_values(rows)[order][:, order] <= alpha
-    before = np.tril(apart, -1)
-    lows, highs = 1 + before.sum(1), len(rows) - np.triu(apart, 1).sum(1)
+    told, places = apart(rows, scale, alpha), order(rows, scale)
+    lows, highs = 1 + (told < 0).sum(1), len(rows) - (told > 0).sum(1)
+    before = np.tril(told[places][:, places] != 0, -1)
     # A group reaches back to behind the last row told apart from any of its rows; it is kept if none holds it whole.
     starts = np.maximum.accumulate((before * np.arange(1, len(rows) + 1)).max(1, initial=0))
     groups = [(int(start), k) for k, start in enumerate(starts) if k + 1 == len(starts) or starts[k + 1] > start]
     found = {}
-    for k, row in enumerate(order):
+    for k, row in enumerate(places):
         first, last = bisect_left(groups, k, key=lambda g: g[1]), bisect_right(groups, k, key=lambda g: g[0])
-        found[int(row)] = Standing(int(lows[k]), int(highs[k]), tuple(range(first, last)))
+        found[row] = Standing(int(lows[row]), int(highs[row]), tuple(range(first, last)))
     return [found[i] for i in range(len(rows))]
 
 
-def p_values(rows: Sequence[Summary]) -> NDArray[float64]:
-    """Return Holm's adjusted p-value of each pair of rows being equal, (rows, rows), 1 on the diagonal.
+def order(rows: Sequence[Sequence[Score]], scale: Scale) -> list[int]:
+    """Return the places of the rows, best median over all seeds first, then by the share that diverged, then as given.
 
-    The tests are Welch's with cautious degrees of freedom; two rows without any spread are compared by the exact
-    permutation test (``stats.Difference``). A row without a std (n = 1) is told from nobody and burdens nobody: its
-    pairs are 1 and no part of the family, which what was measured cannot change.
+    Raises:
+        ValueError: A row without seeds.
+    """
+    keys = [(typical(row, scale), sum(score is None for score in row) / len(row)) for row in rows]
+    return sorted(range(len(rows)), key=keys.__getitem__)
+
+
+def decide(
+    a: Sequence[Score], b: Sequence[Score], scale: Scale, alpha: float = 0.05
+) -> Literal["better", "worse", "undecided"]:
+    """Return whether the first of two rows is surely better than the other, by the test of ``apart``."""
+    told = int(apart([a, b], scale, alpha)[0, 1])
+    return "better" if told > 0 else "worse" if told < 0 else "undecided"
+
+
+def apart(rows: Sequence[Sequence[Score]], scale: Scale, alpha: float = 0.05) -> NDArray[Any]:
+    """Return who is surely better than whom, (rows, rows): +1 where row i is than row j, −1 where worse, else 0.
+
+    Better means that a seed of the one beats a seed of the other in more than half of all cases. The guarded rank test,
+    with Holm's adjustment over all pairs: simulated, a board shows a false claim with probability ``alpha`` at most
+    (``make honesty``). A row with fewer than two seeds is told from nobody and burdens nobody.
+
+    Raises:
+        ValueError: A score that is not finite, or an alpha outside (0, 1).
     """
     import numpy as np
 
-    table = raw_p_values(rows)
-    known = np.array([k for k, row in enumerate(rows) if row.std is not None], dtype=int)
-    i, j = (known[side] for side in np.triu_indices(len(known), 1))
-    table[i, j] = table[j, i] = holm(table[i, j])
-    return table
+    check_level(alpha)
+    known = np.array([k for k, row in enumerate(rows) if len(row) > 1], dtype=int)
+    found = np.zeros((len(rows), len(rows)), dtype=int)
+    if len(known) > 1:
+        table = errors([rows[k] for k in known.tolist()], scale)
+        tests = pair_tests(table, scale)
+        sign = np.where(guarded(tests, table, alpha), np.sign(tests.better - 0.5), 0).astype(int)
+        i, j = known[tests.first], known[tests.second]
+        found[i, j], found[j, i] = sign, -sign
+    return found
 
 
-def raw_p_values(rows: Sequence[Summary]) -> NDArray[float64]:
-    """Return the p-value of each pair of rows being equal by itself, not adjusted, (rows, rows); see ``p_values``.
+def guarded(tests: PairTests, table: NDArray[float64], alpha: float = 0.05) -> NDArray[bool_]:
+    """Return which pairs the guarded rank test tells apart, (pairs,).
 
-    It is 1 on the diagonal and for a row without a std.
+    Where the pair has seeds enough, ranks decide: Welch's test or Brunner and Munzel's must agree with Mann and
+    Whitney's, the latter two alone where Welch's points the other way. With few seeds no exact p-value passes Holm's
+    first step, and Welch's decides, but only where ranks say the same.
+
+    Args:
+        tests: Of all pairs of ``table``, the errors (rows, seeds): the family.
     """
     import numpy as np
 
-    table = np.ones((len(rows), len(rows)))
-    known = np.array([k for k, row in enumerate(rows) if row.std is not None], dtype=int)
-    i, j = (known[side] for side in np.triu_indices(len(known), 1))
-    table[i, j] = table[j, i] = _welch([rows[k] for k in known])
-    return table
-
-
-def _welch(rows: Sequence[Summary]) -> NDArray[float64]:
-    """Return ``difference(a, b, cautious=True).p_value`` of each pair, for all pairs at once: boards are large."""
-    import numpy as np
-    from scipy.special import stdtr
-
-    a, b = np.triu_indices(len(rows), 1)
-    mean, std, n = np.array([(row.mean, row.std, row.n) for row in rows]).reshape(-1, 3).T
-    errors, gap = std / np.sqrt(n), np.abs(mean[a] - mean[b])
-    error = np.hypot(errors[a], errors[b])
-    spread = error > 0
-    scale = np.where(spread, error, 1.0)
-    inverse = np.maximum((errors[a] / scale) ** 2 / (n[a] - 1), (errors[b] / scale) ** 2 / (n[b] - 1))
-    with np.errstate(over="ignore"):
-        p = 2 * stdtr(1 / np.where(spread, inverse, 1.0), -gap / scale)
-    # Pairs without spread had a scale of 1 put in, not to divide by 0.
-    for k in np.flatnonzero(~spread):
-        p[k] = (2 / math.comb(rows[a[k]].n + rows[b[k]].n, rows[a[k]].n)) if gap[k] else 1.0
-    return np.asarray(p)
+    pairs = len(tests.p_rank)
+    few = ROOM * pairs * tests.separation > alpha
+    agree = np.sign(tests.gap) == np.sign(tests.better - 0.5)
+    least = np.where(few, tests.p_log, tests.p_rank)
+    most = np.where(few, tests.p_log, np.where(agree, np.maximum(tests.p_rank, tests.p_log), 1.0))
+    # Brunner and Munzel's p-value lies between, and takes long: only where it decides.
+    sure = holm(most) <= alpha
+    for k in np.flatnonzero((holm(least) <= alpha) & ~sure & (most > least)).tolist():
+        p = studentised(table[tests.first[k]], table[tests.second[k]])
+        most[k] = max(tests.p_rank[k], min(p, most[k]))
+    guard = agree & (tests.p_rank <= max(GUARD, alpha / pairs))
+    return np.asarray((holm(most) <= alpha) & (~few | guard))
 
 
 def holm(p: Sequence[float] | NDArray[float64]) -> NDArray[float64]:

@@ -25,7 +25,8 @@ class Summary:
     n: int
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Return Student's t-interval for the mean at ``level``; None without a std."""
+        """Return Student's t-interval for the mean at ``level``, in (0, 1); None without a std."""
+        check_level(level)
         if self.std is None:
             return None
         half = _quantile(self.n - 1, level) * self.std / math.sqrt(self.n)
@@ -102,15 +103,6 @@ def mean_std(scores: Sequence[float]) -> tuple[float, float | None]:
 def summary(scores: Sequence[float]) -> Summary:
     """Return mean, std and number of ``scores``, (n,). Raises as ``check_scores``."""
     return Summary(*mean_std(scores), len(scores))
-
-
-def mean_interval(scores: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Return Student's t-interval for the mean of ``scores`` at ``level``; None for n = 1.
-
-    Raises:
-        ValueError: As ``check_scores``, or a level outside (0, 1).
-    """
-    return summary(scores).interval(check_level(level))
 
 
 def difference(a: Summary, b: Summary, cautious: bool = False) -> Difference | None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from longwave.platform.statistics.stats import Estimate, check_level, check_scores, direction
 
 
-def expected_best(
-    scores: Sequence[float | None], goal: str, level: float = 0.8, diverged: float | None = None
-) -> list[Estimate]:
+def expected_best(scores: Sequence[float | None], goal: str, level: float = 0.8) -> list[Estimate]:
     """Return the expected best of k scores for k = 1 … n, and the band that ``level`` of such searches end in.
 
-    The value is the mean of the best over all C(n, k) subsets of k scores: in order from the worst, score i is the
+    The value is the mean of the best over the C(n, k) subsets of k scores: in order from the worst, score i is the
     best of C(i − 1, k − 1) of them. That is unbiased; drawing with replacement, as is often done, is not.
     Source: Tang et al., Showing Your Work Doesn't Always Work, ACL 2020.
+
+    A diverged trial is worse than any score and has none: value and band are of the subsets in which a trial ended;
+    the share of the others is ``all_diverged``.
 
     The trials must be drawn independently from one law: a search that learns from earlier trials has no such curve.
     The band narrows towards k = n because all large subsets hold much the same trials; it is no error of the curve.
@@ -22,28 +23,32 @@ def expected_best(
     Args:
         scores: Validation scores in any order; None where a trial diverged.
         goal: ``"max"`` or ``"min"``.
-        diverged: Score a diverged trial counts with; by default the worst of the others.
 
     Raises:
-        ValueError: A score is not finite, or no trial has one and ``diverged`` is not given.
+        ValueError: No trial has a score, or one is not finite.
     """
     check_level(level)
-    sign, ended = direction(goal), [s for s in scores if s is not None]
-    if diverged is None:
-        if not ended:
-            raise ValueError("No trial has a score; say with which score a diverged one counts.")
-        diverged = sign * min(sign * s for s in ended)
-    counted = sorted(check_scores([diverged if s is None else s for s in scores]), key=lambda s: sign * s)
+    sign = direction(goal)
+    ended = sorted(check_scores([s for s in scores if s is not None]), key=lambda s: sign * s)
     import numpy as np
 
-    values, n = np.array(counted), len(counted)
-    place, weights = np.arange(1, n + 1), np.full(n, 1 / n)
+    values, n = np.array(ended), len(scores)
+    place, weights = np.arange(n - len(ended) + 1, n + 1), np.full(len(ended), 1 / n)
     curve = []
     for k in range(1, n + 1):
-        chance = np.cumsum(weights)
+        chance = np.cumsum(weights / weights.sum())
         # min: rounding may leave the last cumulative chance below p.
-        ends = [counted[min(n - 1, int(np.searchsorted(chance, p)))] for p in ((1 - level) / 2, (1 + level) / 2)]
-        curve.append(Estimate(float(weights @ values), min(ends), max(ends)))
+        ends = [ended[min(len(ended) - 1, int(np.searchsorted(chance, p)))] for p in ((1 - level) / 2, (1 + level) / 2)]
+        curve.append(Estimate(float(weights @ values / weights.sum()), min(ends), max(ends)))
         # C(i − 1, k) / C(n, k + 1) from C(i − 1, k − 1) / C(n, k): the binomials themselves would overflow.
         weights = weights * (np.maximum(place - k, 0) / k * (k + 1) / max(1, n - k))
     return curve
+
+
+def all_diverged(diverged: int, n: int) -> list[float]:
+    """Return the share of searches of k = 1 … n of ``n`` trials that hold ``diverged`` ones alone and find nothing."""
+    shares, share = [], 1.0
+    for k in range(n):
+        share *= max(0, diverged - k) / (n - k)
+        shares.append(share)
+    return shares

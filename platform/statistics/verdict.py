@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Literal
 
-from longwave.platform.statistics.stats import Difference, Summary, check_level, difference, direction, summary
-from longwave.platform.statistics.trajectory import expected_best
+from longwave.platform.statistics.printed import Noise, Printed
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import Estimate, check_scores, mean_std
 
-Word = Literal["reproduced", "better", "worse", "undecided"]
+Word = Literal["reproduced", "consistent", "better", "worse", "undecided"]
 ENOUGH = 5
-"""Scores below which nothing is called reproduced: 5 tell a printed run 3.1 std away apart, 3 not one 4.9 std away."""
-CLOSE = 2.0
-"""Standard deviations within which a printed number is reproduced."""
-MOST = 100
-"""Runs that a paper has made at most which prints the best of it does not say how many."""
-MARGIN = 2.0
-"""Standard deviations by which we may be better than a paper without anybody asking why."""
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A number as a paper prints it.
-
-    Attributes:
-        value: In the unit of our scores.
-        statistic: What it is of the paper's runs: ``mean``, ``best``, ``min``, ``max``, or any other word.
-        std, n: Standard deviation and number of those runs, where printed.
-    """
-
-    value: float
-    statistic: str = "mean"
-    std: float | None = None
-    n: int | None = None
-
-    @property
-    def rounding(self) -> float:
-        """Half a unit of the last digit of ``value``; a trailing zero in print is lost in a float."""
-        return 10.0 ** int(Decimal(str(self.value)).as_tuple().exponent) / 2
+"""Seeds below which a row is provisional."""
+FEWEST = 3
+"""Seeds that ended below which every verdict is ``undecided``."""
+MOST_SEEDS = 1000
+"""Stands for any number of seeds: what so many do not decide, none would."""
+LARGEST = 700.0
+"""Log of the largest ratio that is told; a float holds up to 709."""
+REPEATED = ("mean ± std", "mean", "one run")
+"""Kinds of printed numbers that can be ``reproduced``: the others are not typical runs."""
 
 
 @dataclass(frozen=True)
@@ -48,115 +30,192 @@ class Verdict:
     """How our scores stand to a printed number.
 
     Attributes:
-        word: ``better`` or ``worse`` where they are told apart, else ``reproduced`` or, with few scores, ``undecided``.
-        gap: How much better ours is, in our standard deviations; None without one.
-        ours: The number of ours that was compared.
-        basis: What it is: ``"mean"``, ``"expected best of 10"``.
-        alike: Whether it is the same statistic as the printed one.
-        n, printed_n: Scores on both sides; None where the paper does not say.
-        too_good: We are surely more than ``MARGIN`` standard deviations better: look for a leak or another metric.
+        word: ``reproduced``: our typical error is surely within the margin of the paper's, the noise of both counted.
+            ``consistent``: it is surely within the margin of the printed number, whatever run that came from.
+            ``better``, ``worse``: surely apart, and not surely within the margin. Else ``undecided``.
+        ratio: Our error over the printed one, above 1 where ours is worse, with its 90 % interval. Ours is typical, the
+            geometric mean of the seeds that ended; against a best of k it is our expected best of k. A number of which
+            it is not said what it is counts as one run, except that the interval beside a best of several reaches from
+            one run to the best of ``SEVERAL``. No interval for one seed; None where no ratio exists.
+        n, diverged: Our seeds that ended, and those that diverged.
+        kind: Of the printed number, as ``Printed.kind``.
+        more: Seeds of ours that would decide, if gap and scatter stay as seen; 0 where decided, None where none would.
+        limit: The printed number is the limit: no number of our seeds would decide, or turn consistent to reproduced.
+        why: For readers, what keeps the word from being another: a sentence, empty where nothing does.
     """
 
     word: Word
-    gap: float | None
-    ours: float
-    basis: str
-    alike: bool
+    ratio: Estimate | None
     n: int
-    printed_n: int | None
-    too_good: bool
+    diverged: int
+    kind: str
+    more: int | None
+    limit: bool
+    why: str
 
 
-def verdict(scores: Sequence[float], printed: Printed, goal: str, level: float = 0.95) -> Verdict:
-    """Return how ``scores``, (n,), stand to a printed number.
+@dataclass(frozen=True)
+class _Case:
+    """Ours beside a printed number, on logs of errors.
 
-    The question is whether both could come from the same procedure. What a paper does not print is filled in its
-    favour: its std is ours, its number is that of one run. So with one printed run a difference counts only outside
-    our prediction interval, and more seeds of ours cannot turn a lucky run of theirs into a failure of ours. A
-    difference that rounding the printed number explains does not count either.
+    Attributes:
+        gap, low, high: Ours less the printed one, as it stands and at both ends of what rounds to it.
+        noise: What chance makes of it.
+        margin, asked: Log of the ratio within which the number counts as met, and what it is far from trivial.
+    """
 
-    An extreme of n runs is compared with our expected extreme of n, which varies less than one run. Where we have
-    fewer scores, or n is unknown, ours is less extreme by an unknown amount: our best of few can be better than their
-    best of many, but is worse only if none of their runs, ``MOST`` where n is unknown, could be as good: if the chance
-    that one is, times their number, is small still.
+    gap: float
+    low: float
+    high: float
+    noise: Noise
+    margin: float
+    asked: float
 
-    Inside the interval it is ``reproduced`` within ``CLOSE`` of the larger standard deviation, with enough scores; what
-    lies further could be chance, but scores that scatter so widely repeat nothing: ``undecided``.
+    def less(self, noise: tuple[float, float]) -> tuple[float, float]:
+        return self.low - noise[1], self.high - noise[0]
 
-    ``too_good`` is a one-sided test, as in MLPerf's reference convergence points, but against a gain of ``MARGIN``
-    of the larger standard deviation: an honest repetition passes MLPerf's own threshold in one case of twenty.
+    def within(self, noise: tuple[float, float]) -> bool:
+        low, high = self.less(noise)
+        return -self.margin < low and high < self.margin
+
+    def reproduced(self, n: int) -> bool:
+        return self.noise.kind in REPEATED and self.within(self.noise.gap(n, 0.9))
+
+    def consistent(self, n: int) -> bool:
+        return self.within(self.noise.own(n, 0.9))
+
+    def apart(self, n: int) -> Literal["better", "worse"] | None:
+        low, high = self.less(self.noise.gap(n, 0.95))
+        return "worse" if low > 0 else "better" if high < 0 else None
+
+    def word(self, n: int) -> Word:
+        if self.reproduced(n):
+            return "reproduced"
+        return "consistent" if self.consistent(n) else self.apart(n) or "undecided"
+
+    def more(self, n: int) -> int | None:
+        """Return the least number of seeds above ``n`` that decide, None where ``MOST_SEEDS`` do not."""
+        return _least(n, self.consistent) or _least(n, lambda seeds: self.apart(seeds) is not None)
+
+
+def verdict(
+    scores: Sequence[Score], printed: Printed, scale: Scale, margin: float = 1.25, trivial: float | None = None
+) -> Verdict:
+    """Return how ``scores``, (n,), None for a diverged seed, stand to a printed number.
+
+    With g the mean log of our errors less the log of the printed error and s the standard deviation of our logs:
+    ``reproduced`` by two one-sided tests at 5 % that g lies within ± log ``margin`` (Schuirmann 1987), the noise of
+    both sides counted; ``consistent`` by the same tests with our noise alone; ``better`` and ``worse`` by a two-sided
+    test at 5 %; in this order. Where the paper prints no std, ours stands for it. What rounding the printed number
+    hides counts against every word. A diverged seed leaves only ``worse``.
+
+    Equal scores have no spread to test with. Where the metric has a least error, they are known to that alone, and s
+    is at least that error over our typical one.
+
+    Args:
+        scores: The test metric of every asked seed.
+        printed: In the unit of the scores; the worst of several runs is judged by nobody.
+        scale: How scores become errors.
+        margin: Ratio of errors within which the number counts as met, above 1.
+        trivial: Score of the best trivial predictor; the margin is at most a quarter of the way to it, in logs.
 
     Raises:
-        ValueError: As ``check_scores``, another goal than max or min, or a level outside (0, 1).
+        ValueError: A margin of 1 or less, or a score that is not finite.
     """
-    sign, ours = direction(goal), summary(scores)
-    check_level(level)
-    value, basis, alike, barred = _counterpart(scores, ours.mean, printed, goal)
-    gap = _difference(Summary(sign * value, ours.std, ours.n), printed, sign)
-    one = _difference(Summary(sign * ours.mean, ours.std, ours.n), printed, sign)
-    beyond = one is not None and one.p_value * (printed.n or MOST) <= 1 - level
-    return Verdict(
-        word=_word(gap, ours.n, max(ours.std or 0.0, printed.std or 0.0), None if beyond else barred, level),
-        gap=sign * (value - printed.value) / ours.std if ours.std else None,
-        ours=value,
-        basis=basis,
-        alike=alike,
-        n=ours.n,
-        printed_n=printed.n,
-        too_good=barred != "better" and _too_good(gap, max(ours.std or 0.0, printed.std or 0.0), level),
-    )
+    if not margin > 1:
+        raise ValueError(f"A margin is a ratio above 1, got {margin}.")
+    ended = [score for score in scores if score is not None]
+    n, diverged = len(ended), len(scores) - len(ended)
+
+    def found(word: Word, ratio: Estimate | None, more: int | None, limit: bool, why: str) -> Verdict:
+        return Verdict(word, ratio, n, diverged, printed.kind, more, limit, why)
+
+    unlucky = f"{diverged} of {n + diverged} diverged." if diverged else ""
+    if reason := _no_ratio(ended, printed, scale):
+        return found("undecided", None, None, False, reason if ended else unlucky or reason)
+    case = _case(ended, printed, scale, margin, trivial)
+    ratio = _ratio(case, n)
+    word = case.word(n) if n >= FEWEST else "undecided"
+    if unlucky:
+        bad = word == "worse"
+        return found("worse" if bad else "undecided", ratio, 0 if bad else None, False, unlucky)
+    if n < FEWEST:
+        return found(word, ratio, FEWEST, False, f"A word needs {FEWEST} seeds that ended.")
+    return found(word, ratio, *_outlook(word, case, n))
 
 
-def _extreme(printed: Printed, goal: str) -> str | None:
-    """Return ``"max"`` or ``"min"`` where the printed number is the extreme of several runs."""
-    return {"best": goal, "max": "max", "min": "min"}.get(printed.statistic)
+def _no_ratio(ended: Sequence[float], printed: Printed, scale: Scale) -> str:
+    """Return why our error has no ratio to the printed one; empty where it has."""
+    if not ended:
+        return "No seed of ours ended."
+    if printed.statistic in ("max", "min") and printed.statistic != scale.goal and printed.kind != "one run":
+        return "The printed number is the worst of several runs."
+    check_scores(ended)
+    if scale.perfect is None:
+        return "This metric has no score of zero error, so no ratio of errors."
+    if scale.error(printed.value) <= 0:
+        return "The printed error is zero: no ratio to it exists."
+    if min(scale.errors(ended)) <= 0:
+        return "A seed of ours has zero error: no ratio of it exists."
+    return ""
 
 
-def _counterpart(
-    scores: Sequence[float], mean: float, printed: Printed, goal: str
-) -> tuple[float, str, bool, Word | None]:
-    """Return our number to compare, what it is, whether it is the printed statistic, and the word it cannot decide."""
-    extreme = _extreme(printed, goal)
-    if extreme is None:
-        return mean, "mean", printed.statistic == "mean", None
-    barred: Word = "worse" if extreme == goal else "better"
-    if printed.n is None:
-        return mean, "mean", False, barred
-    k = min(printed.n, len(scores))
-    value = expected_best(scores, extreme)[k - 1].value
-    return value, f"expected {printed.statistic} of {k}", k == printed.n, None if k == printed.n else barred
+def _case(ended: Sequence[float], printed: Printed, scale: Scale, margin: float, trivial: float | None) -> _Case:
+    """Return the case of our seeds that ended beside a printed number; both have errors above 0."""
+    mean, spread = mean_std([math.log(error) for error in scale.errors(ended)])
+    error, half = scale.error(printed.value), printed.rounding or 0.0
+    least, relative = scale.floor / math.exp(mean), (printed.std or 0.0) / error
+    noise = Noise(printed.kind, printed.n or 1, relative, max(spread or 0.0, least))
+    ends = sorted(scale.error(printed.value + side) for side in (-half, half))
+    low, high = (math.log(end) if end > 0 else -math.inf for end in ends)
+    asked = width = math.log(margin)
+    if trivial is not None and (beaten := scale.error(trivial)) > 0:
+        away = math.log(beaten)
+        width = min(asked, max(away - high, low - away, 0.0) / 4)
+    return _Case(mean - math.log(error), mean - high, mean - low, noise, width, asked)
 
 
-def _difference(ours: Summary, printed: Printed, sign: int) -> Difference | None:
-    """Return how much better ours is, where either side's spread is known; the smaller by what rounding explains."""
-    one_run = _extreme(printed, "max") is not None or not printed.n
-    n = 1 if one_run or not printed.n else printed.n
-    theirs = Summary(sign * printed.value, printed.std if n > 1 else None, n)
-    gap, known = difference(ours, theirs), theirs if ours.std is None else ours
-    if gap is None and known.std is not None:
-        error = known.std * math.sqrt(1 / ours.n + 1 / n)
-        gap = Difference(ours.mean - theirs.mean, error, known.n - 1, 2 / math.comb(ours.n + n, n))
-    if gap is None:
+def _ratio(case: _Case, n: int) -> Estimate | None:
+    """Return the ratio of errors with its 90 % interval; None beyond all floats."""
+    noise = replace(case.noise, kind="one run") if case.noise.kind == "unlabelled" else case.noise
+    low, high = case.less(noise.gap(n, 0.9)) if n > 1 else (-math.inf, math.inf)
+    gap = case.gap - noise.expected
+    if gap > LARGEST:
         return None
-    return replace(gap, value=math.copysign(max(0.0, abs(gap.value) - printed.rounding), gap.value))
+    return Estimate(math.exp(gap), math.exp(low), math.exp(high)) if high < LARGEST else Estimate(math.exp(gap))
 
 
-def _word(gap: Difference | None, n: int, std: float, barred: Word | None, level: float) -> Word:
-    if gap is None:
-        return "undecided"
-    if gap.p_value <= 1 - level:
-        word: Word = "better" if gap.value > 0 else "worse"
-        return "undecided" if word == barred else word
-    same = gap.value == 0 or abs(gap.value) <= CLOSE * std
-    return "reproduced" if n >= ENOUGH and same else "undecided"
+def _outlook(word: Word, case: _Case, n: int) -> tuple[int | None, bool, str]:
+    """Return how many seeds would decide, whether the printed number is the limit, and a sentence on it."""
+    if word == "consistent":
+        if best := _least(n, case.reproduced):
+            return 0, False, f"{best} seeds of ours may show it reproduced."
+        return 0, True, f"The printed number is {_called(case.noise)}: no number of our seeds shows it reproduced."
+    if word != "undecided":
+        return 0, False, ""
+    if more := case.more(n):
+        return more, False, f"{more} seeds of ours would decide."
+    reason = f"is {_called(case.noise)}"
+    if replace(case, low=case.gap, high=case.gap).more(n - 1):
+        reason = "is rounded too coarsely"
+    elif replace(case, margin=case.asked).more(n - 1):
+        reason = "lies too close to a trivial predictor"
+    return None, True, f"The printed number {reason}: no number of our seeds would decide."
 
 
-def _too_good(gap: Difference | None, std: float, level: float) -> bool:
-    """Return whether a one-sided test, by the noncentral t, says that we are over ``MARGIN`` deviations better."""
-    if gap is None:
-        return False
-    if not gap.error:
-        return gap.value > 0 and gap.p_value / 2 <= 1 - level
-    from scipy.special import nctdtr
+def _called(noise: Noise) -> str:
+    return {
+        "mean ± std": f"a mean ± std of {noise.runs}",
+        "mean": f"a mean of {noise.runs}",
+        "one run": "one run",
+        "best of k": f"the best of {noise.runs}",
+        "best of several": "the best of runs that the paper does not count",
+        "unlabelled": "of runs that the paper does not describe",
+    }[noise.kind]
 
-    return bool(nctdtr(gap.freedom, MARGIN * std / gap.error, gap.value / gap.error) >= level)
+
+def _least(n: int, decides: Callable[[int], bool]) -> int | None:
+    """Return the least number of seeds above ``n`` that decide, None where ``MOST_SEEDS`` do not."""
+    if n >= MOST_SEEDS or not decides(MOST_SEEDS):
+        return None
+    return n + 1 + bisect_left(range(n + 1, MOST_SEEDS), True, key=decides)

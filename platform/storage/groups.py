@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -25,15 +26,18 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     askers = _askers(connection, where)
     tallies = _tallies(connection, task, {cells for cells in askers.values() if len(cells) > 1})
     ran, checked, known = _environments(connection, where), _imports(connection), _catalogue(connection)
-    groups = []
+    groups: list[Group] = []
+    abouts: dict[str, About] = {}
     for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
         config, asked = TrialConfig.from_dict(content.config), askers.get(row, ())
+        if (told := content.about) not in abouts:  # many groups say the same
+            abouts[told] = About.from_dict(json.loads(told))
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
         places = [ran[place] for place, _, _ in came if place is not None]
         groups.append(
             Group(
                 config=config,
-                about=About.from_dict(content.about),
+                about=abouts[told],
                 runs=runs,
                 search=tallies.get((asked, config.task, model), Tally()),
                 sweeps=tuple(sorted({sweep for sweep, _ in asked})),
@@ -115,10 +119,11 @@ def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Known]:
 
 
 def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
-    """Return content and explanation of the first trial of each group, by task and identity."""
+    """Return content and explanation, as text, of the first trial of each group, by task and identity."""
     t = TrialRow
     first = sa.select(sa.func.min(t.id)).where(where).group_by(t.task, t.row)
-    return connection.execute(sa.select(t.config, t.about).where(t.id.in_(first)).order_by(t.task, t.row)).all()
+    found = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
+    return connection.execute(found.order_by(t.task, t.row)).all()
 
 
 def _askers(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:

@@ -222,6 +222,11 @@ class PublishedRow(Base):
     params: Mapped[int | None]
     sources: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
+    ours: Mapped[str] = mapped_column(server_default="")
+    fixed: Mapped[str] = mapped_column(server_default="")
+    printed: Mapped[str] = mapped_column(server_default="")
+    layers: Mapped[int | None]
+    paper: Mapped[str] = mapped_column(server_default="")
 
 
 class MirroredRow(Base):

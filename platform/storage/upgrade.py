@@ -21,8 +21,8 @@ from longwave.platform.storage.schema import PublishedRow
 def bring_up_to_date(engine: sa.Engine) -> None:
     """Bring the schema up to date and take up the published numbers; one process at a time.
 
-    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0005.db``, in
-    PostgreSQL into the schema ``longwave_before_0005``. A copy that is there already is left as it is. One that was
+    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0006.db``, in
+    PostgreSQL into the schema ``longwave_before_0006``. A copy that is there already is left as it is. One that was
     left half made by an older Longwave is mended.
 
     Raises:

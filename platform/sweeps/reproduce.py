@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from longwave.platform.boards.diff import environments, scores, values
+from longwave.platform.boards.diff import ended, environments, scale, scores, values
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
@@ -16,6 +16,8 @@ from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.statistics.contrast import improvement, logs, ratio
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import Difference, Summary, summary
 from longwave.platform.storage.store import Store
 from longwave.platform.training.checkpoint import Checkpoint
@@ -35,18 +37,19 @@ class RerunPlan:
         row: The row's retrainings so far.
         config: What to train.
         expected: Mean, std and number of the row's scores.
-        interval: Where 95 % of further scores fall, by Student's t; None where the scores do not say: there is one, or
-            they are all equal.
+        diverged: Retrainings of the row that diverged.
+        interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction``.
     """
 
     row: list[Trial]
     config: TrialConfig
     expected: Summary
+    diverged: int
     interval: tuple[float, float] | None
 
     @property
     def before(self) -> float | None:
-        """The row's own score with the seed of ``config``, where it has one."""
+        """The row's own score with the seed of ``config``; None where it has none or diverged."""
         return scores(self.row).get(self.config.seed)
 
 
@@ -66,15 +69,31 @@ class Rerun:
 
     @property
     def outcome(self) -> Agreement:
-        """Whether the score lies inside the interval. One that diverged is outside."""
+        """Whether the score lies inside the interval.
+
+        One that diverged is outside where none of the row's seeds did; where some did, it is undecided.
+        """
         score, expected, interval = self.run.test, self.plan.expected, self.plan.interval
         if self.run.status == "diverged":
-            return "outside"
+            return "undecided" if self.plan.diverged else "outside"
         if score is None:
             return "undecided"
         if interval is None:
             return "inside" if expected.std == 0 and math.isclose(score, expected.mean, rel_tol=1e-6) else "undecided"
         return "inside" if interval[0] <= score <= interval[1] else "outside"
+
+    @property
+    def ratio(self) -> float | None:
+        """Its error over the row's; None where it has no score, or the metric no positive scale."""
+        found = ratio([self.run.test], ended(self.plan.row), scale(self.plan.row))
+        return found.value if found else None
+
+    @property
+    def improvement(self) -> float | None:
+        """Share of the row's seeds that are worse, ties counting half; None where the training failed."""
+        if self.run.test is None and self.run.status != "diverged":
+            return None
+        return improvement([self.run.test], list(scores(self.plan.row).values()), scale(self.plan.row)).value
 
     @property
     def differences(self) -> list[tuple[str, str, str]]:
@@ -90,10 +109,13 @@ class Rerun:
             "row": plan.config.row,
             "seed": plan.config.seed,
             "expected": asdict(plan.expected),
+            "diverged": plan.diverged,
             "interval": plan.interval,
             "status": self.run.status,
             "reason": self.run.reason,
             "value": self.run.test,
+            "ratio": self.ratio,
+            "improvement": self.improvement,
             "same_seed_before": plan.before,
             "outcome": self.outcome,
             "differences": [dict(zip(("what", "row", "here"), line, strict=True)) for line in self.differences],
@@ -113,7 +135,7 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
         ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
     row = store.rows(name, task)
-    config, found = row[0].config, list(scores(row).values())
+    config, found = row[0].config, ended(row)
     if not found:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
     if why := unfit(config):
@@ -121,18 +143,28 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
     taken = {t.config.seed for t in row}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
-    return RerunPlan(row, again, summary(found), prediction(summary(found)))
+    diverged = len(scores(row)) - len(found)
+    return RerunPlan(row, again, summary(found), diverged, prediction(found, scale(row)))
 
 
-def prediction(scores: Summary, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval in which one more score falls as often as ``level`` says: mean ± t·std·√(1 + 1/n).
+def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
+    """Return the interval in which one more score falls as often as ``level`` says: mean ± t·std·√(1 + 1/n) of logs.
 
-    None for a single score, and for a few that are all equal: they say nothing about how others spread.
+    The logs are those of errors; a metric without a positive scale is taken as it is. None for a single score, and for
+    a few that are all equal: they say nothing about how others spread.
     """
-    if scores.std is None:
+    known = logs(scores, scale)
+    found = summary(known or scale.errors(scores))
+    if found.std is None:
         return None
-    error = scores.std * math.sqrt(1 + 1 / scores.n)
-    return Difference(scores.mean, error, scores.n - 1, 2 / (scores.n + 1)).interval(level)
+    error = found.std * math.sqrt(1 + 1 / found.n)
+    interval = Difference(found.mean, error, found.n - 1, 2 / (found.n + 1)).interval(level)
+    if interval is None:
+        return None
+    # As far as a float goes; an error below the least that counts is none.
+    errors = [math.exp(min(end, 700.0)) for end in interval] if known else list(interval)
+    low, high = sorted(scale.score(0.0 if known and e <= scale.floor else e) or 0.0 for e in errors)
+    return low, high
 
 
 def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) -> Rerun:

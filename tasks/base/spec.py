@@ -58,6 +58,13 @@ class Metric:
         total, count = torch.stack(sums).sum(0)
         return self.finish(total / count)
 
+    def floor(self, targets: Tensor) -> float:
+        """Return the least error that a split can show: half an item of an accuracy in %, 0 of any other metric."""
+        if self.unit != "%":
+            return 0.0
+        _, asked = self.sums(torch.zeros(1, *targets.shape, 1), targets)
+        return 50.0 / asked.item()
+
 
 Baseline = Callable[[Data[Any]], Tensor]
 """A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
@@ -78,6 +85,8 @@ class Recipe:
         numbers: Every other number of training by name, where it is not the rules' own default:
             ``{"input_dropout": 0.03}``.
         source: Paper and table.
+        paper: Key of that paper, as published numbers name it; empty where the recipe is ours.
+        unstated: Fields that the paper does not state, so that they are ours.
     """
 
     hidden: int
@@ -90,6 +99,8 @@ class Recipe:
     optimiser: str = "adam"
     schedule: str = "drops"
     numbers: Mapping[str, float] = field(default_factory=dict)
+    paper: str = ""
+    unstated: tuple[str, ...] = ()
 
 
 class _Stated(TypedDict, total=False):
@@ -102,6 +113,8 @@ class _Stated(TypedDict, total=False):
     optimiser: str
     schedule: str
     numbers: Mapping[str, float | None]
+    paper: str
+    unstated: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -112,15 +125,40 @@ class Changes:
     stated: Mapping[str, Any]
 
     def of(self, recipe: Recipe) -> Recipe:
-        """Return ``recipe`` with what is stated here in its place, the source always; a number None is not there."""
+        """Return ``recipe`` with what is stated here in its place; a number None is not there.
+
+        The source always is of its own, and of another paper no field is unstated but those named here.
+        """
         numbers = {**recipe.numbers, **self.stated.get("numbers", {})}
         kept = {name: value for name, value in numbers.items() if value is not None}
-        return replace(recipe, **{**self.stated, "source": self.source, "numbers": kept})
+        unstated = () if "paper" in self.stated else recipe.unstated
+        return replace(recipe, **{"unstated": unstated, **self.stated, "source": self.source, "numbers": kept})
 
 
 def changes(source: str, **stated: Unpack[_Stated]) -> Changes:
     """Return a recipe that states only what differs: ``changes("coRNN, Table 7: up to 60,000 steps", epochs=600)``."""
     return Changes(source, {**stated})
+
+
+@dataclass(frozen=True)
+class ProtocolNote:
+    """How the protocol of papers differs from a task's, or what a reader must know of both.
+
+    Attributes:
+        text: One sentence.
+        papers: Keys of the papers it is about, as published numbers name them; none: all.
+        minor: Whether it changes nothing that is measured, as a larger test split of the same law or a fixed seed of a
+            random split. A number whose paper has another protocol in any other way is compared as such.
+    """
+
+    text: str
+    papers: tuple[str, ...] = ()
+    minor: bool = False
+
+
+def note(text: str, *papers: str, minor: bool = False) -> ProtocolNote:
+    """Return a note on protocols: ``note("coRNN trains on 47000 images, this task on 48000", "cornn")``."""
+    return ProtocolNote(text, papers, minor)
 
 
 @dataclass(frozen=True)
@@ -148,14 +186,14 @@ class TaskSpec:
         asked: Where outputs are asked for, in words; the batch itself knows.
         variant: The default variant; empty for a task that has one form.
         variants: What a variant may be, in words; protocols that differ between papers are variants.
-        protocols: How the papers' protocols differ from this one, one sentence each.
-        published: Variants of the published tables by variant of ours, where they differ.
+        protocols: How the papers' protocols differ from this one.
         tokens: Size V of the vocabulary, 0 where inputs are numbers.
         version: Bumped when loss, metric, split rules or what is asked change, so that results do. The data have their
             own hash beside it.
         horizon: Steps ahead, for forecasting.
         files: The data set to fetch; None for generated data.
         baselines: Trivial predictors by name, measured beside the models.
+        margin: Ratio of errors within which a printed number counts as met.
     """
 
     name: str
@@ -176,13 +214,13 @@ class TaskSpec:
     asked: str = "at the last step"
     variant: str = ""
     variants: str = ""
-    protocols: tuple[str, ...] = ()
-    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    protocols: tuple[ProtocolNote, ...] = ()
     tokens: int = 0
     version: str = "1"
     horizon: int | None = None
     files: Source | None = None
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    margin: float = 1.25
 
     @property
     def id(self) -> str:
@@ -200,10 +238,6 @@ class TaskSpec:
         if isinstance(general, Changes):
             raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
         return found.of(general) if isinstance(found, Changes) else found
-
-    def called(self, variant: str) -> tuple[str, ...]:
-        """Return the names that published tables give to ``variant``."""
-        return self.published.get(variant, (variant,))
 
     def trivial(self, data: Data[Any]) -> dict[str, float]:
         """Return the metric on the test split of each trivial predictor."""

@@ -15,7 +15,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import streamlit as st
-from boards import retrained
+from boards import printed as in_print
+from boards import retrained, trials
 from streamlit import config, dataframe_util
 from streamlit.testing.v1 import AppTest
 
@@ -52,8 +53,9 @@ def about(config: TrialConfig) -> About:
         metric="l2_error" if fast else "mse",
         unit="1",
         goal="min",
-        published=("tau=0.02" if fast else config.variant,),
         departures=("epochs 3 (published 400)",),
+        recipe="LEM, Table 4",
+        paper="lem",
     )
 
 
@@ -130,25 +132,26 @@ def notes(page: AppTest) -> str:
 def test_the_table_prints_each_row_as_computed_by_hand(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = printed(visit(url, monkeypatch, task="fitzhugh_nagumo").dataframe[0])
     lem, lstm, cornn = ours(table).to_dict("records")
-    # t(2) = 4.303: 0.003 from the published 0.002 is 1.3 standard errors of one more run, √(4 / 3) · 0.002.
     assert lem == {
-        "rank_low": "1",
+        "rank_low": "1–3",
         " ": "●",
         "title": "LEM",
+        "median": "0.0050 [0.0030, 0.0070] (75 %)",
         "mean": "0.0050 ± 0.0020 (3, provisional)",
-        "published": "0.002 (best, lem Table 4, lem Table 9)",
-        "verdict": "undecided −1.5 sd, n 3 and ?, our mean against best",
+        "published": "0.2 × 10⁻² (reported, lem Table 4, lem Table 9)",
+        "verdict": "other protocol, × 2.36 (0.45–13.3), n 3 and ?",
         "n": "3 ok",
-        "diverged": "0",
-        "departures": "epochs 3 (published 400)",
+        "share": "none",
+        "departures": "recipe of LEM, Table 4; epochs 3 (published 400)",
         "parameters": "1,233",
         "train_seconds": "6.0 s",
         "find_seconds": "—",
     }
-    assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["2", "0.0120 ± 0.0016 (5)", "5 ok"]
-    assert lstm["verdict"].startswith("reproduced")
-    assert [cornn[k] for k in ("rank_low", "title", "mean")] == ["—", "coRNN", "diverged"]
-    assert [cornn[k] for k in ("n", "diverged")] == ["2 diverged, 1 missing", "2"]
+    # Geometric mean of the errors 0.01189 over 0.012.
+    assert [lstm[k] for k in ("rank_low", "mean", "n")] == ["1–3", "0.0120 ± 0.0016 (5)", "5 ok"]
+    assert lstm["verdict"].startswith("other protocol, × 0.99 (")
+    assert [cornn[k] for k in ("rank_low", "title", "median", "mean")] == ["1–3", "coRNN", "diverged", "diverged"]
+    assert [cornn[k] for k in ("n", "share")] == ["2 diverged, 1 missing", "100 % [16, 100]"]
     assert [cornn[k] for k in ("parameters", "train_seconds", "find_seconds")] == ["—", "2.0 s", "2.5 min"]
 
 
@@ -171,7 +174,11 @@ def test_a_published_number_that_nobody_retrained_is_a_row_without_a_rank(
         ("FastGRNN", "0.022 (published)", "—"),
         ("expRNN", "0.023 (published)", "—"),
     ]
-    assert [theirs[0][k] for k in ("published", "verdict", "departures")] == ["0.011 (reported, lem Table 9)", "—", "—"]
+    assert [theirs[0][k] for k in ("published", "verdict", "departures")] == [
+        "1.1 × 10⁻² (reported, lem Table 9)",
+        "—",
+        "—",
+    ]
     page.session_state[page.dataframe[0].key] = {"selection": {"rows": [1], "columns": [], "cells": []}}
     page.run()
     assert page.subheader[0].value == "LEM (without multi-scale gates): 0.011 (published)"
@@ -181,26 +188,27 @@ def test_a_published_number_that_nobody_retrained_is_a_row_without_a_rank(
 def test_numbers_stay_numbers_under_the_print_so_that_columns_sort(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = ours(visit(url, monkeypatch, task="fitzhugh_nagumo").dataframe[0].value)
     assert list(frame["mean"][:2]) == pytest.approx([0.005, 0.012])
-    assert pd.isna(frame["mean"][2]) and pd.isna(frame["rank_low"][2])
-    assert list(frame["diverged"]) == [0, 0, 2]
+    assert pd.isna(frame["mean"][2]) and frame["rank_low"][2] == 1
+    assert list(frame["share"]) == [0, 0, 1]
 
 
 def test_what_is_missing_is_a_dash_and_no_zero(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
     assert [table.proto.placeholder for table in page.dataframe] == ["—", "—"]
-    assert ours(page.dataframe[0].value).loc[2, ["rank_low", "mean", "parameters"]].isna().all()
+    assert ours(page.dataframe[0].value).loc[2, ["mean", "parameters"]].isna().all()
 
 
 def test_the_page_says_what_is_ranked_and_how(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = notes(visit(url, monkeypatch, task="fitzhugh_nagumo"))
-    assert "**FitzHugh-Nagumo, next value.** Ranked by **test l2_error ↓** (↓ smaller is better)" in text
-    assert "mean ± std (n) over retrainings with fresh seeds, each scored at the epoch best on validation" in text
+    assert "**FitzHugh-Nagumo, next value.** Ranked by the median of **test l2_error ↓** (↓ smaller is better)" in text
+    assert "with fresh seeds, a diverged one worst, each scored at the epoch best on validation" in text
+    assert "A rank claims a typical seed, nothing about means" in text
     assert "1 of 11 retrainings to come" in text
 
 
 def test_the_best_row_is_open_before_any_click(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
-    assert page.subheader[0].value == "LEM: 0.0050 ± 0.0020 (3, provisional)"
+    assert page.subheader[0].value == "LEM: median 0.0050 [0.0030, 0.0070] (75 %)"
     seeds = page.dataframe[1].value.sort_values("seed")
     assert list(seeds["test"]) == [0.003, 0.005, 0.007]
     assert list(seeds["best epoch"]) == [2, 2, 2]
@@ -218,7 +226,7 @@ def test_a_click_on_a_row_shows_its_seeds_curves(url: str, monkeypatch: pytest.M
     page = visit(url, monkeypatch, task="fitzhugh_nagumo")
     page.session_state[page.dataframe[0].key] = {"selection": {"rows": [6], "columns": [], "cells": []}}
     page.run()
-    assert page.subheader[0].value == "coRNN: diverged"
+    assert page.subheader[0].value == "coRNN: median diverged"
     seeds = page.dataframe[1].value.sort_values("seed")
     assert list(seeds["status"]) == ["diverged", "diverged", "running"]
     assert list(seeds["reason"]) == ["loss is nan in epoch 2"] * 2 + [""]
@@ -238,20 +246,46 @@ def test_the_loss_is_one_click_away(url: str, monkeypatch: pytest.MonkeyPatch) -
 def test_an_address_opens_its_row_and_its_variant(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lstm = trial("lstm", 0).row
     page = visit(url, monkeypatch, task="fitzhugh_nagumo", row=lstm)
-    assert page.subheader[0].value == "LSTM: 0.0120 ± 0.0016 (5)"
+    assert page.subheader[0].value == "LSTM: median 0.0120 [0.0100, 0.0140]"
     page = visit(url, monkeypatch, task="adding", variant="N=2000")
     assert page.selectbox(key="variant").options == ["N=500", "N=2000"]
-    assert page.subheader[0].value == "GRU: 0.75 (1, provisional)"
+    assert page.subheader[0].value == "GRU: median 0.75"
 
 
-def test_the_dot_plot_holds_means_intervals_and_published_numbers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dot_plot_holds_medians_intervals_and_published_numbers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = figure(visit(url, monkeypatch, task="fitzhugh_nagumo", log_axis_min="false"), 0)
     lem, lstm = [trace for trace in drawn["data"] if "error_x" in trace]
     assert (lem["x"], lem["y"], lem["marker"]["color"]) == (pytest.approx([0.005]), [0], figures.colour("lem"))
-    assert lstm["error_x"]["array"] == pytest.approx([2.7764 * 0.0015811 / 5**0.5], rel=1e-3)
+    assert (lstm["error_x"]["array"], lstm["error_x"]["arrayminus"]) == (pytest.approx([0.002]), pytest.approx([0.002]))
     hollow = [t["x"][0] for t in drawn["data"] if t["marker"]["symbol"] == "diamond-open" and t["x"][0] is not None]
     assert hollow == [0.002, 0.011, 0.012, 0.018, 0.022, 0.023, 0.004]
-    assert drawn["layout"]["annotations"][0]["text"] == "no mean: 2 diverged, 1 missing"
+    assert drawn["layout"]["annotations"][0]["text"] == "no median: 2 diverged, 1 missing"
+
+
+def test_an_interval_that_ends_at_a_diverged_seed_runs_to_the_worst_number_and_ends_in_an_arrow() -> None:
+    for goal, ends, worst, arrow in (("min", [1.0, 2.0, 3.0], 8.0, "right"), ("max", [3.0, 4.0, 5.0], 2.5, "left")):
+        made = rows([retrained("a", [*ends, "diverged", "failed"], goal), retrained("b", [worst], goal)], [])
+        group = [t for m, e in (("a", ends), ("b", [worst])) for t in trials(retrained(m, e, goal))]
+        drawn = figures.forest(made, ["A", "B"], {t.config.id: t for t in group}, 0, False).to_dict()["data"]
+        [bar] = [trace for trace in drawn if trace.get("error_x", {}).get("array")]
+        [end] = [trace for trace in drawn if str(trace["marker"]["symbol"]).startswith("triangle")]
+        assert (end["x"], end["marker"]["symbol"]) == ([worst], f"triangle-{arrow}")
+        array = bar["error_x"]["array" if goal == "min" else "arrayminus"]
+        assert abs(bar["x"][0] - worst) == pytest.approx(array[0])
+
+
+def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
+    numbers = [{"value": 0.5, "units": "16"}, {"value": 1.0, "n": 3, "printed": "1.00"}]
+    [row] = rows([retrained("a", [1.0, 1.01, 0.99, 1.02])], [in_print("a", **number) for number in numbers])
+    other, near = cells.published_frame(row).to_dict("records")
+    assert (other["ours is"], other["n"], other["differs in"]) == ("other protocol", "4 and ?", "hidden 8 (printed 16)")
+    assert (near["number"], near["statistic"], near["ours is"], near["n"]) == (
+        "1.00", "mean of 3", "reproduced", "4 and 3",
+    )  # fmt: skip
+    assert near["our error over it"].startswith("× 1.00 (") and near["differs in"] == "—"
+    [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
+    [told] = cells.published_frame(alone).to_dict("records")
+    assert (told["ours is"], told["our error over it"], told["n"]) == ("not run", "—", "—")
 
 
 def test_a_sweep_that_runs_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +343,7 @@ def test_a_trivial_predictor_is_grey_has_no_seeds_and_no_protocol() -> None:
     assert (result(row), seeds(row), span(row.rank_low, row.rank_high)) == ("0.0098 (trivial)", "—", "—")
     frame = cells.board_frame([row])
     assert frame["departures"].tolist() == ["—"] and frame["mean"].tolist() == [0.0098]
-    assert frame["diverged"].isna().all()
+    assert "share" not in frame
     assert figures.colour(row.model, row.trivial) == figures.NEUTRAL != figures.colour("lem")
 
 

@@ -309,3 +309,9 @@ def test_the_names_that_models_are_printed_under_stand_in_the_published_tables()
         assert spec.called(spec.defaults)[0] == ""
     assert all_models()["lipschitz_rnn"].called({"scheme": "rk2"}) == ["rk2"]
     assert all_models()["tau_gru"].called({"form": "no weighting"}) == []
+
+
+def test_a_form_is_called_the_same_with_any_number_of_layers() -> None:
+    unicornn = all_models()["unicornn"]
+    assert unicornn.called({"layers": 2}) == unicornn.called({}) == [""]
+    assert unicornn.called({"layers": 2, "multiscale": False}) == []

@@ -83,7 +83,7 @@ def test_a_published_number_that_a_trial_lacks_or_changes_is_told() -> None:
 
 
 def test_a_recipe_of_ours_is_called_so() -> None:
-    recipe = asdict(changes("ours", epochs=7).of(get_task("adding").recipe("")))
+    recipe = asdict(changes("ours", paper="", epochs=7).of(get_task("adding").recipe("")))
     assert departures(PLAIN, recipe) == ("epochs 300 (ours 7)",)
 
 

@@ -13,7 +13,9 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 
-ABOUT = ("called", "trivial", "published", "metric", "unit", "departures")
+ABOUT = (
+    "called", "trivial", "metric", "unit", "departures", "recipe", "paper", "known", "minor", "margin", "floor",
+)  # fmt: skip
 OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
 GROUP = ("search", "sweeps", "environments", "checks", "reruns", "family", "superseded")
 CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
@@ -26,7 +28,8 @@ def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **cha
     group and of the configuration can be changed by name.
     """
     valid = changes.pop("valid", None)
-    told: dict[str, Any] = {name: changes.pop(name) for name in ABOUT if name in changes}
+    told: dict[str, Any] = {"recipe": "paper, Table 1", "paper": "paper"}
+    told |= {name: changes.pop(name) for name in ABOUT if name in changes}
     about = replace(About("T", changes.pop("title", model.upper()), "mse", "1", goal), **told)
     group = {name: changes.pop(name) for name in GROUP if name in changes}
     config = replace(CONFIG, model=model, **changes)
@@ -40,19 +43,24 @@ def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **cha
 
 
 def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
-    """Return a published number as the store holds it."""
+    """Return a published number as the store holds it, of the paper whose recipe ``retrained`` has."""
     number = {
         "task": "t",
         "model": model,
         "variant": "",
+        "ours": "",
         "model_variant": "",
+        "fixed": "",
         "metric": "mse",
         "value": value,
+        "printed": str(value),
         "std": None,
         "n": None,
         "statistic": "mean",
         "units": "8",
+        "layers": 0,
         "params": None,
+        "paper": "paper",
         "note": "",
         "sources": "paper, Table 1 (this paper)",
         **changes,

@@ -1,4 +1,4 @@
-"""Breaks the training rules one line at a time in a copy of the tree, and tells which test fails.
+"""Breaks rules one line at a time in a copy of the tree, and tells which test fails.
 
 They are listed in ``mutations.toml``. ``python tests/support/mutations.py`` runs all and writes ``infra/mutations.md``;
 a word as argument runs those whose text holds it, and writes nothing. It takes minutes, so it is no test.
@@ -61,7 +61,7 @@ def main(word: str = "") -> None:
         )
         table = ["| rule | file | broken | caught by |", "|---|---|---|---|", *rows]
         (ROOT / "infra/mutations.md").write_text(
-            "\n".join(["# Training rules and the tests that hold them", "", head, "", *table, ""]), encoding="utf-8"
+            "\n".join(["# Rules and the tests that hold them", "", head, "", *table, ""]), encoding="utf-8"
         )
     sys.exit(missed > 0)
 

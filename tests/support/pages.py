@@ -19,16 +19,14 @@ from longwave.platform.records.group import Group
 
 DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
 """Just enough of a browser to draw on."""
-PURE = SCRIPTS[: SCRIPTS.index("tables")]
-"""Scripts that draw nothing."""
 
 
 class Page:
-    """An engine that runs some of a page's scripts, and before them ``first``."""
+    """An engine that runs a page's scripts, and before them ``first``."""
 
-    def __init__(self, *scripts: str, first: str = "") -> None:
+    def __init__(self, first: str) -> None:
         self.engine = quickjs.Context()
-        text = "".join((SITE / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
+        text = "".join((SITE / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
         self.engine.eval(f'"use strict";{first};{text}')
 
     def __call__(self, expression: str, **given: Any) -> Any:
@@ -39,16 +37,22 @@ class Page:
     @classmethod
     def drawn(cls, folder: Path, **chosen: str) -> Page:
         """Return the whole page of the edition in a folder, drawn on elements that only hold what they are given."""
-        return cls(*SCRIPTS, first=f"{DOM};elements.data.textContent = {json.dumps(json.dumps(page_data(folder)))};"
-                   f"location.hash = '#' + {json.dumps(urlencode(chosen))}")  # fmt: skip
-
-    @classmethod
-    def of(cls, folder: Path, **chosen: str) -> Page:
-        """Return the page of the edition in a folder, up to what draws, with the filters that were chosen."""
         data = json.dumps(json.dumps(page_data(folder)))
-        page = cls(*PURE, first=f"const document = {{ getElementById: () => ({{ textContent: {data} }}) }}")
-        page.engine.eval(f"state = {{ ...FRESH, ...{json.dumps(chosen)} }}")
-        return page
+        chosen_hash = json.dumps(f"#{urlencode(chosen)}")
+        return cls(f"{DOM};elements.data.textContent = {data};location.hash = {chosen_hash}")
+
+
+def table(page: Page) -> list[dict[str, str]]:
+    """Return the cells that a page shows, by heading; what the headings say of their order is left out."""
+    head = page('elements.table.all("thead")[0].all("th").map((cell) => cell.text)')
+    lines = page('elements.table.all("tbody")[0].all("tr").map((l) => l.children.flat().map((cell) => cell.text))')
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def keys(page: Page) -> list[str]:
+    """Return the keys of the rows that a page shows, in order."""
+    found: list[str] = page('elements.table.all("tbody")[0].all("tr").map((l) => l.attributes.id.slice("row-".length))')
+    return found
 
 
 def page_data(folder: Path) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 // What an edition holds, and the cells of its tables that are more than the text the edition says.
 const EDITION = JSON.parse(document.getElementById("data").textContent);
 const STEP = 100;
-const KINDS = { reproduced: "reproduced", published: "published", trivial: "trivial" };
+/** Kinds of rows in words; “reproduced” is a verdict to a reader. */
+const KINDS = { reproduced: "retrained", published: "published", trivial: "trivial" };
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d46", "#7a7f2e", "#868e97"];
+/** Each word of a state or a verdict with a sign of its own: colour alone tells nothing apart. */
 const WORDS = {
-  diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", better: "▲ better",
-  worse: "▼ worse", reproduced: "= reproduced", undecided: "? undecided",
+  diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", reproduced: "= reproduced",
+  consistent: "≈ consistent", better: "▲ better", worse: "▼ worse", undecided: "? undecided", "other protocol": "≠ other protocol",
 };
-EDITION.rows.forEach((row, at) => { row.at = at; });
 const byKey = new Map(EDITION.rows.map((row) => [row.key, row]));
 const families = [...new Set(EDITION.rows.map((row) => row.family).filter(Boolean))].sort();
 const titles = new Map(EDITION.rows.filter((row) => row.family).map((row) => [row.model, row]));
@@ -27,7 +28,6 @@ function make(tag, attributes = {}, ...children) {
 
 const count = (value) => (value === null || value === undefined ? "—" : value.toLocaleString("en"));
 const many = (value, what) => `${count(value)} ${what}${value === 1 ? "" : "s"}`;
-const tenth = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
 const short = (value) => (typeof value === "number" ? String(Number(value.toPrecision(5))) : String(value));
 const settingsOf = (row) => Object.entries(row.settings).map(([name, value]) => `${name} ${short(value)}`).join(", ");
 const boardOf = (row) => EDITION.boards[row.board];
@@ -43,19 +43,20 @@ function stateWord(word) {
   return make("span", { class: word.replace(" ", "") }, WORDS[word] || word);
 }
 
+/** Return the verdict on a published number; class and sign tell the words apart, the text says the rest. */
 function verdictWord(number) {
-  if (number.verdict === "not run") return stateWord("not run");
-  const gap = number.gap === null || number.gap === undefined ? "" : ` ${tenth(number.gap)} sd`;
-  const kind = number.verdict === "reproduced" ? "reproduced-word" : number.verdict;
-  const doubt = number.too_good ? make("span", { class: "doubt small" }, "too good: look for a leak") : null;
-  return make("div", { title: number.judged }, make("span", { class: kind }, WORDS[number.verdict] + gap), doubt);
+  const kind = number.verdict === "reproduced" ? "reproduced-word" : number.verdict.replace(" ", "");
+  return make("div", { title: number.why || null }, make("span", { class: kind }, WORDS[number.verdict] || number.verdict),
+    number.weighed ? make("span", { class: "small" }, number.weighed) : "");
 }
+
+const lost = (row) => (row.lost ? make("div", { class: "doubt" }, `! ${row.lost}`) : "");
 
 function result(row) {
   if (row.state !== "ok") return stateWord(row.state);
-  const lost = ["diverged", "failed", "missing"].filter((name) => row[name]);
+  const lacking = ["failed", "missing"].filter((name) => row[name]);
   const hint = row.texts.low === "—" ? null : `95 % interval of the mean: ${row.texts.low}`;
-  return make("span", { title: hint }, row.texts.mean, lost.map((name) => make("span", { class: `small ${name}` },
+  return make("span", { title: hint }, row.texts.mean, lacking.map((name) => make("span", { class: `small ${name}` },
     `${row[name]} ${name}`)), row.superseded ? make("span", { class: "small missing", title: row.superseded }, "superseded")
     : "");
 }
@@ -82,6 +83,12 @@ function commandOf(row) {
   return row.command ? make("span", {}, make("code", {}, row.command), copyButton(row.command)) : "—";
 }
 
+/** Return a way to the Methods; the hash of the URL is taken by the state. */
+function methodsLink() {
+  const act = () => { $("methods-title").scrollIntoView(); $("methods-title").focus(); };
+  return make("button", { type: "button", class: "link", on: { click: act } }, "See Methods.");
+}
+
 function title(row) {
   const detail = row.kind === "reproduced" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";
   return [dot(row.family), make("a", { href: link({ row: row.key }) }, row.title), make("span", { class: "small" }, detail)];
@@ -93,13 +100,12 @@ const leading = (row) => row.published[0] || {};
 const RICH = {
   place: { by: (r) => boardOf(r).name,
     cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).name) },
-  rank_low: { by: (r) => standing(r).rank_low, cell: (r) => span(standing(r)) },
-  ties: { by: (r) => standing(r).ties || null, cell: (r) => standing(r).ties || "—" },
   title: { by: (r) => r.title.toLowerCase(), cell: title },
+  median: { cell: (r) => make("span", { class: r.asked && r.median === null ? "diverged" : null }, r.texts.median) },
   mean: { cell: result },
   published: { by: (r) => leading(r).value ?? null, cell: (r) => (r.published.length
     ? r.published.map((p) => make("div", { class: "published-number" }, p.text)) : "—") },
-  verdict: { cell: (r) => (r.published.length ? r.published.map(verdictWord) : "—") },
+  verdict: { cell: (r) => (r.lost || r.published.length ? [lost(r), ...r.published.map(verdictWord)] : "—") },
   command: { by: null, cell: commandOf },
 };
 const plain = ({ key }) => ({ by: (r) => (r.texts[key] === "—" ? null : r[key]), cell: (r) => r.texts[key] });

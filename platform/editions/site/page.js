@@ -34,7 +34,7 @@ function draw() {
   else if (state.view === "all rows") drawRows(EDITION.rows, null);
   else drawOverview();
   $("heading").textContent = board ? `${board.name}: ${measured(board)}, ${arrow(board)}`
-    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(overall().boards.length, "board")}`;
+    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overview.boards.length, "board")}`;
   document.title = `${row ? `${row.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
   if (row && shownRow !== row.key) { scrollTo(0, 0); $("row-title").focus({ preventScroll: true }); }
   shownRow = row ? row.key : "";
@@ -76,7 +76,7 @@ function build() {
     make("dt", {}, "Without a number"), make("dd", {}, "“diverged”: every retraining met a loss that is not finite; “failed”:"
     + " an error ended it; “missing”: asked for and not ended; “not run”: nobody asked for it. None of them is a zero."));
   const { counts } = EDITION;
-  $("about").textContent = `${count(counts.reproduced)} rows reproduced from ${count(counts.retrainings)} retrainings, `
+  $("about").textContent = `${many(counts.reproduced, "row")} of ${count(counts.retrainings)} retrainings, `
     + `${count(counts.published)} published and ${count(counts.trivial)} trivial ones, on ${many(counts.boards, "board")}.`;
   $("foot").append("Edition ", make("code", {}, EDITION.id), `, ${EDITION.created.slice(0, 10)}, written by commit `,
     make("code", {}, EDITION.commit.slice(0, 12)), `. It never changes; its name is a hash of its rows.`);

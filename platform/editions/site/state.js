@@ -1,4 +1,4 @@
-// What is chosen: the view, the filters, and with them the pool that ranks are computed in. All of it is in the URL.
+// What is chosen: the view, and the filters, which hide rows and change no number. All of it is in the URL.
 const FRESH = { view: "", q: "", sort: "", models: "", kinds: "", prov: "1", seeds: "0", cols: "", page: "0", row: "" };
 let state = { ...FRESH };
 
@@ -22,46 +22,15 @@ function set(change) {
 const list = (text) => text.split(" ").filter(Boolean);
 const place = () => EDITION.boards.findIndex((board) => board.name === state.view);
 const columns = () => (state.cols ? list(state.cols) : state.view === "all rows" ? ["place", ...STANDARD] : STANDARD);
+const chosenModel = (model) => !state.models || list(state.models).includes(model);
+const holds = (text) => list(state.q.toLowerCase()).every((word) => text.toLowerCase().includes(word));
 
-/** Return the fewest retrainings that a row of the pool has; leaving out provisional rows says that, too. */
+/** Return the fewest seeds that a row in sight has; leaving out provisional rows says that, too. */
 const leastSeeds = () => Math.max(Number(state.seeds) || 0, state.prov === "1" ? 0 : EDITION.enough);
 
-/** Return whether a row is in the pool, as longwave board has it; other filters only put rows out of sight. */
-function inPool(row) {
-  const models = list(state.models);
-  return row.kind === "trivial" || ((!models.length || models.includes(row.model))
-    && (row.kind !== "reproduced" || row.n >= leastSeeds()));
-}
-
-let computed = { pool: "", boards: new Map(), overview: null };
-
-/** Return what was computed for the pool so far. */
-function anew() {
-  const pool = poolOptions();
-  if (computed.pool !== pool) computed = { pool, boards: new Map(), overview: null };
-  return computed;
-}
-
-/** Return the rank_low, rank_high and ties of a row in the pool: those of the edition, or computed anew. */
-function standing(row) {
-  if (!poolOptions() || row.rank_low === null) return row;
-  const { boards } = anew();
-  if (!boards.has(row.board)) {
-    const theirs = EDITION.rows.filter((one) => one.board === row.board && one.rank_low !== null && inPool(one));
-    boards.set(row.board, standings(theirs, boardOf(row).goal, boardOf(row).pairs));
-  }
-  return boards.get(row.board).get(row) ?? { rank_low: null, rank_high: null, ties: "" };
-}
-
-/** Return the overview of the pool: that of the edition, or computed anew. */
-function overall() {
-  if (!poolOptions()) return EDITION.overview;
-  anew().overview ??= overview(EDITION.rows.filter(inPool), EDITION.boards);
-  return anew().overview;
-}
-
-/** Return the options of longwave board that say which pool was chosen; empty for all rows. */
-function poolOptions() {
-  const models = list(state.models).join(",");
-  return [models && `--models ${models}`, leastSeeds() > 0 && `--min-seeds ${leastSeeds()}`].filter(Boolean).join(" ");
+/** Return whether the filters leave a row in sight. */
+function inSight(row) {
+  const kinds = list(state.kinds);
+  return (row.kind === "trivial" || chosenModel(row.model)) && (row.kind !== "reproduced" || row.asked >= leastSeeds())
+    && (!kinds.length || kinds.includes(row.kind)) && holds(searchText(row));
 }

@@ -2,14 +2,8 @@
 function searchText(row) {
   row.text_of_all ??= [row.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
     ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, row.verification,
-    ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ").toLowerCase();
+    ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ");
   return row.text_of_all;
-}
-
-function matches(row) {
-  const kinds = list(state.kinds);
-  return inPool(row) && (!kinds.length || kinds.includes(row.kind))
-    && list(state.q.toLowerCase()).every((word) => searchText(row).includes(word));
 }
 
 function sorted(rows) {
@@ -37,43 +31,44 @@ function heading(name, goal) {
   return make("th", { scope: "col", "aria-sort": sort, class: align === "right" ? "number" : null }, inside);
 }
 
-function drawRows(pool, board) {
-  const found = sorted(pool.filter(matches));
+function drawRows(all, board) {
+  const found = sorted(all.filter(inSight));
   const start = Math.min(Number(state.page) || 0, Math.max(0, Math.ceil(found.length / STEP) - 1)) * STEP;
   const names = columns().filter((name) => COLUMNS.has(name));
   const lines = found.slice(start, start + STEP).map((row) => make("tr", {
-    id: `row-${row.key}`, class: [row.kind, leads(standing(row)) ? "leads" : ""].join(" "),
+    id: `row-${row.key}`, class: [row.kind, row.leads ? "leads" : ""].join(" "),
   }, names.map((name) => make(name === "title" ? "th" : "td", { class: COLUMNS.get(name).align === "right" ? "number" : null,
     "data-column": name, scope: name === "title" ? "row" : null }, COLUMNS.get(name).cell(row)))));
   show(make("thead", {}, make("tr", {}, names.map((name) => heading(name, board?.goal)))), lines, found.length, start);
-  const ranked = (rows, place) => rows.filter((row) => place(row).rank_low !== null).length;
-  const [all, chosen, seen] = [ranked(pool, (row) => row), ranked(pool, standing), ranked(found, standing)];
-  const command = ["longwave board", board ? board.task : "--rows", poolOptions()].join(" ");
-  $("pool").replaceChildren(`${count(found.length)} of ${count(pool.length)} rows. `,
-    poolOptions() ? make("span", {}, make("b", {}, `Ranked anew among ${count(chosen)} of ${count(all)} rows`), ", as ",
-      make("code", {}, command), " does. ") : "",
-    seen < chosen ? `${count(seen)} of the ${count(chosen)} ranked rows are shown.` : "");
-  $("caption").textContent = EDITION.ranked;
+  const ranked = (rows) => rows.filter((row) => row.rank_low !== null);
+  const [before, left] = [ranked(all), ranked(found)];
+  $("shown").replaceChildren(`${count(found.length)} of ${count(all.length)} rows. `, left.length === before.length ? ""
+    : unranked(`${count(before.length - left.length)} of ${many(before.length, "ranked row")} hidden; ranks and ties are still those of `
+      + `${board ? "the whole board" : "whole boards"}.`, before, left, board ? board.task : "--rows", leastSeeds()));
+  $("caption").replaceChildren([board?.advice, EDITION.ranked].filter(Boolean).join(" "), " ", methodsLink());
+}
+
+/** Say that filters hide what numbers were computed among, and the command that computes them among what is left. */
+function unranked(said, before, left, where = "", seeds = 0) {
+  const [all, models] = [before, left].map((some) => [...new Set(some.map(({ model }) => model))].sort());
+  const options = [models.length < all.length && `--models ${models.join(",")}`, seeds && `--min-seeds ${seeds}`].filter(Boolean);
+  const command = ["longwave board", where, ...options].filter(Boolean).join(" ");
+  return make("span", {}, make("b", {}, said), options.length && models.length
+    ? [" Ranked alone by: ", make("code", {}, command), copyButton(command)] : "");
 }
 
 function drawOverview() {
-  const { boards, lines } = overall();
-  const pool = poolOptions();
-  const found = lines.filter((line) => list(state.q.toLowerCase())
-    .every((word) => `${line.title} ${line.model} ${line.family}`.toLowerCase().includes(word)));
-  const head = ["Model", pool ? "Score" : "Score [95 %]", "Mean rank", ...boards.map(boardLink)]
-    .map((text) => make("th", { scope: "col" }, text));
+  const { boards, lines } = EDITION.overview;
+  const found = lines.filter((line) => chosenModel(line.model) && holds(`${line.title} ${line.model} ${line.family}`));
+  const head = ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text));
   const rows = found.map((line) => make("tr", {}, make("th", { scope: "row" }, dot(line.family), line.title),
-    make("td", { class: "nowrap" }, line.rank ? estimate(line.score) : `— (${line.ran} of ${boards.length} tasks)`),
-    make("td", { class: "nowrap" }, estimate(line.rank, 1)), line.cells.map(overviewCell)));
+    make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.map(overviewCell)));
   show(make("thead", {}, make("tr", {}, head)), rows, found.length, 0);
-  const all = many(EDITION.overview.lines.length, "model");
-  const again = make("span", {}, make("b", {}, `Computed anew among ${count(lines.length)} of ${all}`), ", as ",
-    make("code", {}, `longwave board ${pool}`), " does, which also gives the scores’ intervals. ");
-  $("pool").replaceChildren(pool ? again : `${all}. `,
-    found.length < lines.length ? `${count(found.length)} of the ${count(lines.length)} are shown.` : "");
-  $("figure-title").textContent = `Which models are told apart across tasks${pool ? ", among all models" : ""}`;
-  $("caption").textContent = EDITION.overall;
+  const all = many(lines.length, "model");
+  $("shown").replaceChildren(found.length === lines.length ? `${all}.` : unranked(
+    `${count(lines.length - found.length)} of ${all} hidden; scores and ranks are still those among all.`,
+    lines, found));
+  $("caption").replaceChildren(EDITION.overall, " ", methodsLink());
 }
 
 function boardLink(place) {
@@ -86,8 +81,7 @@ function boardLink(place) {
 function overviewCell(key) {
   const row = byKey.get(key);
   if (!row) return make("td", {}, stateWord("not run"));
-  const best = leads(standing(row)) ? "leads" : "";
-  return make("td", { class: `nowrap cell ${best}` }, make("a", { href: link({ row: key }) }, result(row)));
+  return make("td", { class: `nowrap cell ${row.leads ? "leads" : ""}` }, make("a", { href: link({ row: key }) }, row.asked ? row.texts.median : stateWord(row.state)));
 }
 
 function show(head, lines, total, start) {
@@ -110,17 +104,26 @@ const small = (head, rows) => make("div", { class: "scroll" }, make("table", {},
   head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, rows)));
 const number = (value) => (value === null ? "—" : String(Number(value.toPrecision(6))));
 
+const FIRST = ["rank_low", "ties", "median", "share", "mean", "low", "n"];
+const items = (texts) => (texts.length ? make("ul", {}, texts.map((text) => make("li", {}, text))) : "");
+
+/** Return a published number, and how the row stands to it. */
+function drawNumber(number) {
+  const told = [["verdict", number.verdict && verdictWord(number)], ["why", number.why], ["another protocol", items(number.departures)],
+    ["sources", items(number.sources)], ["note", number.note]];
+  return make("div", { class: "printed" }, make("p", {}, make("em", {}, number.text)), facts(told.filter(([, value]) => value)));
+}
+
 function drawRow(row) {
   const board = boardOf(row);
-  const place = standing(row);
-  const among = poolOptions() ? " among the rows chosen" : "";
-  const ranked = place.rank_low === null ? `not ranked${among}` : `rank ${span(place)}, tie group ${place.ties}${among}`;
+  const told = FIRST.filter((name) => COLUMNS.has(name) && row.texts[name] !== "—").map((name) => COLUMNS.get(name));
   const found = [
     make("p", {}, make("a", { href: link({ row: "" }) }, "← Back to the table")),
     make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.title} on ${board.name}`),
-    make("p", {}, `${measured(board)}, ${arrow(board)}: `, result(row), row.texts.low === "—" ? "" : `, 95 % interval ${row.texts.low}`,
-      `; ${row.kind === "reproduced" ? ranked : `${KINDS[row.kind]}, not ranked`}.`),
+    make("p", {}, `${measured(board)}, ${arrow(board)}; ${KINDS[row.kind]}${row.rank_low === null ? ", not ranked" : ""}. `, methodsLink()),
+    facts(told.map(({ heading: name, cell }) => [name, cell(row)])),
   ];
+  if (row.lost) found.push(lost(row));
   if (row.superseded) found.push(make("p", { class: "doubt" }, `Superseded: ${row.superseded}.`));
   if (row.command) found.push(make("p", {}, commandOf(row)));
   if (row.seeds.length) {
@@ -130,16 +133,14 @@ function drawRow(row) {
     number(s.test), number(s.valid), s.best_epoch ?? "—", s.epochs ?? "—", s.time, make("code", {}, s.trial)]))));
   }
   if (row.published.length) {
-    found.push(make("h3", {}, "Published numbers"), ...row.published.map((p) => make("div", {},
-      make("p", {}, make("em", {}, p.text), p.judged ? make("span", {}, " — ", p.judged) : ""),
-      make("ul", {}, p.sources.map((source) => make("li", {}, source))), p.note ? make("p", { class: "small" }, p.note) : "")));
+    found.push(make("h3", {}, "Published numbers"), ...row.published.map(drawNumber));
   }
   if (row.kind === "reproduced") {
     const named = (values) => Object.entries(values).map(([name, v]) => [name, typeof v === "object" ? JSON.stringify(v) : short(v)]);
     found.push(make("div", { class: "two" },
       make("div", {}, make("h3", {}, "Configuration and protocol"), facts([["row", make("code", {}, row.key)],
         ...named(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...named(row.protocol),
-        ["differs from the recipe", row.departures.join("; ") || "in nothing"]])),
+        ["recipe", row.texts.departures]])),
       make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
         ["sweeps", row.sweeps.join(", ") || "—"], ["searched",
         `${count(row.searched)} trials, ${count(row.search_diverged)} diverged`], ["time to find", row.texts.find_seconds],

@@ -219,9 +219,9 @@ def _damaged(what: str, key: str, error: object) -> StoreError:
 def _about(text: str) -> dict[str, Any]:
     """Return what explains a row in the form of ``About``; the trials of a row, and more, have it in common."""
     about = json.loads(text)
-    names = {name: [about[name]] for name in ("published", "called") if isinstance(about.get(name), str)}
+    names = {name: [about[name]] for name in ("called",) if isinstance(about.get(name), str)}
     scores = {name: float(score) for name, score in about.get("trivial", {}).items()}
-    return About.from_dict({**about, **names, "trivial": scores}).to_dict()
+    return About.from_dict({"version": 1, **about, **names, "trivial": scores}).to_dict()
 
 
 def _read(what: str, key: str, text: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.records.about import About
 from longwave.platform.records.group import RunSummary
 from longwave.platform.records.run import Run
+from longwave.platform.statistics.stats import diverged_share
 from longwave.platform.storage.store import Store
 
 ABOUT = About("Adding problem", "LEM", "mse", "1", "min", ())
@@ -50,14 +51,16 @@ def summaries(valid: Sequence[float | None], status: str = "ok") -> list[RunSumm
     ]
 
 
-def test_a_curve_is_the_mean_of_the_best_over_all_subsets() -> None:
-    trials = [*summaries([0.5, 0.3, 0.9, None]), *summaries([0.1], "failed"), *summaries([0.1], "running")]
+def test_a_curve_is_the_mean_of_the_best_over_all_subsets_in_which_a_trial_ended() -> None:
+    trials = [*summaries([0.5, 0.3, 0.9, None, None]), *summaries([0.1], "failed"), *summaries([0.1], "running")]
     [found] = budgets([row()], lambda _: trials)
-    counted = [0.5, 0.3, 0.9, 0.9]  # the diverged one counts as the worst
     for k, point in enumerate(found.curve, 1):
-        best = [min(subset) for subset in combinations(counted, k)]
+        subsets = [[v for v in subset if v] for subset in combinations([0.5, 0.3, 0.9, None, None], k)]
+        best = [min(subset) for subset in subsets if subset]
         assert point.value == pytest.approx(sum(best) / len(best))
-    assert (len(found.curve), found.seconds, found.why) == (4, 4.0, "")
+        assert found.lost[k - 1] == pytest.approx(1 - len(best) / len(subsets))
+    assert (len(found.curve), found.seconds, found.why) == (5, 4.0, "")
+    assert found.diverged == diverged_share(2, 5)
 
 
 def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
@@ -72,6 +75,9 @@ def test_a_search_without_a_curve_says_why() -> None:
     assert (found.curve, found.why) == ((), "its search learned from earlier trials")
     [found] = budgets([row()], lambda _: summaries([None]), {"u"})
     assert (found.curve, found.why) == ((), "no search trial has a score")
+    assert found.diverged == diverged_share(1, 1)
+    [found] = budgets([row()], lambda _: [])
+    assert (found.diverged, found.why) == (None, "no search trial has a score")
 
 
 def test_the_command_prints_curves(
@@ -82,10 +88,13 @@ def test_the_command_prints_curves(
     assert main(["budget", "adding", "--format", "markdown", "--store", url]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "### adding N=20: expected best validation mse ↓ of k search trials"
-    assert lines[2] == "| model | trials | seconds a trial | k = 1 | k = 2 | k = 4 |"
-    assert lines[4].startswith("| LEM | 4 | 4 | 0.65 [") and lines[4].endswith("| 0.3 [0.3, 0.3] |")
+    assert lines[2] == "| model | trials | share diverged [95 %] | seconds a trial | k = 1 | k = 2 | k = 4 |"
+    assert lines[4].startswith("| LEM | 4 | 0.25 [0.01, 0.81] | 4 | 0.5667 [0.3, 0.9], 0.25 find nothing | 0.4")
+    assert lines[4].endswith("| 0.3 [0.3, 0.3] |")
+    assert "no interval of the mean" in lines[-1] and "A diverged trial" in lines[-1]
     assert main(["budget", "--format", "csv", "--store", url]) == 0
     records = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(int(r["trials"]), float(r["seconds"])) for r in records] == [(1, 4.0), (2, 8.0), (3, 12.0), (4, 16.0)]
+    assert [(float(r["diverged"]), float(r["all_diverged"])) for r in records] == [(0.25, 0.25), *[(0.25, 0.0)] * 3]
     assert main(["budget", "fitzhugh_nagumo", "--store", url]) == 2
     assert "No retrainings of fitzhugh_nagumo are stored yet" in capsys.readouterr().err

@@ -7,7 +7,6 @@ import io
 import json
 from dataclasses import fields
 from pathlib import Path
-from statistics import median
 from typing import get_args
 
 import pandas as pd
@@ -24,9 +23,9 @@ from longwave.platform.records.group import EVERYBODY
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 
-MEDIAN = Column("median", "median", "The score that half of the retrainings are below.", "number", ALL, unit=METRIC,
-                read=lambda row: median(row.scores) if row.scores else None)  # fmt: skip
-SCORES = [1.0, 2.0, 2.71828]
+TOTAL = Column("total", "total", "The sum of the retrainings' scores.", "number", ALL, unit=METRIC,
+               read=lambda row: sum(row.scores) if row.scores else None)  # fmt: skip
+SCORES = [1.0, 2.0, 2.75]
 SPECIAL = {  # an argument that checks each kind of value
     "text": str, "texts": list | tuple, "whole": int | None, "number": float | int | None, "flag": bool, "json": object,
 }  # fmt: skip
@@ -41,7 +40,15 @@ def board() -> list[Row]:
 
 
 def test_json_has_every_field_of_a_row_and_what_follows_from_it(board: list[Row]) -> None:
-    contract = {field.name for field in fields(Row)} | {"trivial", "state", "key", "command"}
+    contract = {field.name for field in fields(Row)} | {
+        "trivial",
+        "state",
+        "key",
+        "command",
+        "share",
+        "share_low",
+        "share_high",
+    }
     assert all(set(record(row)) == contract for row in board)
     told = [json.loads(json.dumps(record(row), allow_nan=False)) for row in board]
     assert told[0]["scores"] == SCORES and told[0]["command"] == f"longwave reproduce {board[0].config[:12]}"
@@ -87,39 +94,39 @@ def test_numbers_stand_to_the_right_in_every_printed_table(
 def test_one_line_adds_a_statistic_to_every_view(
     board: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, MEDIAN))
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, TOTAL))
 
     def said(format: Format) -> str:
         render_board.boards(board, EVERYBODY, format)
         return capsys.readouterr().out
 
-    for format, text in ((Format.markdown, "| median |"), (Format.latex, r"& median \\"), (Format.table, "median")):
+    for format, text in ((Format.markdown, "| total |"), (Format.latex, r"& total \\"), (Format.table, "total")):
         assert text in said(format)
-        assert said(format).count("2.718") <= 1 and " 2 " in said(format).replace("|", " ").replace("\\", " ")
-    assert [line["median"] for line in csv.DictReader(io.StringIO(said(Format.csv)))][:2] == ["2.0", ""]
-    assert json.loads(said(Format.json))[0]["median"] == 2.0
+        assert said(format).count("5.75") == 1
+    assert [line["total"] for line in csv.DictReader(io.StringIO(said(Format.csv)))][:2] == ["5.75", ""]
+    assert json.loads(said(Format.json))[0]["total"] == 5.75
     frame = cells.board_frame(board)
-    assert frame["median"][0] == 2.0 and frame["median"].isna()[1]
-    assert cells.headings(board)["median"] == (MEDIAN.heading, MEDIAN.meaning, "right")
+    assert frame["total"][0] == 5.75 and frame["total"].isna()[1]
+    assert cells.headings(board)["total"] == (TOTAL.heading, TOTAL.meaning, "right")
     made = published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
-    assert [row["median"] for row in made.rows] == [2.0, None]
-    parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["median"]
-    assert str(parquet.dtype) == "Float64" and parquet[0] == 2.0
+    assert [row["total"] for row in made.rows] == [5.75, None]
+    parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["total"]
+    assert str(parquet.dtype) == "Float64" and parquet[0] == 5.75
     data = page_data(tmp_path / "one")
-    [column] = [one for one in data["columns"] if one["key"] == "median"]
-    assert (column["heading"], column["meaning"], column["align"]) == (MEDIAN.heading, MEDIAN.meaning, "right")
+    [column] = [one for one in data["columns"] if one["key"] == "total"]
+    assert (column["heading"], column["meaning"], column["align"]) == (TOTAL.heading, TOTAL.meaning, "right")
     assert (column["stands"], column["by_goal"]) == (True, True)
-    assert (data["rows"][0]["median"], data["rows"][0]["texts"]["median"]) == (2.0, "2")
+    assert (data["rows"][0]["total"], data["rows"][0]["texts"]["total"]) == (5.75, "5.75")
 
 
 def test_the_page_shows_the_text_of_a_column_that_its_script_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, MEDIAN))
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, TOTAL))
     published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
-    page = Page.of(tmp_path / "one")
-    told = 'EDITION.rows.map((row) => [COLUMNS.get("median").cell(row), COLUMNS.get("median").by(row)])'
-    assert page(told) == [["2", 2.0], ["—", None]]
-    assert page("STANDARD").count("median") == 1
+    page = Page.drawn(tmp_path / "one")
+    told = 'EDITION.rows.map((row) => [COLUMNS.get("total").cell(row), COLUMNS.get("total").by(row)])'
+    assert page(told) == [["5.75", 5.75], ["—", None]]
+    assert page("STANDARD").count("total") == 1
     known = page("Object.keys(RICH)")
     assert set(known) <= {column.key for column in of("page")}, "A cell is built for a column that is not there."

@@ -20,47 +20,53 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.contrast import contrast
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.storage.store import Store
 
-HIGH, LOW = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]
-NEAR = [7.0, 7.2, 7.4]
+LOW, HIGH = [7.0, 7.1, 7.2, 7.3], [9.0, 9.1, 9.2, 9.3]
+NEAR, NEARER = [7.05, 7.25, 7.45, 7.5], [7.15, 7.08, 7.25, 7.35]
 
 
-def six_tasks() -> list[Row]:
-    """LEM beats coRNN on u, v; loses on w; x and y are open; on z LEM has no score. GRU ran on a task of its own."""
-    tasks = {"u": (HIGH, LOW), "v": (HIGH, LOW), "w": (LOW, HIGH), "x": (NEAR, LOW), "y": ([7.1, 7.3, 7.2], LOW)}
-    groups = [
-        retrained(m, s, "max", task=t) for t, both in tasks.items() for m, s in zip(("lem", "cornn"), both, strict=True)
-    ]
-    groups += [retrained("lem", ["diverged"], "max", task="z"), retrained("cornn", LOW, "max", task="z")]
-    return rows([*groups, retrained("gru", LOW, "max", task="q")], [])
+def seven_tasks() -> list[Row]:
+    """LEM beats coRNN on u, v; loses on w; x and y are open; on z LEM diverges, on t it failed. GRU ran on q alone."""
+    tasks = {"u": (LOW, HIGH), "v": (LOW, HIGH), "w": (HIGH, LOW), "x": (NEAR, LOW), "y": (NEARER, LOW)}
+    tasks |= {"z": (["diverged"] * 6, [*LOW, 7.4, 7.5]), "t": (["failed"] * 4, LOW)}
+    groups = [retrained(m, s, task=t) for t, both in tasks.items() for m, s in zip(("lem", "cornn"), both, strict=True)]
+    return rows([*groups, retrained("gru", LOW, task="q")], [])
 
 
-def test_each_contest_is_the_contrast_of_the_rows_scores() -> None:
-    found = compare(six_tasks(), "lem", "cornn")
+def test_each_contest_is_the_contrast_of_the_rows_seeds() -> None:
+    found = compare(seven_tasks(), "lem", "cornn")
     by_task = {contest.a.task: contest for contest in found.contests}
-    assert sorted(by_task) == ["u", "v", "w", "x", "y", "z"]
-    assert by_task["x"].contrast == contrast(NEAR, LOW, "max")
-    assert [by_task[t].word for t in "uwxz"] == ["better", "worse", "undecided", "no score"]
-    assert by_task["z"].contrast is None
+    assert sorted(by_task) == ["t", "u", "v", "w", "x", "y", "z"]
+    assert by_task["x"].contrast == contrast(NEAR, LOW, Scale())
+    assert [by_task[t].word for t in "uwxzt"] == ["better", "worse", "undecided", "worse", "no seed"]
+    assert by_task["z"].contrast == contrast([None] * 6, [*LOW, 7.4, 7.5], Scale())
+    assert by_task["t"].contrast is None and by_task["t"].hint == ""
 
 
 def test_one_sentence_counts_the_tasks_and_says_how_many_seeds_would_decide() -> None:
-    more = contrast(NEAR, LOW, "max").more, contrast([7.1, 7.3, 7.2], LOW, "max").more
+    more = contrast(NEAR, LOW, Scale()).more, contrast(NEARER, LOW, Scale()).more
     assert None not in more and 0 not in more
-    found = compare(six_tasks(), "lem", "cornn")
-    near = ", ".join(f"{k} more seeds would decide {task}" for k, task in sorted(zip(more, "xy", strict=True)))
+    found = compare(seven_tasks(), "lem", "cornn")
+    near = ", ".join(f"about {k} more seeds would decide {task}" for k, task in sorted(zip(more, "xy", strict=True)))
     assert found.verdict == (
-        f"LEM beats CORNN on 2 of 6 tasks; loses on 1; 2 undecided; 1 without a score of both; about {near}."
+        f"LEM beats CORNN on 2 of 7 tasks; loses on 2; 2 undecided; 1 without a seed of both; {near}."
     )
-    back = compare(six_tasks(), "cornn", "lem").verdict
-    assert back.startswith("CORNN beats LEM on 1 of 6 tasks; loses on 2; 2 undecided;")
+    back = compare(seven_tasks(), "cornn", "lem").verdict
+    assert back.startswith("CORNN beats LEM on 2 of 7 tasks; loses on 2; 2 undecided;")
 
 
-def test_a_gain_within_the_region_of_practical_equivalence_is_no_difference() -> None:
-    pair = rows([retrained("a", [1.00, 1.01, 1.02]), retrained("b", [1.01, 1.02, 1.03])], [])
-    assert compare(pair, "a", "b", rope=0.5).verdict == "A beats B on 0 of 1 task; 1 equivalent."
-    assert "Gains within ±0.5 make no difference." in compare(pair, "a", "b", rope=0.5).how
+def test_a_ratio_within_the_margin_is_no_difference() -> None:
+    pair = rows([retrained("a", [1.00, 1.01, 1.02, 1.03]), retrained("b", [1.005, 1.015, 1.025, 1.035])], [])
+    assert compare(pair, "a", "b", margin=1.05).verdict == "A beats B on 0 of 1 task; 1 equivalent."
+    assert "the 90 % interval of the ratio lies in 1/1.05 to 1.05." in compare(pair, "a", "b", margin=1.05).how
+    assert "Equivalent" not in compare(pair, "a", "b").how
+
+
+def test_how_a_comparison_is_to_be_read_is_said() -> None:
+    how = compare(seven_tasks(), "lem", "cornn").how
+    assert "nothing is claimed about means" in how and "the ranks of a board are stricter" in how
 
 
 def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:
@@ -75,44 +81,56 @@ def test_a_model_stands_for_its_row_that_is_best_on_validation() -> None:
 
 
 def test_two_rows_of_one_model_can_be_compared_by_their_names() -> None:
-    pair = rows([retrained("a", HIGH, hidden=1), retrained("a", LOW, hidden=2)], [])
-    low, high = pair
-    found = compare(pair, low.config, high.config)
-    assert found.verdict == f"A #{low.config[:8]} beats A #{high.config[:8]} on 1 of 1 task."
-    assert found.contests[0].differs == {"hidden": (2, 1)}
+    pair = rows([retrained("a", LOW, hidden=1), retrained("a", HIGH, hidden=2)], [])
+    better, worse = pair
+    found = compare(pair, better.config, worse.config)
+    assert found.verdict == f"A #{better.config[:8]} beats A #{worse.config[:8]} on 1 of 1 task."
+    assert found.contests[0].differs == {"hidden": (1, 2)}
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line() -> None:
-    made = six_tasks()
-    with pytest.raises(ConfigError, match="^gru and lem have no task in common: gru ran on q; lem on u, v, w, x, y, z"):
+    made = seven_tasks()
+    with pytest.raises(
+        ConfigError, match="^gru and lem have no task in common: gru ran on q; lem on t, u, v, w, x, y, z"
+    ):
         compare(made, "gru", "lem")
     with pytest.raises(ConfigError, match="^lem and lem are the same row. Compare two rows, or two models"):
         compare(made, "lem", "lem")
 
 
-def test_a_comparison_is_printed_with_gains_probabilities_and_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
-    render_board.comparison(compare(six_tasks(), "lem", "cornn"), Format.markdown)
+def test_a_comparison_is_printed_with_probabilities_ratios_and_what_differs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    render_board.comparison(compare(seven_tasks(), "lem", "cornn"), Format.markdown)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "### LEM against CORNN"
-    assert lines[4].startswith("| u: mse ↑ | **9.10 ± 0.10 (3)** | 7.10 ± 0.10 (3) | +2 [+1.77, +2.23] | 1.00 [")
-    assert lines[6].startswith("| w: mse ↑ | 7.10 ± 0.10 (3) | **9.10 ± 0.10 (3)** | −2 [−2.23, −1.77] |")
-    assert "| diverged |" in lines[9] and "no score" in lines[9]
-    assert lines[-1].startswith("LEM beats CORNN on 2 of 6 tasks;")
+    assert lines[5].startswith(
+        "| u: mse ↓ | **7.15 [7.00, 7.30] (87.5 %) (4)** | 9.15 [9.00, 9.30] (87.5 %) (4) | 1.00 ["
+    )
+    assert "| × 0.78 (0.76–0.80) | better |" in lines[5]
+    assert lines[7].startswith("| w: mse ↓ | 9.15 [9.00, 9.30] (87.5 %) (4) | **7.15 [")
+    assert "| failed |" in lines[4] and "| no seed |" in lines[4]
+    assert "| diverged (0 of 6) |" in lines[10] and "| — | worse |" in lines[10]
+    assert "| undecided (about " in lines[8] and lines[8].endswith(" more seeds) | nothing |")
+    assert lines[-1].startswith("LEM beats CORNN on 2 of 7 tasks;")
 
 
 def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture[str]) -> None:
-    found = compare(six_tasks(), "lem", "cornn", rope=0.01)
+    found = compare(seven_tasks(), "lem", "cornn", margin=1.01)
     render_board.comparison(found, Format.json)
     content = json.loads(capsys.readouterr().out)
-    assert (content["a"], content["b"], content["rope"], content["verdict"]) == ("LEM", "CORNN", 0.01, found.verdict)
-    first = content["tasks"][0]
-    wanted = contrast(HIGH, LOW, "max", 0.01)
-    assert (first["gain"], first["gain_low"], first["improvement"]) == (
-        wanted.gain.value,
-        wanted.gain.low,
+    assert (content["a"], content["b"], content["margin"], content["verdict"]) == ("LEM", "CORNN", 1.01, found.verdict)
+    first = content["tasks"][1]
+    wanted = contrast(LOW, HIGH, Scale(), 1.01)
+    assert wanted.ratio is not None
+    assert (first["ratio"], first["ratio_low"], first["improvement"]) == (
+        wanted.ratio.value,
+        wanted.ratio.low,
         wanted.improvement.value,
     )
-    assert (first["a_model"], first["a_n"], first["decision"], first["more"]) == ("lem", 3, "better", 0)
+    assert (first["a_model"], first["a_n"], first["decision"], first["more"]) == ("lem", 4, "better", 0)
+    assert (first["a_median"], first["a_median_best"], first["b_median"]) == pytest.approx((7.15, 7.0, 9.15))
+    assert (content["tasks"][-1]["a_diverged"], content["tasks"][-1]["ratio"]) == (6, None)
     render_board.comparison(found, Format.csv)
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [line["decision"] for line in lines] == [task["decision"] for task in content["tasks"]]
@@ -120,12 +138,12 @@ def test_programs_get_the_same_with_full_precision(capsys: pytest.CaptureFixture
 
 @pytest.fixture
 def stored(tmp_path: Path, open_store: Callable[[str], Store]) -> str:
-    """A store with three retrainings of LEM and of LSTM on FitzHugh-Nagumo."""
+    """A store with four retrainings of LEM and of LSTM on FitzHugh-Nagumo."""
     url = f"sqlite:///{tmp_path}/pair.db"
     store = open_store(url)
     store.add_sweep("demo", {})
-    for model, tests in {"lem": [0.002, 0.003, 0.004], "lstm": [0.012, 0.013, 0.014]}.items():
-        keep(store, retrained(model, tests, task="fitzhugh_nagumo", metric="l2_error", published=("tau=0.02",)))
+    for model, tests in {"lem": [0.002, 0.003, 0.004, 0.005], "lstm": [0.012, 0.013, 0.014, 0.015]}.items():
+        keep(store, retrained(model, tests, task="fitzhugh_nagumo", metric="l2_error"))
     return url
 
 
@@ -150,7 +168,8 @@ def test_the_command_compares_models_and_rows(stored: str, capsys: pytest.Captur
         (("compare", "lem", "lst"), "No retrained model 'lst'. Did you mean lstm"),
         (("compare", "lem", "0123456789"), "No row has a name that begins with 0123456789"),
         (("compare", "lem", "lstm", "--task", "adding"), "No retrainings of adding are stored yet"),
-        (("compare", "lem", "lstm", "--rope", "-1"), "half-width of at least 0, got --rope -1."),
+        (("compare", "lem", "lstm", "--margin", "1"), "ratio of errors above 1, got --margin 1. Try 1.05."),
+        (("compare", "lem", "lstm", "--margin", "nan"), "ratio of errors above 1, got --margin nan."),
         (("board", "fitzhugh_nagumo", "--models", "lemm"), "No results of model 'lemm'. Did you mean lem"),
         (("board", "fitzhugh"), "No task 'fitzhugh'"),
     ],
@@ -164,20 +183,20 @@ def test_bad_input_is_one_line(
 
 
 def test_a_name_is_a_model_before_it_is_a_row_and_its_first_digits_are_enough() -> None:
-    made = six_tasks()
+    made = seven_tasks()
     assert resolve(made, "lem") == "lem"
     name = made[0].config
     assert resolve(made, name[:9].upper()) == name == resolve(made, name)
 
 
 def test_names_that_name_nothing_or_too_much_say_what_to_do() -> None:
-    alike = [replace(row, config=f"abcd{k}" + row.config[5:]) for k, row in enumerate(six_tasks())]
+    alike = [replace(row, config=f"abcd{k}" + row.config[5:]) for k, row in enumerate(seven_tasks())]
     with pytest.raises(
         ConfigError, match="^No row has a name that begins with 0123456789. See the names with: longwave"
     ):
         resolve(alike, "0123456789")
     with pytest.raises(
-        ConfigError, match=r"^abcd begins the names of 13 rows: abcd\w{8} \(\w+ on \w\), .* and 8 more\. Give"
+        ConfigError, match=r"^abcd begins the names of 15 rows: abcd\w{8} \(\w+ on \w\), .* and 10 more\. Give"
     ):
         resolve(alike, "abcd")
     with pytest.raises(ConfigError, match="^No retrained model 'abc'. .*Rows are named by 4 hex digits or more"):

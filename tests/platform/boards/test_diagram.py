@@ -28,6 +28,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
 from longwave.platform.statistics.overall import mean_ranks, task_ranks
 from longwave.platform.statistics.ranking import holm
+from longwave.platform.statistics.scale import Scale
 from longwave.platform.storage.store import Store
 
 DEMSAR = {
@@ -42,14 +43,19 @@ DEMSAR = {
 """
 
 
+HIGH = Scale("max", None)
+
+
 def scored(models: Mapping[str, Sequence[float]]) -> Overview:
     """Return an overview of models with these scores, one a task; none has a board behind it."""
     tasks = list(zip(*models.values(), strict=True))
     seeds = [[[score] for score in task] for task in tasks]
-    ranks = zip(*(task_ranks(task) for task in seeds), strict=True)
+    ranks = zip(*(task_ranks(task, HIGH) for task in seeds), strict=True)
     lines = [
-        ModelLine(name, name, [None] * len(tasks), rank=mean, scores=[[score] for score in scores], ranks=places)
-        for (name, scores), mean, places in zip(models.items(), mean_ranks(seeds), ranks, strict=True)
+        ModelLine(name, name, [None] * len(tasks), rank=mean, medians=scores, ranks=places)
+        for (name, scores), mean, places in zip(
+            models.items(), mean_ranks(seeds, [HIGH] * len(tasks)), ranks, strict=True
+        )
     ]
     return Overview([(f"task {k}", "") for k in range(len(tasks))], lines)
 
@@ -108,8 +114,8 @@ def test_no_pair_is_tested_where_friedmans_test_rejects_nothing() -> None:
     assert diagram(scored({name: [1.0, 2.0] for name in "abc"})).friedman == 1.0
 
 
-def test_the_figure_is_made_of_the_normalised_scores_and_mean_ranks_of_the_overview() -> None:
-    tests = {"a": [9.0, 9.2], "b": [7.0, 7.2], "c": [5.0, "diverged"]}
+def test_the_figure_is_made_of_the_normalised_medians_and_mean_ranks_of_the_overview() -> None:
+    tests = {"a": [9.0, 9.2] * 3, "b": [7.0, 7.2] * 3, "c": [5.0, "diverged", 5.0, 6.0, 5.0]}
     groups = [
         retrained(
             model, [t if isinstance(t, str) else t + k / 10 for t in ends], "max", task=f"t{k}", trivial={"m": 1.0}
@@ -117,19 +123,19 @@ def test_the_figure_is_made_of_the_normalised_scores_and_mean_ranks_of_the_overv
         for k in range(7)
         for model, ends in tests.items()
     ]
-    groups.append(retrained("d", [9.9], "max", task="t0", trivial={"m": 1.0}))
+    groups.append(retrained("d", [9.9] * 5, "max", task="t0", trivial={"m": 1.0}))
     whole = overview(rows(groups, []))
     found = diagram(whole)
     assert list(found.ranks.items()) == [(line.title, line.rank.value) for line in whole.lines if line.rank]
     assert [*found.ranks] == ["A", "B", "C"] and found.tasks == 7
     a, _, c, d = whole.lines
-    assert np.mean(a.scores[0]) == pytest.approx(1) and c.scores[0] == [pytest.approx(4 / 8.1), 0.0] and d.scores == ()
+    assert a.medians[0] == 1 and c.medians[0] == pytest.approx(4 / 8.1) and d.medians == ()
     assert max(map(max, found.pairs)) == 1 and np.array(found.pairs)[0, 1] == pytest.approx(3 / 64)
 
 
 @pytest.mark.parametrize(("models", "tasks"), [(2, 5), (3, 1)])
 def test_too_few_tasks_or_models_have_no_figure(models: int, tasks: int) -> None:
-    said = rf"takes 2 tasks or more and 3 models or more that ran on all of them: here are {tasks} and {models}\."
+    said = rf"takes 2 tasks or more and 3 models or more with 5 seeds on all of them: here are {tasks} and {models}\."
     with pytest.raises(ConfigError, match=said):
         diagram(ordered(models, tasks))
     with pytest.raises(ConfigError, match="here are 0 and 0"):
@@ -193,9 +199,11 @@ def test_a_figure_is_written_as_one_of_three_kinds_of_file(tmp_path: Path) -> No
 
 
 def on(tasks: Sequence[str]) -> list[Group]:
-    """Return two retrainings of LEM, GRU and LSTM, in this order of merit, on each task."""
+    """Return five retrainings of LEM, GRU and LSTM, in this order of merit, on each task."""
     return [
-        retrained(model, [k + 0.0, k + 0.1], task=task, title=f"{model} </script>", trivial={"persistence": 9.0})
+        retrained(
+            model, [k + j / 10 for j in range(5)], task=task, title=f"{model} </script>", trivial={"persistence": 9.0}
+        )
         for task, (k, model) in product(tasks, enumerate(("lem", "gru", "lstm")))
     ]
 
@@ -206,12 +214,12 @@ def test_the_command_writes_the_figure_of_the_overview(
     store.add_sweep("demo", {})
     keep(store, *on(("adding", "fitzhugh_nagumo")))
     url, file = str(store.engine.url), tmp_path / "f.svg"
-    assert main(["board", "--figure", str(file), "--min-seeds", "2", "--store", url]) == 0
+    assert main(["board", "--figure", str(file), "--min-seeds", "5", "--store", url]) == 0
     shown = capsys.readouterr()
     assert "mean rank" in shown.out and shown.err == f"Figure: {file}\n"
     drawn = texts(file.read_text(encoding="utf-8"))
     assert {"lem </script> 1.00", "gru </script> 2.00", "3.00 lstm </script>"} < set(drawn)
-    assert drawn[-1].endswith("with at least 2 retrainings alone.")
+    assert " ".join(drawn).endswith("with at least 5 retrainings alone.")
     assert main(["board", "adding", "--figure", str(file), "--store", url]) == 2
     assert "here are 1 and 3." in capsys.readouterr().err
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 from boards import retrained, trials
 
 from longwave.platform.boards.diff import OF_PROTOCOL, SUBJECT, compared
 from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig
+from longwave.platform.statistics.contrast import contrast
+from longwave.platform.statistics.scale import Scale
 
+CONTRAST = ("error of a / error of b", "P(better)", "a against b")
 A, B = retrained("a", [1.0, 2.0, 4.0]), retrained("a", [0.5, 1.0, 1.0], hidden=9, model_version="2", batch=4)
 
 
@@ -31,11 +34,25 @@ def test_every_field_of_a_configuration_is_compared() -> None:
     assert {*OF_PROTOCOL} <= told().keys()
 
 
-def test_scores_are_compared_seed_by_seed() -> None:
+def test_errors_are_compared_seed_by_seed_and_the_rows_as_compare_does() -> None:
     found = told()
     assert found["mean"] == (pytest.approx(7 / 3), pytest.approx(2.5 / 3))
-    gap, nothing = found["a − b, 3 equal seeds"]
-    assert nothing is None and isinstance(gap, dict) and gap["value"] == pytest.approx(1.5)
+    assert found["median"] == (2.0, 1.0)
+    ratio, nothing = found["error of a / error of b, 3 equal seeds"]
+    assert nothing is None and isinstance(ratio, dict) and ratio["value"] == pytest.approx(16 ** (1 / 3))
+    seeds = [1.0, 2.0, 4.0], [0.5, 1.0, 1.0]
+    wanted = contrast(*seeds, Scale())
+    assert found["P(better)"] == (asdict(wanted.improvement), None)
+    assert found["a against b"] == (f"undecided ({wanted.hint})", None)
+
+
+def test_a_diverged_seed_is_the_worst_and_no_part_of_the_ratio() -> None:
+    other = trials(retrained("a", [0.5, "diverged", "failed", "diverged"], hidden=9))
+    found = {line.what: (line.a, line.b) for line in compared(trials(A), other)}
+    assert (found["median"], found["diverged"], found["n"]) == ((2.0, "diverged"), (0, 2), (3, 1))
+    assert found["P(better)"][0] == asdict(contrast([1.0, 2.0, 4.0], [0.5, None, None], Scale()).improvement)
+    ratio = found["error of a / error of b"][0]
+    assert ratio["value"] == pytest.approx(4) and ratio["low"] is None, "one equal seed is no pairing"
 
 
 def test_where_retrainings_came_from_and_how_re_runs_ended_is_said() -> None:
@@ -46,4 +63,4 @@ def test_where_retrainings_came_from_and_how_re_runs_ended_is_said() -> None:
 
 def test_rows_of_different_metrics_have_no_difference_of_scores() -> None:
     other = trials(retrained("a", [1.0], metric="mae"))
-    assert not [line for line in compared(trials(A), other) if line.what.startswith("a − b")]
+    assert not [line for line in compared(trials(A), other) if line.what in CONTRAST]

@@ -17,8 +17,11 @@ from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score
+from longwave.platform.statistics.scale import Scale
 
-LEM, GRU = [9.0, 9.1, 9.2], [7.0, 7.1, 7.2]
+LEM, GRU = [8.9, 9.0, 9.1, 9.2, 9.3], [7.0, 7.1, 7.2, 7.3, 7.4]
+HIGH = Scale("max", None)
+LOST: list[float | str] = [8.0, 8.2, 8.4, 8.6, "diverged"]
 
 
 def on(task: str, model: str, tests: Sequence[float | str], goal: str = "max", **changes: Any) -> Group:
@@ -28,21 +31,44 @@ def on(task: str, model: str, tests: Sequence[float | str], goal: str = "max", *
 @pytest.fixture
 def two_tasks() -> list[Row]:
     """LEM and GRU on tasks u and v; LSTM on v alone."""
-    groups = [on("u", "lem", LEM), on("u", "gru", GRU), on("v", "lem", [8.0, 8.2, "diverged"]), on("v", "gru", GRU)]
-    return rows([*groups, on("v", "lstm", [9.9, 9.8, 9.7])], [printed("lem", 99.0, task="u")])
+    groups = [on("u", "lem", LEM), on("u", "gru", GRU), on("v", "lem", LOST), on("v", "gru", GRU)]
+    return rows([*groups, on("v", "lstm", [9.9, 9.8, 9.7, 9.6, 9.5])], [printed("lem", 99.0, task="u")])
 
 
 def test_scores_and_ranks_are_those_of_the_models_that_ran_on_every_task(two_tasks: list[Row]) -> None:
     found = overview(two_tasks)
     assert found.tasks == [("u", ""), ("v", "")]
     assert [line.model for line in found.lines] == ["lem", "gru", "lstm"]
-    tasks = [normalised([LEM, GRU], "max", 2.0), normalised([[8.0, 8.2, None], GRU], "max", 2.0)]
-    ranks = mean_ranks([[LEM, GRU], [[8.0, 8.2, 2.0], GRU]])
+    seeds = [[LEM, GRU], [[8.0, 8.2, 8.4, 8.6, None], GRU]]
+    tasks = [normalised(task, HIGH, 2.0) for task in seeds]
+    ranks = mean_ranks(seeds, [HIGH, HIGH])
     for k, line in enumerate(found.lines[:2]):
         assert line.score == overall_score([task[k] for task in tasks], np.random.default_rng(0))
-        assert line.rank == ranks[k]
-    lstm = found.lines[2]
-    assert (lstm.score, lstm.rank, lstm.ran) == (None, None, 1)
+        assert (line.rank, line.why) == (ranks[k], "")
+    lem, gru, lstm = found.lines
+    assert lem.medians == [1.0, 1.0] and gru.medians == pytest.approx([5.2 / 7.1, 5.2 / 6.2])
+    assert (lem.ranks, gru.ranks) == ([1.0, 1.0], [2.0, 2.0])
+    assert (lstm.score, lstm.rank, lstm.ran, lstm.why) == (None, None, 1, "1 of 2 tasks")
+
+
+def test_a_score_has_an_interval_from_five_tasks_on() -> None:
+    for tasks in (4, 5):
+        groups = [on(f"t{k}", model, tests) for k in range(tasks) for model, tests in (("lem", LEM), ("gru", GRU))]
+        for line in overview(rows(groups, [])).lines:
+            assert line.score is not None and (line.score.low is not None) == (tasks == 5)
+
+
+def test_few_seeds_or_no_rival_leave_neither_score_nor_rank_and_say_why() -> None:
+    four: list[float | str] = [7.0, 7.1, 7.2, "diverged", "failed"]
+    groups = [on("u", "lem", LEM), on("v", "lem", LEM), on("u", "gru", GRU), on("v", "gru", four)]
+    lines = {line.model: line for line in overview(rows(groups, [])).lines}
+    assert {model: line.why for model, line in lines.items()} == {
+        "lem": "no other model has",
+        "gru": "4 of 5 seeds on v",
+    }
+    assert all((line.score, line.rank, line.medians) == (None, None, ()) for line in lines.values())
+    lost = [on("v", "gru", [*four[:4], "diverged"])]
+    assert {line.why for line in overview(rows([*groups[:3], *lost], [])).lines} == {""}, "a diverged seed ended"
 
 
 def test_a_model_is_shown_by_its_row_that_is_best_on_validation_and_not_on_test() -> None:
@@ -53,6 +79,8 @@ def test_a_model_is_shown_by_its_row_that_is_best_on_validation_and_not_on_test(
     assert best_on_validation(rows(smaller, [])).hidden == 2
     lost = on("u", "lem", ["diverged"], hidden=3)
     assert best_on_validation(rows([lost, worse], [])).hidden == 1
+    lucky = on("u", "lem", [9.0, "diverged", "diverged"], hidden=4)
+    assert best_on_validation(rows([lucky, worse], [])).hidden == 1, "most of its seeds diverged"
 
 
 def test_missing_failed_diverged_and_not_run_are_four_things() -> None:
@@ -65,25 +93,36 @@ def test_missing_failed_diverged_and_not_run_are_four_things() -> None:
 
 
 def test_a_model_that_diverged_everywhere_has_the_score_of_the_trivial_predictor() -> None:
-    groups = [on("u", "lem", LEM), on("u", "gru", ["diverged", "diverged"])]
+    groups = [on("u", "lem", LEM), on("u", "gru", ["diverged"] * 5)]
     scores = {line.model: line.score for line in overview(rows(groups, [])).lines}
     assert scores["gru"] is not None and scores["gru"].value == 0.0
     assert scores["lem"] is not None and scores["lem"].value == pytest.approx(1.0)
 
 
+def test_the_overview_can_rank_by_medians_what_means_would_rank_otherwise() -> None:
+    fails: list[float | str] = [9.5, 9.6, 9.7, 2.0, 2.1]
+    lines = overview(rows([on("u", "lem", LEM), on("u", "gru", fails)], [])).lines
+    assert [(line.model, line.rank.value) for line in lines if line.rank] == [("lem", 2.0), ("gru", 1.0)]
+    assert lines[1].score is not None and lines[1].score.value < 0.65, "the score is the mean gain"
+
+
 def test_models_that_lose_to_a_trivial_predictor_are_still_ranked_among_each_other() -> None:
-    groups = [on("u", "lem", [1.5, 1.6, 2.1]), on("u", "gru", [0.5, 0.6, 0.7]), on("u", "lstm", [-9.0, -9.1, -9.2])]
+    groups = [
+        on("u", "lem", [1.5, 1.6, 1.7, 2.1, 2.2]),
+        on("u", "gru", [0.5, 0.6, 0.7, 0.8, 0.9]),
+        on("u", "lstm", [-9.0, -9.1, -9.2, -9.3, -9.4]),
+    ]
     lines = overview(rows(groups, [])).lines
     assert [(line.model, line.score.value, line.rank.value) for line in lines if line.score and line.rank] == [
         ("lem", 0.0, 1.0),
         ("gru", 0.0, 2.0),
         ("lstm", 0.0, 3.0),
     ]
-    assert [line.ranks for line in lines] == [(1.0,), (2.0,), (3.0,)]
+    assert [line.ranks for line in lines] == [[1.0], [2.0], [3.0]]
 
 
 def test_without_a_trivial_predictor_there_are_mean_ranks_alone() -> None:
-    found = overview(rows([retrained("a", [1.0, 1.1], "max"), retrained("b", [2.0, 2.1], "max")], []))
+    found = overview(rows([retrained("a", GRU, "max"), retrained("b", LEM, "max")], []))
     assert [line.score for line in found.lines] == [None, None]
     assert [(line.model, line.rank.value if line.rank else None) for line in found.lines] == [("b", 1.0), ("a", 2.0)]
 
@@ -92,7 +131,7 @@ def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]
     found = overview([])
     assert (found.tasks, found.lines) == ([], [])
     render_board.overview(found, EVERYBODY, Format.markdown)
-    assert "| model | score [95 %] | mean rank |" in capsys.readouterr().out
+    assert "| model | score | mean rank |" in capsys.readouterr().out
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
@@ -100,14 +139,15 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
 ) -> None:
     render_board.overview(overview(two_tasks), Pool(min_seeds=2), Format.markdown)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| model | score [95 %] | mean rank | u | v |"
+    assert lines[2] == "| model | score | mean rank | u | v |"
     lem, gru, lstm = lines[4:7]
-    assert lem.startswith("| LEM | ") and "8.10 ± 0.14 (2 of 3)" in lem and "**9.10 ± 0.10 (3)**" in lem
-    assert lstm == "| LSTM | — (1 of 2 tasks) | — | not run | **9.80 ± 0.10 (3)** |"
+    assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "**9.10 [8.90, 9.30]**" in lem
+    assert lstm == "| LSTM | — (1 of 2 tasks) | — | not run | **9.70 [9.50, 9.90]** |"
     assert lines[-1].endswith("Ranked among rows with at least 2 retrainings alone.")
     render_board.overview(overview(two_tasks), EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)
-    assert records[0]["model"] == "lem" and records[0]["u mean"] == pytest.approx(9.1)
+    assert records[0]["model"] == "lem" and records[0]["u median"] == 9.1
+    assert (records[0]["v diverged"], records[0]["v median_worst"], records[0]["v n"]) == (1, None, 4)
     assert (records[2]["u state"], records[2]["v state"], records[2]["score"]) == ("not run", "ok", None)
 
 
@@ -116,7 +156,7 @@ def test_a_terminal_shows_a_few_tasks_at_a_time(capsys: pytest.CaptureFixture[st
     render_board.overview(overview(rows(groups, [])), EVERYBODY, Format.table)
     out = capsys.readouterr().out
     assert out.count("7 tasks") == 2 and out.count("LEM") == 2
-    assert out.index("task4") < out.index("task5") and out.count("stratified") == 1
+    assert out.index("task4") < out.index("task5") and " ".join(out.split()).count("Mean rank: of the medians") == 1
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:
@@ -124,8 +164,8 @@ def test_a_line_counts_the_tasks_with_a_result() -> None:
     assert ModelLine("lem", "LEM", [row, None]).ran == 1
 
 
-def test_models_that_no_score_tells_apart_stand_in_the_order_of_their_means() -> None:
-    ends = {"a": [1.9], "b": [0.5], "c": [1.5], "d": ["diverged"]}  # none is above the trivial predictor's 2
-    found = overview(rows([on("u", model, list(end)) for model, end in ends.items()], []))
+def test_models_that_no_score_tells_apart_stand_in_the_order_of_their_medians() -> None:
+    ends = {"a": 1.9, "b": 0.5, "c": 1.5, "d": "diverged"}  # none is above the trivial predictor's 2
+    found = overview(rows([on("u", model, [end] * 5) for model, end in ends.items()], []))
     assert [line.model for line in found.lines] == ["a", "c", "b", "d"]
     assert {line.score.value for line in found.lines if line.score} == {0.0}

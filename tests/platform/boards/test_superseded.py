@@ -14,7 +14,6 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.budget import budgets
 from longwave.platform.boards.compare import compare, resolve
 from longwave.platform.boards.overview import overview
-from longwave.platform.boards.pairs import pairs
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import EVERYBODY, RunSummary
@@ -47,7 +46,7 @@ def test_the_others_are_ranked_as_if_it_were_not_there(mixed: list[Row]) -> None
     assert ours == [("a", 1, 1, "a"), ("b", 2, 2, "b")]
 
 
-def test_no_overview_comparison_budget_or_p_value_counts_it(mixed: list[Row]) -> None:
+def test_no_overview_comparison_or_budget_counts_it(mixed: list[Row]) -> None:
     old = mixed[-1]
     lines = {line.model: line.cells[0] for line in overview(mixed).lines}
     assert lines["a"] is not None and lines["a"].mean == pytest.approx(1.2)
@@ -58,7 +57,6 @@ def test_no_overview_comparison_budget_or_p_value_counts_it(mixed: list[Row]) ->
         resolve(mixed, old.config[:6])
     found = budgets(mixed, lambda row: [RunSummary("x", "ok", valid=row.mean)])
     assert [curve.row.mean for curve in found] == [pytest.approx(1.2), pytest.approx(5.2)]
-    assert {k for i, j, _ in pairs(mixed)[0]["pairs"] for k in (i, j)} == {0, 1}
 
 
 def test_a_model_of_which_all_rows_are_old_stands_nowhere_else() -> None:
@@ -79,7 +77,6 @@ def test_a_number_beside_an_old_row_still_stands_alone_until_a_current_row_has_i
 def test_a_board_of_old_rows_alone_is_still_shown() -> None:
     [trivial, old] = rows([retrained("a", LOW, superseded=WHY, trivial={"mean": 9.0})], [])
     assert (trivial.kind, old.superseded, old.rank_low) == ("trivial", WHY, None)
-    assert pairs([trivial, old]) == [{"task": "t", "variant": "", "pairs": [], "lost": []}]
 
 
 def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(

@@ -46,7 +46,7 @@ COMMANDS = [
     "bench kernels",
 ]
 COMMANDS += ["mlflow sync", "sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
-COMMANDS += ["reproduce", "diff"]
+COMMANDS += ["reproduce", "diff", "publish", "methods"]
 
 
 @pytest.fixture

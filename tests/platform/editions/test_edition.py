@@ -68,11 +68,11 @@ def test_an_edition_survives_its_file() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 9}, "here: schema version 9; this Longwave reads 2"),
-        ({"schema": 1}, "here: schema version 1; this Longwave reads 2"),
+        ({"schema": 9}, r"here: schema version 9; this Longwave reads 3\. Upgrade longwave\."),
+        ({"schema": 2}, r"here: schema version 2; this Longwave reads 3\. Publish its store again, or import its res"),
+        ({"schema": None}, r"here: schema version None; this Longwave reads 3\. Publish its store again"),
         ({"rows": []}, "here: its rows were changed after publishing"),
-        ({"pairs": []}, "here: its rows were changed after publishing"),
-        ({"pairs": {}}, "here has not the form of an edition"),
+        ({"rows": {}}, "here has not the form of an edition"),
         ({"sha256": "0" * 64}, "here: its rows were changed after publishing"),
     ],
 )
@@ -109,15 +109,15 @@ def test_a_lost_row_moves_the_others() -> None:
 
 def test_rows_without_a_rank_move_nobody() -> None:
     before = made([retrained("a", LOW), retrained("b", HIGH)])
-    after = made([retrained("a", LOW), retrained("b", HIGH), retrained("c", ["diverged"])], [printed("d", 0.1)])
+    after = made([retrained("a", LOW), retrained("b", HIGH), retrained("c", ["failed"])], [printed("d", 0.1)])
     assert changes(before, after) == {"C": ("new", ["new row"]), "d": ("new", ["new row"])}
 
 
-def test_a_row_that_moved_names_its_mean_and_the_overtaken_names_that_row() -> None:
+def test_a_row_that_moved_names_its_median_and_the_overtaken_names_that_row() -> None:
     before = made([retrained("a", LOW), retrained("b", HIGH)])
     after = made([retrained("a", LOW), retrained("b", [0.0, 0.1, 0.2, 0.3, 0.4])])
     others = f"other rows moved: {short(after, 'B')}"
-    assert changes(before, after) == {"B": ("rank", ["mean changed by −5"]), "A": ("rank", [others])}
+    assert changes(before, after) == {"B": ("rank", ["median changed by −5"]), "A": ("rank", [others])}
 
 
 def test_new_seeds_narrow_a_rank() -> None:
@@ -131,6 +131,20 @@ def test_new_seeds_narrow_a_rank() -> None:
 def test_a_new_number_under_the_old_rank_is_told_with_its_reason() -> None:
     before, after = made([retrained("a", LOW)]), made([retrained("a", [*LOW, 1.2])])
     assert changes(before, after) == {"A": ("value", ["new seeds: n 5 → 6"])}
+
+
+def test_a_seed_that_diverged_more_is_told_with_what_it_does_to_rank_and_median() -> None:
+    before = made([retrained("a", LOW), retrained("b", HIGH)])
+    after = made([retrained("a", [*LOW[:2], *["diverged"] * 3]), retrained("b", HIGH)])
+    found = {c.title: c for c in difference(before, after)}
+    assert found["A"].before == "rank 1, median 1.2, 1.20 ± 0.16 (5)"
+    assert found["A"].after == "rank 1–2, median diverged, 1.050 ± 0.071 (2 of 5)"
+    assert found["A"].reasons == ["fewer seeds: n 5 → 2", "diverged seeds: 0 → 3"]
+
+
+def test_scores_that_change_under_their_median_are_told() -> None:
+    before, after = made([retrained("a", LOW)]), made([retrained("a", [0.9, *LOW[1:]])])
+    assert changes(before, after) == {"A": ("value", ["scores changed, not their median"])}
 
 
 def test_retrainings_that_end_while_the_board_is_read_stop_the_edition(store: Store) -> None:
@@ -164,7 +178,7 @@ def test_a_row_that_was_superseded_says_why_and_leaves_the_pool() -> None:
         "B": ("rank", [f"pool changed: {short(after, 'A')} superseded"]),
     }
     told = {c.title: c.after for c in difference(before, after)}
-    assert told == {"A": "superseded, 1.20 ± 0.16 (5)", "B": "rank 1, 5.20 ± 0.16 (5)"}
+    assert told == {"A": "superseded, median 1.2, 1.20 ± 0.16 (5)", "B": "rank 1, median 5.2, 5.20 ± 0.16 (5)"}
     back = changes(after, before)
     assert back["A"] == ("rank", ["no longer superseded"])
     assert back["B"] == ("rank", [f"pool changed: {short(before, 'A')} current again"])
@@ -174,14 +188,14 @@ def test_what_is_superseded_moves_nobody() -> None:
     old = retrained("a", LOW, superseded="old", hidden=9)
     before = made([old, retrained("b", HIGH)])
     after = made([replace(old, runs=old.runs[:3]), retrained("b", HIGH)])
-    assert changes(before, after) == {"A": ("value", ["fewer seeds: n 5 → 3", "mean changed by −0.1"])}
+    assert changes(before, after) == {"A": ("value", ["fewer seeds: n 5 → 3", "median changed by −0.1"])}
     assert changes(before, made([retrained("b", HIGH)])) == {"A": ("gone", ["row gone"])}
 
 
 def test_a_row_that_got_its_first_score_says_what_it_was_before() -> None:
     before, after = made([retrained("a", ["failed"])]), made([retrained("a", LOW)])
     [change] = difference(before, after)
-    assert (change.before, change.after) == ("failed", "rank 1, 1.20 ± 0.16 (5)")
+    assert (change.before, change.after) == ("failed", "rank 1, median 1.2, 1.20 ± 0.16 (5)")
     assert change.reasons == ["new seeds: n 0 → 5", "failed before, ok now"]
 
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from boards import printed, retrained
-from pages import Page, page_data, published
+from pages import Page, page_data, published, table
 
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
+from longwave.platform.boards.texts import median, quoted, share, weighed
+from longwave.platform.statistics.advice import advice
 
 WHY = "model version 1, now 2"
 GROUPS = [
@@ -26,28 +29,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "one"
 
 
-def table(page: Page) -> list[dict[str, str]]:
-    """Return the cells that a page shows, by heading; what the headings say of their order is left out."""
-    head = page('elements.table.all("thead")[0].all("th").map((cell) => cell.text)')
-    lines = page('elements.table.all("tbody")[0].all("tr").map((l) => l.children.flat().map((cell) => cell.text))')
-    return [dict(zip(head, line, strict=True)) for line in lines]
-
-
 def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
     lines = table(Page.drawn(folder, view="u"))
     columns = [column for column in page_data(folder)["columns"] if column["stands"]]
     assert [name.rstrip(" ↓") for name in lines[0]] == [column["heading"] for column in columns]
     assert {"verified", "superseded"} <= set(lines[0])
     assert [(line["model"][:4].strip(), line["rank"], line["ties"]) for line in lines] == [
-        ("LEMl", "1", "a"),
-        ("GRUl", "2", "b"),
+        ("LEMl", "1–2", "a"),
+        ("GRUl", "1–2", "a"),
         ("LSTM", "—", "—"),
         ("mean", "—", "—"),
         ("GRUl", "—", "—"),
     ]
     lem, gru, lstm, mean, old = (line["mean ± std (n) ↓"] for line in lines)
     assert (lem, lstm, mean) == ("1.10 ± 0.10 (3, provisional)", "3 (published)", "9 (trivial)")
-    assert gru == "2.050 ± 0.071 (2, provisional)1 diverged" and old.endswith("(2, provisional)superseded")
+    assert gru == "2.050 ± 0.071 (2 of 3, provisional)" and old.endswith("(2, provisional)superseded")
     assert [line["superseded"] for line in lines] == ["—"] * 4 + [WHY]
 
 
@@ -90,3 +86,47 @@ def test_every_column_is_explained_below_the_tables(folder: Path) -> None:
     told = dict(zip(names, meanings, strict=True))
     assert {column.heading: column.meaning for column in of("page")}.items() <= told.items()
     assert "LEM" in page("elements.table.text"), "the overview stands before all boards"
+
+
+JUDGED = [
+    retrained("lem", [1.0, 1.1, 1.2, 1.1, 1.0], trivial={"mean": 0.2}),
+    retrained("gru", [2.0, 2.1, 2.2, 2.1, 2.0], departures=("epochs 3 (published 400)", "batch 9 (published 32)")),
+    retrained("lstm", [1.0, 4.0, 2.0, "diverged", 3.0]),
+]
+NUMBERS = [printed("lem", 1.05, n=1, note="of the appendix"), printed("gru", 1.0, n=1), printed("lstm", 2.4, n=1)]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    published(tmp_path / "two", JUDGED, NUMBERS)
+    return tmp_path / "two"
+
+
+def test_a_verdict_has_a_sign_of_its_own_and_its_ratio_and_a_lost_row_says_to_whom(judged: Path) -> None:
+    told = {row.model: row for row in rows(JUDGED, NUMBERS) if row.config}
+    cells = {line["model"].partition("lr")[0]: line["verdict"] for line in table(Page.drawn(judged, view="t"))}
+    words = {"lem": "! loses to mean= reproduced", "gru": "≠ other protocol", "lstm": "? undecided"}
+    assert {m.upper(): word + weighed(told[m].published[0]) for m, word in words.items()}.items() <= cells.items()
+
+
+def test_verdicts_sort_by_their_ratio(judged: Path) -> None:
+    ratios = {row.title: row.published[0]["ratio"] for row in rows(JUDGED, NUMBERS) if row.published}
+    for way, down in (("up", False), ("down", True)):
+        lines = table(Page.drawn(judged, view="t", sort=f"verdict-{way}"))
+        shown = [line["model"].partition("lr")[0] for line in lines][:3]
+        assert shown == sorted(ratios, key=lambda title: ratios[title], reverse=down)
+
+
+def test_a_row_tells_its_numbers_and_of_each_printed_one_why_it_has_its_word(judged: Path) -> None:
+    for row in (row for row in rows(JUDGED, NUMBERS) if row.config):
+        text = Page.drawn(judged, row=row.key)('elements["row-part"].text')
+        [number] = row.published
+        assert f"median [94–95 %]{median(row)}" in text and f"diverged [95 %]{share(row)}" in text
+        assert weighed(number) in text and number["why"] in text and quoted(number) in text
+        assert "another protocol" + "".join(number["departures"]) in text or not number["departures"]
+        assert (f"note{number['note']}" in text) == bool(number["note"])
+
+
+def test_a_board_says_what_its_seeds_can_rank_and_where_the_methods_are(judged: Path) -> None:
+    text = Page.drawn(judged, view="t")("elements.caption.text")
+    assert text.startswith(advice(3, 5)) and text.endswith("See Methods.")

@@ -36,7 +36,6 @@ def row(model: str, scores: list[float | str], **changes: Any) -> Group:
         "task": "fitzhugh_nagumo",
         "metric": "l2_error",
         "title": f"{model} </script><b>",
-        "published": ("tau=0.02",),
     }
     more = {"departures": ("epochs 3 (published 400)",), "trivial": {"persistence": 0.5}, "environments": [FACTS]}
     return retrained(model, scores, **{**told, **more, **changes})
@@ -82,7 +81,7 @@ def test_the_same_store_gives_the_same_edition_and_one_more_seed_another(filled:
 def test_board_json_holds_the_rows_of_the_board_with_their_seeds(filled: Store, tmp_path: Path) -> None:
     publish(tmp_path / "one", filled, "Ours", "c0ffee")
     content = json.loads((tmp_path / "one/board.json").read_text())
-    assert (content["schema"], content["title"], content["commit"]) == (2, "Ours", "c0ffee")
+    assert (content["schema"], content["title"], content["commit"]) == (3, "Ours", "c0ffee")
     assert [row["mean"] for row in content["rows"]] == [row.mean for row in read_board(filled)]
     lem = next(row for row in content["rows"] if row["model"] == "lem" and row["kind"] == "reproduced")
     assert [(s["seed"], s["test"], s["status"]) for s in lem["seeds"]] == [
@@ -226,7 +225,7 @@ def test_the_changes_are_told_in_all_three_places(filled: Store, tmp_path: Path)
         f"Since edition {one.id}: {len(told['changes'])} changes. A moved rank is told" in text
         and "## fitzhugh_nagumo" in text
     )
-    assert "new seeds: n 2 → 3; mean changed by −0.00333" in text
+    assert "new seeds: n 2 → 3; median changed by −0.001" in text
 
 
 def test_a_changelog_without_changes_says_so(filled: Store) -> None:

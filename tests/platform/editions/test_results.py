@@ -69,8 +69,8 @@ def mend(folder: Path, change: Callable[[list[Row]], Any]) -> None:
 
 
 def write(folder: Path, forged: Edition) -> None:
-    """Write an edition of rows and pairs that may be anything, with hashes that fit."""
-    content = {"rows": forged.rows, "pairs": forged.pairs, "sha256": forged.sha256}
+    """Write an edition of rows that may be anything, with hashes that fit."""
+    content = {"rows": forged.rows, "sha256": forged.sha256}
     (folder / "board.json").write_text(json.dumps({**read(folder).to_dict(), **content}))
     sign(folder)
 
@@ -189,23 +189,6 @@ def test_an_edition_that_shows_what_its_results_do_not_give_is_rejected_in_one_l
     said, end = captured.err.splitlines()
     assert captured.out == "" and said == f"reject: edition: {finding.message}"
     assert end.endswith("is rejected; nothing was imported.") and store.tasks() == []
-
-
-@pytest.mark.parametrize(
-    "pairs",
-    [[{"pairs": [[0, 1, 0.04]], "lost": []}], [{"pairs": [], "lost": [{"worst": 1.0, "pairs": [[0, 1, 0.001]]}]}]],
-)
-def test_p_values_that_the_results_do_not_give_are_rejected(pairs: list[dict[str, Any]], folder: Path) -> None:
-    write(folder, replace(read(folder), pairs=pairs))
-    [finding] = results.unlike(*received(folder))
-    assert (finding.severity, finding.message) == ("reject", "its pairs are not those of its results.")
-
-
-@pytest.mark.parametrize("pairs", [[5], [{"pairs": [[0, 99, 0.04]], "lost": []}], [{"pairs": [[0]], "lost": []}]])
-def test_pairs_of_another_form_are_rejected(pairs: list[Any], folder: Path) -> None:
-    write(folder, replace(read(folder), pairs=pairs))
-    [finding] = results.unlike(*received(folder))
-    assert finding.message == "its rows have not the form of rows."
 
 
 def test_several_wrong_rows_are_counted(folder: Path) -> None:

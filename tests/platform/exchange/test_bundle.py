@@ -126,7 +126,7 @@ def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
 
 
 WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
-    (lambda f: f.update(version=3), r"version: Input should be 2, got '3'. This Longwave reads versions 1 and 2"),
+    (lambda f: f.update(version=4), r"version: Input should be 3, got '4'. This Longwave reads versions 1 to 3"),
     (lambda f: f.update(format="zip"), "format: Input should be 'longwave bundle', got 'zip'"),
     (lambda f: f.pop("hashes"), "hashes: Field required"),
     (lambda f: f.update(extra=1), "extra: Extra inputs are not permitted, got '1'"),

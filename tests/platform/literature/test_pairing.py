@@ -1,36 +1,66 @@
-"""The numbers that papers print find their row: real models and tasks against the shipped tables."""
+"""The numbers that papers print find their row, and what differs between the two is told."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
-from longwave.platform.literature.pairing import belongs, beside, quoted
-from longwave.platform.literature.published import names, published_rows
+import pytest
+from trials import present_trial
+
+from longwave.platform.about import explained
+from longwave.platform.literature.pairing import (
+    NOT_RUN,
+    OTHER_PROTOCOL,
+    belongs,
+    beside,
+    credited,
+    departures,
+    quoted,
+    unpaired,
+)
+from longwave.platform.literature.published import published_rows
 from longwave.platform.records.about import About
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+from longwave.platform.statistics.printed import Printed
+from longwave.platform.statistics.scale import scale_of
+from longwave.platform.statistics.verdict import verdict
 
 PRINTED = published_rows()
+METRICS = {name: spec.metric.name for name, spec in all_tasks().items()}
+FORMS = {name: ("", *spec.printed) for name, spec in all_models().items()}
+
+
+def trial(task: str, variant: str, model: str, options: Any = (), params: Any = (), **changes: Any) -> TrialConfig:
+    """Return a trial by the recipe that the task has for the model, but for what is given."""
+    spec = get_task(task)
+    recipe = spec.recipe(model)
+    numbers = {"lr": 0.01, **recipe.numbers, **dict(params)}
+    fields = ("steps", "drops", "clip", "optimiser", "schedule")
+    sizes = {name: changes.pop(name, getattr(recipe, name)) for name in ("hidden", "batch", "epochs")}
+    config = present_trial(task, variant, "d", model, dict(options), numbers, **sizes, phase="retrain", seed=1)
+    return replace(config, **{**{name: getattr(recipe, name) for name in fields}, **changes})
 
 
 def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, Any]]:
     """Return the numbers that stand beside a model with these options, on a task and variant."""
-    spec, form = get_task(task), get_model(model)
-    metric = spec.metric
-    about = About(task, model, metric.name, metric.unit, metric.goal, tuple(spec.called(variant)))
-    called = form.called({**form.defaults, **options})
-    near = [n for n in PRINTED if n["task"] == task and belongs(n, about)]
-    return [n for n in near if n["model"] == model and n["model_variant"] in called]
+    about = About(**explained(trial(task, variant, model, options)))
+    near = [n for n in PRINTED if n["task"] == task and belongs(n, variant, about)]
+    return [n for n in near if n["model"] == model and n["model_variant"] in about.called]
+
+
+def judged(task: str, variant: str, model: str, scores: list[float | None], **changes: Any) -> list[dict[str, Any]]:
+    """Return the numbers beside a trial of the model with these scores."""
+    config = trial(task, variant, model, **changes)
+    about = About(**explained(config))
+    mine = on(task, variant, model, **dict(config.options))
+    return [beside(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
 
 
 def values(numbers: list[dict[str, Any]]) -> list[float]:
     return sorted(n["value"] for n in numbers)
-
-
-def test_every_model_of_a_published_number_has_a_name_in_print_and_ours_have_our_own() -> None:
-    assert {number["model"] for number in PRINTED} == set(names())
-    assert {name: spec.title for name, spec in all_models().items() if name in names()} == {
-        name: names()[name] for name in all_models() if name in names()
-    }
 
 
 def test_sources_named_in_a_model_variant_are_no_other_form() -> None:
@@ -39,52 +69,147 @@ def test_sources_named_in_a_model_variant_are_no_other_form() -> None:
     assert values(on("ptb_char", "T=300", "tanh_rnn")) == [2.9]
 
 
-def test_lems_characters_are_those_of_segments_of_150() -> None:
+def test_lems_characters_are_those_of_segments_of_150_and_lipschitz_words_of_300() -> None:
     assert values(on("ptb_char", "T=150", "lem")) == [1.25]
     assert values(on("ptb_char", "T=150", "lipschitz_rnn", scheme="euler")) == [1.42, 1.43]
     assert values(on("ptb_char", "T=300", "lem")) == []
+    assert values(on("ptb_word", "T=300", "lipschitz_rnn")) == [115.36, 115.4]
+
+
+def test_a_permutation_has_the_numbers_of_the_papers_that_drew_it() -> None:
+    assert values(on("psmnist", "seed=5544", "lem")) == [96.6]
+    assert values(on("psmnist", "seed=12008", "lem")) == []
+    assert {n["paper"] for n in on("psmnist", "seed=12008", "cornn")} == {"cornn"}
+
+
+def test_every_number_has_a_place_or_a_reason_to_have_none() -> None:
+    told = Counter(unpaired(n, METRICS, FORMS) for n in PRINTED)
+    assert told == {
+        "": 236,
+        "task not here": 253,
+        "model not here": 50,
+        "metric differs: ours is accuracy": 20,
+        "validation split": 6,
+        "form not here": 3,
+        "variant not here": 3,
+    }
+
+
+def test_every_number_with_a_place_stands_beside_one_form_on_one_variant() -> None:
+    for number in PRINTED:
+        if not unpaired(number, METRICS, FORMS):
+            form = get_model(number["model"]).printed.get(number["model_variant"], {})
+            places = {number["ours"], get_task(number["task"]).variant, ""}
+            found = {place for place in places if number in on(number["task"], place, number["model"], **form)}
+            assert found == {number["ours"]}, number
+
+
+def test_tau_grus_own_forms_stand_beside_the_full_form_and_other_delays_are_told() -> None:
+    [own] = judged("enso", "h=1", "tau_gru", [0.0017] * 5, params={"tau": 20})
+    [other] = judged("mackey_glass", "h=1", "tau_gru", [0.0014] * 5, params={"tau": 7, "alpha": 0.5})
+    assert (own["model_variant"], other["model_variant"]) == ("alpha=beta=1, tau=20", "alpha=beta=1, tau=10")
+    assert not [told for told in own["departures"] if "printed 20" in told or "alpha" in told]
+    assert other["departures"][:2] == ["alpha 0.5 (printed 1)", "tau 7 (printed 10)"]
+
+
+def test_fitzhugh_nagumo_by_the_full_recipe_is_the_papers_protocol() -> None:
+    for model, printed in (("lem", "0.2 × 10⁻²"), ("lstm", "1.2 × 10⁻²")):
+        [found] = judged("fitzhugh_nagumo", "", model, [0.0021, 0.0022, 0.0023, 0.0024, 0.0025])
+        assert (found["printed"], found["departures"], found["kind"]) == (printed, [], "unlabelled")
+        assert found["verdict"] in ("reproduced", "consistent", "better", "worse", "undecided")
+        assert found["n_ours"] == 5 and found["ratio_low"] < found["ratio"] < found["ratio_high"]
+
+
+def test_fewer_epochs_are_another_protocol_whose_ratio_is_told_and_decides_nothing() -> None:
+    [found] = judged("fitzhugh_nagumo", "", "lem", [0.01, 0.011, 0.012, None], epochs=30)
+    assert (found["verdict"], found["departures"]) == (OTHER_PROTOCOL, ["epochs 30 (published 400)"])
+    assert found["ratio"] == pytest.approx(5.49, rel=0.01) and (found["n_ours"], found["diverged_ours"]) == (3, 1)
+    assert (found["more"], found["limit"], found["why"]) == (None, False, "")
+
+
+def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
+    [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
+    scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("min", "1")
+    about = About(**explained(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
+    found = beside(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
+    want = verdict(scores, Printed(0.002, "reported", rounding=0.0005), scale, 1.25, 0.4)
+    assert (found["verdict"], found["more"], found["limit"], found["why"]) == (
+        want.word, want.more, want.limit, want.why,
+    )  # fmt: skip
+    assert want.ratio and (found["ratio"], found["ratio_low"]) == (want.ratio.value, want.ratio.low)
 
 
 def test_a_size_is_no_other_form_but_a_departure() -> None:
-    numbers = on("psmnist", "seed=5544", "cornn")
-    assert {n["model_variant"] for n in numbers} >= {"128 units", "256 units"}
-    named = {n["units"]: beside(n, [96.0, 96.1], "max", 128)["departures"] for n in numbers if n["units"]}
+    numbers = judged("psmnist", "seed=12008", "cornn", [96.0, 96.1])
+    named = {n["units"]: n["departures"] for n in numbers if n["statistic"] == "best"}
     assert (named["128"], named["256"]) == ([], ["hidden 128 (printed 256)"])
+    larger = judged("psmnist", "seed=12008", "cornn", [96.0, 96.1], hidden=256)
+    named = {n["units"]: n["departures"] for n in larger if n["statistic"] == "best"}
+    assert (named["128"], named["256"]) == (["hidden 256 (printed 128)"], []), "as printed, whatever the recipe says"
+
+
+def test_layers_are_a_size_too() -> None:
+    two, three = (
+        {n["printed"]: n["departures"] for n in judged("eigenworms", "", "unicornn", [90.0] * 5, options=options)}
+        for options in ({"layers": 2}, {})
+    )
+    assert two.keys() == three.keys() == {"90.3", "94.9", "90"}
+    assert "layers 3 (printed 2)" in three["90.3"] and not [told for told in two["90.3"] if "layers" in told]
+
+
+def test_a_recipe_of_another_paper_is_another_protocol() -> None:
+    found = {n["value"]: n["departures"] for n in judged("smnist", "", "lstm", [98.0] * 5)}
+    others = "a run of others, whose recipe is not here: Helfrich et al. 2018"
+    assert found[98.9] == ["hidden 128 (printed 256)", others]
+    [tau] = judged("har2", "", "lem", [97.0] * 5)
+    assert "recipe of coRNN, Tables 3 and 7 and text; the number is a run of τ-GRU" in tau["departures"]
+    delayed = judged("scifar", "", "simple_delay_gru", [57.0] * 5)
+    assert any(told.startswith("recipe ours: LEM's nCIFAR-10") for n in delayed for told in n["departures"])
+
+
+def test_known_differences_of_the_numbers_paper_are_told_but_for_minor_ones() -> None:
+    found = {n["units"]: n["departures"] for n in judged("smnist", "", "cornn", [99.0] * 5) if n["n"] is None}
+    assert found["128"] == ["coRNN prints the accuracy of the last epoch, not of the epoch that validates best"]
+    [lem] = judged("smnist", "", "lem", [99.0] * 5)
+    assert lem["departures"] == [], "the validation images of another seed change nothing that is measured"
+
+
+def test_a_field_that_the_paper_does_not_state_is_told() -> None:
+    numbers = judged("smnist", "", "tau_gru", [99.0] * 5)
+    assert numbers and all("batch ours, not stated" in n["departures"] for n in numbers)
+
+
+def test_the_worst_of_several_runs_is_told_and_judged_by_nobody() -> None:
+    numbers = judged("smnist", "", "tau_gru", [99.0, 99.1, 99.2, 99.3, 99.4])
+    worst = {n["statistic"]: [t for t in n["departures"] if "worst" in t] for n in numbers}
+    assert worst == {"min": ["the worst of 8 runs is printed"], "max": [], "mean": []}
+    [number] = [n for n in on("timit", "previous", "lipschitz_rnn", scheme="rk2") if n["statistic"] == "max"]
+    config = trial("timit", "previous", "lipschitz_rnn", {"scheme": "rk2"})
+    told = departures(number, About(**explained(config)), config, scale_of("min", "1"))
+    assert told[0] == "the worst of 10 runs is printed"
+
+
+def test_a_row_of_before_recipes_were_recorded_has_another_protocol() -> None:
+    config = trial("fitzhugh_nagumo", "", "lem")
+    old = About("FitzHugh-Nagumo", "LEM", "l2_error", "1", "min", departures=())
+    [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
+    found = beside(number, [0.002] * 5, scale_of("min", "1"), old, config)
+    assert (found["verdict"], found["departures"]) == (OTHER_PROTOCOL, ["recipe not recorded"])
+
+
+def test_a_row_without_scores_is_undecided() -> None:
+    [found] = judged("fitzhugh_nagumo", "", "lem", [])
+    assert (found["verdict"], found["ratio"], found["n_ours"]) == ("undecided", None, 0)
 
 
 def test_a_number_of_paper_and_thesis_is_one_row_that_cites_both() -> None:
     [number] = on("eigenworms", "", "cornn")
-    sources = quoted(number)["sources"]
-    assert (number["value"], number["std"], number["n"]) == (86.7, 3.0, 5)
-    assert [source.partition(" (")[0] for source in sources] == ["lem, Table 2", "thesis, Table 3.3"]
-
-
-def test_a_quote_without_its_statistic_is_the_number_it_quotes() -> None:
-    [best] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("ncifar", "cornn", 59.0)]
-    assert (best["statistic"], len(best["sources"].split("\n"))) == ("best", 4)
-    same = [n for n in PRINTED if (n["task"], n["model_variant"], n["value"]) == ("timit", "rk2", 2.76)]
-    assert [(n["statistic"], n["n"]) for n in same] == [("best", 10)], "the best of 10 is the least of 10"
-    other = [n for n in PRINTED if (n["task"], n["model_variant"], n["value"]) == ("smnist", "rk2", 98.9)]
-    assert {n["units"] for n in other} == {"64", "128"}, "two sizes are two numbers"
-
-
-def test_only_these_numbers_of_our_tasks_stand_on_no_board() -> None:
-    more = {"lorenz96": ["F=0.9"], "ptb_char": ["T=300"]}  # variants of ours with a printed name of their own
-    left = set()
-    for name, task in all_tasks().items():
-        variants = [task.variant, *task.published, *more.get(name, [])]
-        placed = {printed for variant in variants for printed in task.called(variant)}
-        theirs = {n["variant"] for n in PRINTED if n["task"] == name and n["metric"] == task.metric.name}
-        left |= {(name, variant) for variant in theirs - placed}
-    assert left == {
-        ("timit", "split=val"),
-        ("ptb_word", "split=val, T=300"),
-        ("eigenworms", "last 10k entries"),
-        ("google12", "gates clipped to [1,1]"),
-        ("google12", "gates clipped, one order of magnitude"),
-        ("adding", "any N"),
-        ("adding", "any T"),
-    }
+    found = quoted(number)
+    assert (number["value"], number["std"], number["n"], found["printed"]) == (86.7, 3.0, 5, "86.7")
+    assert [source.partition(" (")[0] for source in found["sources"]] == ["lem, Table 2", "thesis, Table 3.3"]
+    assert (found["verdict"], found["departures"], credited(number)) == (NOT_RUN, [], "the thesis")
+    [beside_ours] = judged("eigenworms", "", "cornn", [86.0] * 5)
+    assert found.keys() == beside_ours.keys()
 
 
 def test_what_a_model_is_called_is_printed_somewhere() -> None:

@@ -18,7 +18,6 @@ from longwave.platform.statistics.stats import (
     difference,
     direction,
     diverged_share,
-    mean_interval,
     mean_std,
     summary,
 )
@@ -39,7 +38,6 @@ def test_a_summary_is_mean_deviation_and_number() -> None:
     assert summary([1.0, 3.0]) == Summary(*mean_std([1.0, 3.0]), 2) == Summary(2.0, math.sqrt(2), 2)
     assert summary([5.0]) == Summary(5.0, None, 1)
     assert summary([5.0]).interval() is None
-    assert summary([1.0, 2.0, 4.0]).interval(0.9) == mean_interval([1.0, 2.0, 4.0], 0.9)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longwave.platform.statistics.trajectory import expected_best
+from longwave.platform.statistics.trajectory import all_diverged, expected_best
 
 trials = st.lists(st.integers(-100, 100).map(float), min_size=1, max_size=9)
 goals = st.sampled_from(["max", "min"])
@@ -58,10 +58,14 @@ def test_the_order_of_the_trials_does_not_matter_and_the_goals_mirror_each_other
 
 @given(trials, st.integers(0, 4), goals)
 @settings(max_examples=50)
-def test_a_diverged_trial_counts_as_the_worst(scores: list[float], diverged: int, goal: str) -> None:
-    worst = min(scores) if goal == "max" else max(scores)
-    assert expected_best([*scores, *[None] * diverged], goal) == expected_best([*scores, *[worst] * diverged], goal)
-    assert expected_best([None, 1.0], goal, diverged=3.0) == expected_best([3.0, 1.0], goal)
+def test_a_diverged_trial_is_never_the_best_and_has_no_number(scores: list[float], diverged: int, goal: str) -> None:
+    best, known = max if goal == "max" else min, [*scores, *[None] * diverged]
+    lost = all_diverged(diverged, len(known))
+    for k, point in enumerate(expected_best(known, goal), 1):
+        subsets = [[s for s in subset if s is not None] for subset in combinations(known, k)]
+        bests = [best(subset) for subset in subsets if subset]
+        assert point.value == pytest.approx(sum(bests) / len(bests))
+        assert lost[k - 1] == pytest.approx(1 - len(bests) / len(subsets))
 
 
 def test_the_curve_is_unbiased_for_the_expected_maximum_of_normal_draws() -> None:
@@ -79,12 +83,9 @@ def test_a_search_of_thousands_of_trials_neither_overflows_nor_loses_digits() ->
 
 
 def test_trajectories_refuse_what_has_no_answer() -> None:
-    with pytest.raises(ValueError, match="say with which score a diverged one counts"):
-        expected_best([None, None], "max")
-    with pytest.raises(ValueError, match="No trial has a score"):
-        expected_best([], "max")
-    with pytest.raises(ValueError, match="at least one score"):
-        expected_best([], "max", diverged=1.0)
+    for none in ([None, None], []):
+        with pytest.raises(ValueError, match="at least one score"):
+            expected_best(none, "max")
     with pytest.raises(ValueError, match=r"not finite at positions \[1\]"):
         expected_best([1.0, math.inf], "max")
     with pytest.raises(ValueError, match="between 0 and 1, got 1"):

@@ -1,195 +1,346 @@
-"""Verdicts on printed numbers: by hand, against scipy, and how often an honest repetition is called something else."""
+"""Verdicts on printed numbers: by hand, against scipy, and how often each word is said of drawn repetitions."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from simulated_verdicts import BOUNDS, WORDS, Repetition, cells, near, shares, verdict_cases
 
-from longwave.platform.statistics.trajectory import expected_best
-from longwave.platform.statistics.verdict import Printed, Word, verdict
+from longwave.platform.statistics.printed import Printed, expected_extreme
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.verdict import Verdict, Word, verdict
 
-OURS = [98.0, 98.1, 98.2, 98.3, 98.4]
-STD = math.sqrt(0.025)
-scores = st.lists(st.floats(-10, 10).map(lambda x: x + math.pi), min_size=2, max_size=9)
+SHAPE = np.array([-1.2, -0.4, 0.1, 0.3, 1.2]) / np.std([-1.2, -0.4, 0.1, 0.3, 1.2], ddof=1)
+"""Five seeds of mean 0 and std 1."""
+ERROR = Scale()
+ACCURACY = Scale("max", 100.0, 0.005)
+RUN = Printed(1.0, "run")
+UNLABELLED = Printed(1.0, "reported")
+unhurried = settings(deadline=None)
+logs = st.lists(st.floats(-0.5, 0.5), min_size=3, max_size=9).filter(lambda x: np.std(x) > 1e-3)
+numbers = st.sampled_from(
+    [RUN, UNLABELLED, Printed(1.0, n=3), Printed(1.0, "mean", 0.1, 5), Printed(1.0, "best", n=4), Printed(1.0, "min")]
+)
+
+
+def seeds(ratio: float, spread: float) -> list[float]:
+    """Return five errors of this geometric mean whose logs have this std."""
+    return (ratio * np.exp(spread * SHAPE)).tolist()
+
+
+def half(spread: float, n: int, p: float, runs: float = math.inf) -> float:
+    return float(scipy_stats.t.ppf(p, n - 1)) * spread * math.sqrt(1 / n + 1 / runs)
 
 
 @pytest.mark.parametrize(
-    ("printed", "word"),
+    ("ours", "printed", "word"),
     [
-        (Printed(98.2), "reproduced"),
-        (Printed(98.9), "worse"),
-        (Printed(97.1), "better"),
-        (Printed(98.4), "reproduced"),  # one run of theirs, 1.2 of our standard deviations away
-        (Printed(98.6), "undecided"),  # 2.5 away: could be chance, but repeats nothing
-        (Printed(98.6, n=10), "worse"),  # the mean of ten
-        (Printed(98.6, std=1.5, n=10), "reproduced"),  # of ten that scatter
-        (Printed(98.9, std=1.5), "worse"),  # of nobody knows how many
+        (seeds(1.0, 0.05), RUN, "reproduced"),
+        (seeds(1.0, 0.05), Printed(1.0, n=5), "reproduced"),
+        (seeds(1.0, 0.05), Printed(1.0, "mean", 0.05, 5), "reproduced"),
+        (seeds(1.0, 0.05), UNLABELLED, "consistent"),
+        (seeds(1.0, 0.15), RUN, "consistent"),
+        (seeds(1.08, 0.05), Printed(1.0, "best", n=10), "consistent"),
+        (seeds(1.04, 0.02), Printed(1.0, "best"), "consistent"),
+        (seeds(1.5, 0.1), RUN, "worse"),
+        (seeds(1 / 1.5, 0.1), RUN, "better"),
+        (seeds(1 / 1.5, 0.1), UNLABELLED, "better"),
+        (seeds(1.5, 0.1), UNLABELLED, "undecided"),  # the best of 10 may lie there
+        (seeds(2.0, 0.1), UNLABELLED, "worse"),
+        (seeds(1.5, 0.1), Printed(1.0, "best"), "undecided"),
+        (seeds(2.5, 0.1), Printed(1.0, "best"), "worse"),
+        (seeds(1.5, 0.22), RUN, "undecided"),
+        (seeds(1.0, 0.25), RUN, "undecided"),
+        (seeds(1.09, 0.01), Printed(1.0, "mean", 0.01, 5), "reproduced"),  # surely another, and within the margin
     ],
 )
-def test_verdicts_by_hand(printed: Printed, word: Word) -> None:
-    found = verdict(OURS, printed, "max")
-    assert found.word == word
-    assert found.gap == pytest.approx((98.2 - printed.value) / STD)
-    assert (found.ours, found.basis, found.alike) == (pytest.approx(98.2), "mean", True)
-    assert (found.n, found.printed_n) == (5, printed.n)
-    lower = verdict([-s for s in OURS], Printed(-printed.value, std=printed.std, n=printed.n), "min")
-    assert (lower.word, lower.gap) == (word, pytest.approx(found.gap))
+def test_words_by_hand(ours: list[float], printed: Printed, word: Word) -> None:
+    assert verdict(ours, printed, ERROR).word == word
 
 
-@given(scores, st.integers(-10, 10), st.floats(0.1, 5), st.integers(2, 20))
-def test_with_std_and_n_in_print_the_test_is_welchs(ours: list[float], value: int, std: float, n: int) -> None:
-    theirs = math.e * value / 3
-    test = scipy_stats.ttest_ind_from_stats(
-        np.mean(ours), np.std(ours, ddof=1), len(ours), theirs, std, n, equal_var=False
-    )
-    told = verdict(ours, Printed(theirs, std=std, n=n), "max").word in ("better", "worse")
-    assert told == (test.pvalue <= 0.05)
+@pytest.mark.parametrize(("n", "spread"), [(5, 0.096), (10, 0.116), (1000, 0.136)])
+def test_one_run_is_reproduced_up_to_the_scatter_that_methods_name(n: int, spread: float) -> None:
+    shape = np.linspace(-1, 1, n) / np.std(np.linspace(-1, 1, n), ddof=1)
+    for scatter, word in ((spread - 0.001, "reproduced"), (spread + 0.001, "consistent")):
+        assert verdict(np.exp(scatter * shape).tolist(), RUN, ERROR).word == word
 
 
-@given(scores.filter(lambda s: np.std(s) > 1e-3), st.integers(-10, 10))
-def test_one_printed_run_is_tested_against_our_prediction_interval(ours: list[float], value: int) -> None:
-    theirs, n = math.e * value, len(ours)
-    half = scipy_stats.t.ppf(0.975, n - 1) * np.std(ours, ddof=1) * math.sqrt(1 + 1 / n)
-    told = verdict(ours, Printed(theirs, "reported"), "min").word in ("better", "worse")
-    assert told == (abs(np.mean(ours) - theirs) > half)
+def test_five_seeds_that_scatter_too_much_to_reproduce_one_run_say_whether_more_would() -> None:
+    found = verdict(seeds(1.0, 0.12), RUN, ERROR)
+    assert (found.word, found.more, found.limit) == ("consistent", 0, False)
+    least = next(n for n in range(6, 99) if half(0.12, n, 0.95, 1) < math.log(1.25))
+    assert found.why == f"{least} seeds of ours may show it reproduced."
+    found = verdict(seeds(1.0, 0.14), RUN, ERROR)
+    assert (found.word, found.more, found.limit) == ("consistent", 0, True)
+    assert found.why == "The printed number is one run: no number of our seeds shows it reproduced."
 
 
-def test_nothing_is_reproduced_by_fewer_than_five_scores() -> None:
-    assert verdict(OURS[:4], Printed(98.15), "max").word == "undecided"
-    assert verdict(OURS, Printed(98.15), "max").word == "reproduced"
+@unhurried
+@given(logs, st.floats(-0.4, 0.4), st.integers(1, 5))
+def test_the_words_are_the_two_one_sided_and_the_two_sided_tests(ours: list[float], printed: float, runs: int) -> None:
+    n, gap, spread = len(ours), np.mean(ours) - printed, float(np.std(ours, ddof=1))
+    margin, word = math.log(1.25), "undecided"
+    if abs(gap) + half(spread, n, 0.95, runs) < margin:
+        word = "reproduced"
+    elif abs(gap) + half(spread, n, 0.95) < margin:
+        word = "consistent"
+    elif abs(gap) > half(spread, n, 0.975, runs):
+        word = "worse" if gap > 0 else "better"
+    assert verdict(np.exp(ours).tolist(), Printed(math.exp(printed), n=runs), ERROR).word == word
 
 
-def test_our_single_score_stands_against_the_spread_in_print_or_decides_nothing() -> None:
-    assert verdict([98.2], Printed(90.0), "max").word == "undecided"
-    assert verdict([98.2], Printed(90.0, std=1.0), "max").word == "undecided"
-    assert verdict([98.2], Printed(90.0, std=1.0, n=10), "max").word == "better"
-    found = verdict([98.2], Printed(97.0, std=1.0, n=10), "max")
-    assert (found.word, found.gap, found.too_good) == ("undecided", None, False)
-
-
-def test_scores_without_spread_reproduce_their_own_value_alone() -> None:
-    assert verdict([100.0] * 5, Printed(100.0), "max").word == "reproduced"
-    assert verdict([100.0] * 5, Printed(99.0), "max").word == "undecided"
-    for goal, word in (("max", "better"), ("min", "worse")):
-        found = verdict([100.0] * 5, Printed(99.0, n=5), goal)
-        assert (found.word, found.gap, found.too_good) == (word, None, word == "better")
-    assert verdict([100.0] * 4, Printed(100.0), "max").word == "undecided"
-
-
-@pytest.mark.parametrize(("value", "half"), [(98.9, 0.05), (0.0015, 5e-5), (1e-5, 5e-6), (95.0, 0.05), (114.25, 0.005)])
-def test_the_rounding_of_a_printed_number_is_half_its_last_digit(value: float, half: float) -> None:
-    assert Printed(value).rounding == pytest.approx(half)
-
-
-def test_a_difference_that_rounding_explains_does_not_count() -> None:
-    ours = [0.00161, 0.00162, 0.00163, 0.00161, 0.00163]
-    assert verdict(ours, Printed(0.0016, n=100), "min").word == "reproduced"
-    assert verdict(ours, Printed(0.001600001, n=100), "min").word == "worse"
-    assert verdict(ours, Printed(0.0015, n=100), "min").word == "worse"
-
-
-@pytest.mark.parametrize("statistic", ["best", "max", "min"])
-@pytest.mark.parametrize("n", [1, 3, 5])
-def test_an_extreme_of_n_is_compared_with_our_expected_extreme_of_n(statistic: str, n: int) -> None:
-    found = verdict(OURS, Printed(98.3, statistic, n=n), "max")
-    assert found.ours == expected_best(OURS, "min" if statistic == "min" else "max")[n - 1].value
-    assert (found.basis, found.alike) == (f"expected {statistic} of {n}", True)
-
-
-def test_the_best_of_more_runs_than_ours_makes_us_worse_only_where_none_of_them_could_be_as_good() -> None:
-    assert verdict(OURS, Printed(99.5, "best", n=5), "max").word == "worse"
-    for printed in (Printed(98.8, "best", n=6), Printed(99.5, "max"), Printed(99.5, "best")):
-        found = verdict(OURS, printed, "max")
-        assert (found.word, found.alike) == ("undecided", False)
-    assert verdict(OURS, Printed(97.0, "best", n=6), "max").word == "better"
-    assert verdict(OURS, Printed(97.0, "best", n=6), "max").basis == "expected best of 5"
-    assert verdict(OURS, Printed(99.5, "best"), "max").basis == "mean"
-
-
-@pytest.mark.parametrize(("n", "runs"), [(6, 6), (20, 20), (None, 100)])
-def test_no_run_of_theirs_could_be_as_good_beyond_the_t_quantile_for_their_number(n: int | None, runs: int) -> None:
-    edge = float(scipy_stats.t.isf(0.025 / runs, 4)) * STD * math.sqrt(1 + 1 / 5)
-    for statistic, goal, sign, word in (("best", "max", 1, "worse"), ("min", "max", -1, "better")):
-        for far, expected in ((0.98 * edge, "undecided"), (1.02 * edge, word)):
-            found = verdict(OURS, Printed(round(98.2 + sign * far, 6), statistic, n=n), goal)
-            assert found.word == expected
-
-
-def test_the_worst_of_more_runs_than_ours_cannot_make_us_too_good() -> None:
-    for printed in (Printed(90.0, "min", n=6), Printed(90.0, "min")):
-        found = verdict(OURS, printed, "max")
-        assert (found.word, found.too_good) == ("better", False)
-    assert verdict(OURS, Printed(90.0, "min", n=5), "max").word == "better"
-    assert verdict(OURS, Printed(99.5, "min", n=6), "max").word == "worse"
-    assert verdict(OURS, Printed(98.8, "max", n=6), "min").word == "undecided"
-
-
-def test_another_statistic_is_compared_with_our_mean_and_said_to_be_another() -> None:
-    for statistic in ("reported", "median"):
-        found = verdict(OURS, Printed(98.2, statistic), "max")
-        assert (found.word, found.basis, found.alike) == ("reproduced", "mean", False)
-
-
-def test_too_good_is_surely_more_than_two_deviations_better() -> None:
-    error = math.sqrt(1 / 5 + 1 / 10)
-    edge = float(scipy_stats.nct.ppf(0.95, 4, 2 / error)) * error * STD
-    for shift, flagged in ((0.99 * edge, False), (1.01 * edge, True)):
-        found = verdict(OURS, Printed(98.2 - shift + 1e-9, n=10), "max")
-        assert (found.word, found.too_good) == ("better", flagged)
-        assert not verdict(OURS, Printed(98.2 + shift, n=10), "max").too_good
-    assert not verdict(OURS, Printed(98.2 - 1.01 * edge, std=1.0, n=10), "max").too_good
-
-
-def repeat(printed: Callable[[np.random.Generator], Printed], n: int, shift: float = 0.0) -> Counter[str]:
-    """Return how 2000 honest repetitions with n seeds each, all better by ``shift``, are judged."""
-    rng: np.random.Generator = np.random.default_rng(n)
-    found = [verdict((shift + rng.standard_normal(n)).tolist(), printed(rng), "max") for _ in range(2000)]
-    return Counter([*(v.word for v in found), *("too good" for v in found if v.too_good)])
-
-
-def full(rng: np.random.Generator) -> Printed:
-    runs = rng.standard_normal(5)
-    return Printed(float(runs.mean()), std=float(runs.std(ddof=1)), n=5)
-
-
-@pytest.mark.parametrize("n", [3, 5, 10])
-@pytest.mark.parametrize(
-    "printed",
-    [
-        full,
-        lambda rng: Printed(float(rng.standard_normal()), "reported"),
-        lambda rng: Printed(float(rng.standard_normal(3).max()), "best", n=3),
-        lambda rng: Printed(float(rng.standard_normal(10).max()), "best"),
-        lambda rng: Printed(float(rng.standard_normal(100).max()), "best"),
-        lambda rng: Printed(float(rng.standard_normal(12).max()), "best", n=12),
-    ],
-    ids=["mean ± std of 5", "one run", "best of 3", "best of ?", "best of ?, 100", "best of 12"],
-)
-def test_an_honest_repetition_is_called_better_or_worse_in_5_cases_of_100_at_most(
-    printed: Callable[[np.random.Generator], Printed], n: int
+@unhurried
+@given(logs, st.floats(-0.4, 0.4), st.floats(0.01, 0.5), st.integers(2, 20))
+def test_with_std_and_n_in_print_the_test_is_welchs_on_logs(
+    ours: list[float], printed: float, relative: float, runs: int
 ) -> None:
-    words = repeat(printed, n)
-    assert (words["better"] + words["worse"]) / 2000 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
-    assert words["too good"] / 2000 < 0.03
+    theirs = Printed(math.exp(printed), "mean", relative * math.exp(printed), runs)
+    spread = np.std(ours, ddof=1)
+    test = scipy_stats.ttest_ind_from_stats(np.mean(ours), spread, len(ours), printed, relative, runs, equal_var=False)
+    word = verdict(np.exp(ours).tolist(), theirs, ERROR).word
+    assert (word in ("better", "worse")) <= (test.pvalue <= 0.05)
+    assert (word == "undecided") <= (test.pvalue > 0.05)
 
 
-def test_two_deviations_better_is_called_too_good_in_5_cases_of_100_and_eight_nearly_always() -> None:
-    assert repeat(full, 5, 1.0)["too good"] / 2000 < 0.02
-    assert repeat(full, 5, 2.0)["too good"] / 2000 < 0.065
-    assert repeat(full, 5, 8.0)["too good"] / 2000 > 0.9
+@unhurried
+@given(logs, numbers, st.floats(0.5, 2), st.floats(1e-6, 1e6))
+def test_a_unit_changes_no_word_and_no_ratio(ours: list[float], printed: Printed, value: float, unit: float) -> None:
+    def judged(by: float) -> Verdict:
+        std = None if printed.std is None else by * printed.std
+        theirs = replace(printed, value=by * value, std=std, rounding=by * 0.01)
+        return verdict((by * np.exp(ours)).tolist(), theirs, ERROR, trivial=by * 3)
+
+    one, other = judged(1.0), judged(unit)
+    assert one.ratio is not None and other.ratio is not None
+    ends = np.log([one.ratio.low, one.ratio.high])
+    assume(all(abs(abs(end) - math.log(1.25)) > 1e-6 for end in ends))
+    assert (one.word, one.limit) == (other.word, other.limit)
+    assert vars(one.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
 
 
-def test_verdicts_refuse_what_has_no_answer() -> None:
-    with pytest.raises(ValueError, match="at least one score"):
-        verdict([], Printed(1.0), "max")
-    with pytest.raises(ValueError, match="between 0 and 1, got 1"):
-        verdict(OURS, Printed(1.0), "max", 1)
-    with pytest.raises(ValueError, match='A goal is "max" or "min"'):
-        verdict(OURS, Printed(1.0), "high")
+@unhurried
+@given(logs, st.sampled_from([RUN, Printed(1.0, n=3)]), st.floats(0.7, 1.4), st.floats(1, 5))
+def test_more_scatter_never_makes_a_number_reproduced(
+    ours: list[float], printed: Printed, value: float, times: float
+) -> None:
+    theirs, middle = replace(printed, value=value), np.mean(ours)
+    wider = np.exp(middle + times * (np.array(ours) - middle)).tolist()
+    if verdict(wider, theirs, ERROR).word == "reproduced":
+        assert verdict(np.exp(ours).tolist(), theirs, ERROR).word == "reproduced"
+
+
+@unhurried
+@given(logs, st.sampled_from([RUN, Printed(1.0, n=3), Printed(1.0, "mean", 0.1, 5)]), st.floats(0.5, 2))
+def test_better_and_worse_are_mirrored(ours: list[float], printed: Printed, value: float) -> None:
+    other = {"better": "worse", "worse": "better"}
+    relative = printed.std or 0.0
+    words = [
+        verdict(np.exp(x).tolist(), replace(printed, value=v, std=relative * v if relative else None), ERROR).word
+        for x, v in ((np.array(ours), value), (-np.array(ours), 1 / value))
+    ]
+    assert words[1] == other.get(words[0], words[0])
+
+
+@unhurried
+@given(logs, numbers, st.floats(0.5, 2))
+def test_an_accuracy_is_judged_as_its_error_rate(ours: list[float], printed: Printed, value: float) -> None:
+    theirs, errors = replace(printed, value=value, rounding=0.05), np.exp(ours)
+    if theirs.statistic == "min":
+        theirs = replace(theirs, statistic="max")
+    found = verdict((100 - errors).tolist(), replace(theirs, value=100 - value), ACCURACY)
+    other = verdict(errors.tolist(), replace(theirs, statistic=printed.statistic), Scale(floor=0.005))
+    assert found.word == other.word
+    assert found.ratio is not None and vars(found.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
+
+
+@unhurried
+@given(logs, numbers, st.floats(0.5, 2), st.floats(0, 0.1))
+def test_no_word_denies_the_ratio_beside_it(ours: list[float], printed: Printed, value: float, rounding: float) -> None:
+    theirs = replace(printed, value=value, rounding=rounding)
+    found = verdict(np.exp(ours).tolist(), theirs, ERROR)
+    assert found.ratio is not None and found.ratio.low is not None and found.ratio.high is not None
+    assert found.ratio.low <= found.ratio.value * (1 + 1e-9) and found.ratio.value <= found.ratio.high * (1 + 1e-9)
+    assert (found.word == "worse") <= (found.ratio.low > 1)
+    assert (found.word == "better") <= (found.ratio.high < 1)
+    if theirs.kind in ("one run", "mean", "mean ± std"):
+        assert (found.word == "reproduced") == (found.ratio.low > 0.8 and found.ratio.high < 1.25)
+    assert (found.more == 0) == (found.word != "undecided")
+
+
+def test_the_ratio_is_of_geometric_means_with_the_interval_of_the_test() -> None:
+    for printed, runs in ((RUN, 1), (UNLABELLED, 1), (Printed(1.0, n=3), 3)):
+        ratio = verdict(seeds(1.3, 0.1), printed, ERROR).ratio
+        wide = math.exp(half(0.1, 5, 0.95, runs))
+        assert ratio is not None
+        assert (ratio.value, ratio.low, ratio.high) == pytest.approx((1.3, 1.3 / wide, 1.3 * wide))
+
+
+def test_the_ratio_to_a_best_of_k_is_of_our_expected_best_of_k() -> None:
+    ratio = verdict(seeds(1.3, 0.1), Printed(1.0, "best", n=10), ERROR).ratio
+    assert ratio is not None and ratio.value == pytest.approx(1.3 * math.exp(-0.1 * expected_extreme(10)))
+
+
+@unhurried
+@given(logs, st.floats(0.6, 1.6))
+def test_undecided_names_the_least_number_of_seeds_that_decides(ours: list[float], value: float) -> None:
+    found = verdict(np.exp(ours).tolist(), replace(RUN, value=value), ERROR)
+    assume(found.word == "undecided")
+    gap, spread = abs(np.mean(ours) - math.log(value)), float(np.std(ours, ddof=1))
+    n = np.arange(len(ours) + 1, 1001)
+    within = gap + scipy_stats.t.ppf(0.95, n - 1) * spread / np.sqrt(n) < math.log(1.25)
+    apart = gap > scipy_stats.t.ppf(0.975, n - 1) * spread * np.sqrt(1 / n + 1)
+    decide = within if within.any() else apart
+    if not decide.any():
+        assert (found.more, found.limit) == (None, True)
+        assert found.why == "The printed number is one run: no number of our seeds would decide."
+    else:
+        assert (found.more, found.limit) == (n[decide.argmax()], False)
+        assert found.why == f"{found.more} seeds of ours would decide."
+
+
+def test_rounding_works_against_every_word() -> None:
+    for ours, printed in ((seeds(1.0, 0.05), RUN), (seeds(1.0, 0.05), UNLABELLED), (seeds(1.4, 0.1), RUN)):
+        assert verdict(ours, replace(printed, rounding=0.01), ERROR).word == verdict(ours, printed, ERROR).word
+        found = verdict(ours, replace(printed, rounding=0.5), ERROR)
+        assert (found.word, found.more, found.limit) == ("undecided", None, True)
+        assert found.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
+    assert verdict(seeds(0.5, 0.1), replace(RUN, rounding=0.5), ERROR).word == "undecided"
+
+
+def test_the_margin_is_at_most_a_quarter_of_the_way_to_the_trivial_predictor() -> None:
+    ours = seeds(1.0, 0.04)
+    edge = math.exp(4 * half(0.04, 5, 0.95, 1))
+    for trivial, word in ((1.01 * edge, "reproduced"), (1.01 / edge, "consistent"), (0.99 * edge, "consistent")):
+        assert verdict(ours, RUN, ERROR, trivial=trivial).word == word
+    near_it = verdict(ours, RUN, ERROR, trivial=1.1)
+    assert (near_it.word, near_it.limit) == ("undecided", False)
+    found = verdict(ours, RUN, ERROR, trivial=1.0)
+    assert (found.word, found.more, found.limit) == ("undecided", None, True)
+    assert found.why == "The printed number lies too close to a trivial predictor: no number of our seeds would decide."
+
+
+def test_a_margin_of_the_tasks_own_replaces_the_usual_one() -> None:
+    assert verdict(seeds(1.3, 0.05), RUN, ERROR).word == "worse"
+    assert verdict(seeds(1.3, 0.05), RUN, ERROR, margin=1.5).word == "reproduced"
+    with pytest.raises(ValueError, match="ratio above 1, got 1"):
+        verdict(seeds(1.0, 0.1), RUN, ERROR, margin=1.0)
+
+
+@pytest.mark.parametrize(("ratio", "word"), [(1.0, "undecided"), (0.5, "undecided"), (2.0, "worse")])
+def test_a_diverged_seed_leaves_no_word_but_worse(ratio: float, word: Word) -> None:
+    found = verdict([*seeds(ratio, 0.05), None, None], RUN, ERROR)
+    assert (found.word, found.n, found.diverged, found.limit) == (word, 5, 2, False)
+    assert (found.why, found.more) == ("2 of 7 diverged.", 0 if word == "worse" else None)
+    assert found.ratio == verdict(seeds(ratio, 0.05), RUN, ERROR).ratio
+
+
+def test_fewer_than_three_seeds_decide_nothing() -> None:
+    for ours in ([9.0], [9.0, 9.1]):
+        found = verdict(ours, RUN, ERROR)
+        assert (found.word, found.n, found.more, found.limit) == ("undecided", len(ours), 3, False)
+        assert found.why == "A word needs 3 seeds that ended."
+        assert found.ratio is not None and (found.ratio.low is None) == (len(ours) == 1)
+    assert verdict([9.0, 9.1, 9.2], RUN, ERROR).word == "worse"
+    assert verdict([9.0, 9.1, None], RUN, ERROR).why == "1 of 3 diverged."
+
+
+@pytest.mark.parametrize(
+    ("scores", "printed", "scale", "why"),
+    [
+        ([], RUN, ERROR, "No seed of ours ended."),
+        ([None, None], RUN, ERROR, "2 of 2 diverged."),
+        ([-1.0, -1.1, -1.2], RUN, Scale("max", None), "no score of zero error"),
+        ([1.0, 1.1, 1.2], Printed(0.0, "run"), ERROR, "The printed error is zero"),
+        ([98.0, 98.1, 98.2], Printed(100.0, "mean", 0.0, 5), Scale("max", 100.0), "The printed error is zero"),
+        ([0.0, 1.1, 1.2], RUN, ERROR, "A seed of ours has zero error"),
+        ([1.0, 1.1, 1.2], Printed(1.0, "max", n=5), ERROR, "the worst of several"),
+    ],
+)
+def test_where_no_ratio_exists_the_verdict_says_why(
+    scores: Sequence[Score], printed: Printed, scale: Scale, why: str
+) -> None:
+    found = verdict(scores, printed, scale)
+    assert (found.word, found.ratio, found.more, found.limit) == ("undecided", None, None, False)
+    assert why in found.why
+
+
+def test_equal_scores_reproduce_what_they_equal_and_stand_apart_from_the_rest() -> None:
+    for printed, word in ((RUN, "reproduced"), (UNLABELLED, "consistent"), (Printed(1.0, "best", n=5), "consistent")):
+        assert verdict([1.0] * 5, printed, ERROR).word == word
+        assert verdict([2.0] * 5, printed, ERROR).word == "worse"
+        assert verdict([0.5] * 5, printed, ERROR).word == "better"
+
+
+def test_equal_accuracies_are_known_to_half_a_test_item() -> None:
+    assert verdict([50.0] * 5, Printed(98.9, "reported", rounding=0.05), ACCURACY).word == "worse"
+    # Five times no mistake in 10 000 items: 10 mistakes of theirs are more, but how many more is not known.
+    found = verdict([100.0] * 5, Printed(99.9, "run", rounding=0.05), ACCURACY)
+    assert (found.word, found.limit) == ("undecided", False)
+    found = verdict([100.0] * 5, Printed(100.0, "run", rounding=0.05), ACCURACY)
+    assert found.why == "The printed number is rounded too coarsely: no number of our seeds would decide."
+
+
+def test_a_printed_perfect_score_can_still_be_missed() -> None:
+    assert verdict([60.0, 61.0, 62.0], Printed(100.0, "run", rounding=0.05), ACCURACY).word == "worse"
+
+
+def test_errors_beyond_all_ratios_have_none() -> None:
+    huge, tiny = [1e300, 2e300, 3e300], Printed(1e-30, "run")
+    assert (verdict(huge, tiny, ERROR).word, verdict(huge, tiny, ERROR).ratio) == ("worse", None)
+    with pytest.raises(ValueError, match="not finite at positions \\[1\\]"):
+        verdict([1.0, math.nan, 1.0], RUN, ERROR)
+
+
+CASES = 600
+TABLE = {(r.paper, r.cv, r.n, r.ratio): (r, claim) for r, claim in cells()}
+DECISIVE = [
+    *(("mean ± std of 5", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.1, 1.0), (0.1, 1.1), (0.22, 1.5))),
+    *(("one run", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.05, 1.1), (0.1, 1.0), (0.22, 1.5))),
+    *(("unlabelled, truly one run", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.05, 1.5), (0.1, 1.3))),
+    *(("best of 10", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.1, 1.0), (0.1, 1.5))),
+]
+
+
+@pytest.mark.parametrize("cell", DECISIVE, ids=str)
+def test_each_word_is_said_as_often_as_methods_claim(cell: tuple[str, float, int, float]) -> None:
+    repetition, claim = TABLE[cell]
+    found = shares(repetition, CASES)
+    for word, claimed in zip(WORDS, claim, strict=True):
+        assert near(claimed, found[word], CASES), f"{word}: claimed {claimed:.0%}, found {found[word]:.1%}."
+
+
+@pytest.mark.parametrize(
+    ("repetition", "word", "bound"),
+    [
+        (Repetition("mean ± std of 5", 0.22, ratio=1.5), "reproduced", 0.01),
+        (Repetition("one run", 0.22, ratio=1.5), "either", 0.08),
+        (Repetition("one run", 0.22), "worse", 0.03),
+        (Repetition("unlabelled, truly the best of 10", 0.22), "worse", 0.03),
+        (Repetition("unlabelled, truly the best of 10", 0.1, ratio=1.5), "either", 0.01),
+        (Repetition("best, truly of 10", 0.1), "worse", 0.01),
+        (Repetition("one run", 0.1, noise="normal"), "worse", 0.03),
+        (Repetition("mean ± std of 5", 0.05, digits=1), "worse", 0.01),
+    ],
+    ids=str,
+)
+def test_a_false_word_is_as_rare_as_methods_claim(repetition: Repetition, word: str, bound: float) -> None:
+    assert shares(repetition, CASES)[word] <= bound + 4 * math.sqrt(bound * (1 - bound) / CASES)
+
+
+def test_a_number_that_is_secretly_the_best_of_ten_is_met_as_often_as_methods_claim() -> None:
+    for cv, claimed in ((0.02, 1.0), (0.05, 0.99), (0.1, 0.41), (0.22, 0.03)):
+        assert near(claimed, shares(Repetition("unlabelled, truly the best of 10", cv), CASES)["either"], CASES)
+
+
+def test_every_claim_of_methods_has_a_simulation_that_runs() -> None:
+    lines = [line for case in verdict_cases(25) for line in case()]
+    assert len(lines) == len(TABLE) + len(BOUNDS)
+    # In 25 draws one false word breaks a bound of a few in a thousand.
+    assert sum(line.held for line in lines) > 0.95 * len(lines)

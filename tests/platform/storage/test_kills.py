@@ -17,6 +17,7 @@ from old_store import old_store
 from tree import ROOT
 
 from longwave.platform.storage.database import Database
+from longwave.platform.storage.engine import HEAD
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
 Opener = Callable[[Path, float | None], tuple[int, float]]
@@ -77,7 +78,7 @@ def test_a_kill_while_a_store_is_upgraded_loses_nothing(opened: Opener, tmp_path
     clean = content(tmp_path / "clean.db")
     assert sum('INTO "curves"' in line for line in clean) == 259
     for file in kill_often(opened, times, old_store, tmp_path):
-        copy = file.with_name(f"{file.stem}.before-0005.db")
+        copy = file.with_name(f"{file.stem}.before-{HEAD}.db")
         assert not copy.exists() or dump(copy) == old
         assert content(file) == clean
         assert dump(copy) == old

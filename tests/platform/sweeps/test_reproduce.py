@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from longwave.platform.records.about import About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
-from longwave.platform.statistics.stats import Summary, summary
+from longwave.platform.statistics.contrast import contrast
+from longwave.platform.statistics.scale import Scale
+from longwave.platform.statistics.stats import summary
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce, sweep
 from longwave.platform.sweeps.config import check_sweep
@@ -73,32 +75,47 @@ def of(store: Store, model: str) -> list[Trial]:
     return [t for t in store.retrainings("adding") if t.config.model == model]
 
 
-def claimed(store: Store, tests: Sequence[float], **changes: Any) -> str:
-    """Write a row with these scores, which nobody has trained, and return its name."""
+def claimed(store: Store, tests: Sequence[float | None], **changes: Any) -> str:
+    """Write a row with these scores, None for a seed that diverged, which nobody has trained, and return its name."""
     [gru, *_] = of(store, "gru")
     configs = [replace(gru.config, **{"epochs": 2, **changes}, seed=seed) for seed in range(len(tests))]
     store.ask(None, configs, [ABOUT] * len(configs))
-    store.write([], [Run(c.id, "ok", valid=1.0, test=t) for c, t in zip(configs, tests, strict=True)])
+    ends = [
+        Run(c.id, "diverged", "it did") if t is None else Run(c.id, "ok", valid=1.0, test=t)
+        for c, t in zip(configs, tests, strict=True)
+    ]
+    store.write([], ends)
     return configs[0].row
 
 
-def test_the_interval_is_students_for_one_more_score() -> None:
+def test_the_interval_is_students_for_the_log_of_one_more_error() -> None:
     scores = [1.0, 2.5, 2.0, 4.0]
-    spread = np.std(scores, ddof=1) * math.sqrt(1 + 1 / 4)
-    assert reproduce.prediction(summary(scores)) == pytest.approx(scipy_stats.t.interval(0.95, 3, 2.375, spread))
+    wide = math.sqrt(1 + 1 / 4)
+    logs = np.log(scores)
+    wanted = np.exp(scipy_stats.t.interval(0.95, 3, logs.mean(), logs.std(ddof=1) * wide))
+    assert reproduce.prediction(scores, Scale()) == pytest.approx(tuple(wanted))
+    plain = scipy_stats.t.interval(0.95, 3, 2.375, np.std(scores, ddof=1) * wide)
+    assert reproduce.prediction(scores, Scale("max", None)) == pytest.approx(plain)
+    rates = reproduce.prediction([100 - x for x in scores], Scale("max", 100.0))
+    assert rates == pytest.approx((100 - wanted[1], 100 - wanted[0]))
+
+
+def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
+    found = reproduce.prediction([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
+    assert found is not None and found[0] < 99 and found[1] == 100
 
 
 @pytest.mark.parametrize("n", [2, 5])
 def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
-    draws = np.random.default_rng(0).normal(size=(4000, n + 1)).tolist()
-    intervals = [reproduce.prediction(summary(draw[:-1])) for draw in draws]
+    draws = np.exp(0.5 * np.random.default_rng(0).normal(size=(4000, n + 1))).tolist()
+    intervals = [reproduce.prediction(draw[:-1], Scale()) for draw in draws]
     hits = sum(low <= draw[-1] <= high for draw, (low, high) in zip(draws, filter(None, intervals), strict=True))
     assert abs(hits / 4000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 4000)
 
 
 def test_one_score_or_equal_scores_state_no_interval() -> None:
-    assert reproduce.prediction(Summary(1.0, None, 1)) is None
-    assert reproduce.prediction(Summary(1.0, 0.0, 5)) is None
+    assert reproduce.prediction([1.0], Scale()) is None
+    assert reproduce.prediction([1.0] * 5, Scale()) is None
 
 
 @pytest.mark.parametrize("model", ["lem", "gru"])
@@ -118,10 +135,14 @@ def test_a_row_is_reproduced_with_a_fresh_seed_by_the_command_it_names(known: St
     printed = said(0, *arguments)
     mean = summary([t.run.test for t in before if t.run and t.run.test is not None]).mean
     assert f"Row {row[:12]}: LEM on adding N=20" in printed and f"{mean:.2f}" in printed
-    assert "one more is expected in [" in printed and "The row is reproduced: inside its interval." in printed
+    assert "one more is expected in [" in printed and "Fits the row: inside the interval of one more seed." in printed
     found = json.loads(said(0, *arguments, "--format", "json"))
     assert found["seed"] not in {t.config.seed for t in before} and f"seed {found['seed']} gave" in printed
     assert found["interval"][0] <= found["value"] <= found["interval"][1] and found["same_seed_before"] is None
+    errors = [t.run.test for t in before if t.run and t.run.test is not None]
+    assert found["ratio"] == pytest.approx(found["value"] / scipy_stats.gmean(errors)) and found["diverged"] == 0
+    assert found["improvement"] == np.mean([found["value"] < error for error in errors])
+    assert f"× {found['ratio']:.3g} the row's error, better than {found['improvement']:.0%} of its seeds" in printed
     assert of(known, "lem") == before, "the row was changed"
 
 
@@ -150,15 +171,24 @@ def test_a_kept_re_run_is_one_more_retraining_that_no_sweep_asked_for_and_the_ne
 
 def test_a_row_whose_numbers_are_false_is_outside(known: Store, said: Printed) -> None:
     row = claimed(known, [1e-6, 1.1e-6, 1.2e-6])
-    assert "NOT reproduced: outside" in said(1, "reproduce", row)
+    assert "Does NOT fit the row: outside" in said(1, "reproduce", row)
     assert json.loads(said(1, "reproduce", row, "--keep", "--format", "json"))["outcome"] == "outside"
     assert [t.rerun for t in known.rows(row) if t.rerun] == ["outside"]
 
 
-def test_a_re_run_that_diverges_is_outside(known: Store, said: Printed) -> None:
+def test_a_re_run_that_diverges_is_outside_where_no_seed_of_the_row_did(known: Store, said: Printed) -> None:
     row = claimed(known, [0.1, 0.2, 0.3], params={"lr": 1e30})
     printed = said(1, "reproduce", row)
-    assert "diverged: loss" in printed and "NOT reproduced" in printed
+    assert "diverged: loss" in printed and "NOT fit the row: it diverged, as none of the row's 3 seeds did." in printed
+
+
+def test_a_re_run_that_diverges_is_undecided_where_a_seed_of_the_row_did(known: Store, said: Printed) -> None:
+    row = claimed(known, [0.1, None, 0.3, None, 0.4], params={"lr": 1e30})
+    printed = said(3, "reproduce", row)
+    assert "over 3 retrainings; 2 more diverged" in printed
+    assert "Undecided: it diverged, as 2 of the row's 5 seeds did." in printed and "better than 20% of" in printed
+    found = json.loads(said(3, "reproduce", row, "--format", "json"))
+    assert (found["outcome"], found["diverged"], found["ratio"], found["improvement"]) == ("undecided", 2, None, 0.2)
 
 
 def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) -> None:
@@ -167,7 +197,7 @@ def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) ->
     assert "no interval can be stated for one more: 2 equal scores" in said(3, "reproduce", equal)
     broken = claimed(known, [0.1, 0.2], params={"lr": 0.1}, options={"nonsense": True})
     printed = said(3, "reproduce", broken, "--keep")
-    assert "gave failed: " in printed and "Undecided." in printed and len(known.rows(broken)) == 2
+    assert "gave failed: " in printed and "Undecided: the training failed." in printed and len(known.rows(broken)) == 2
 
 
 def test_equal_scores_are_reproduced_by_an_equal_one(known: Store) -> None:
@@ -272,27 +302,29 @@ def test_a_difference_of_rows_names_only_what_differs_unless_asked(known: Store,
     assert r"\toprule" in said(0, "diff", a, b, "--format", "latex")
 
 
-def test_scores_of_unlike_seeds_differ_by_welch(known: Store, said: Printed) -> None:
+def test_rows_of_unlike_seeds_stand_to_each_other_as_compare_says(known: Store, said: Printed) -> None:
     a, b = (of(known, model) for model in ("lem", "gru"))
     ours, theirs = ([t.run.test for t in group if t.run] for group in (a, b))
-    gap = lines(said(0, "diff", a[0].config.row, b[0].config.row, "--format", "json"))["a − b"][0]
-    test = scipy_stats.ttest_ind(ours, theirs, equal_var=False)
-    assert gap["value"] == pytest.approx(np.mean(ours) - np.mean(theirs))
-    assert (gap["low"], gap["high"]) == pytest.approx(tuple(test.confidence_interval(0.95)))
+    found = lines(said(0, "diff", a[0].config.row, b[0].config.row, "--format", "json"))
+    both = contrast(ours, theirs, Scale())
+    assert both.ratio and found["error of a / error of b"][0] == asdict(both.ratio)
+    assert found["P(better)"][0] == asdict(both.improvement)
+    assert found["a against b"][0].startswith(both.decision)
 
 
-def test_scores_of_equal_seeds_are_paired(known: Store, said: Printed) -> None:
+def test_errors_of_equal_seeds_are_paired(known: Store, said: Printed) -> None:
     ours, theirs = [1.0, 2.0, 4.0], [1.5, 2.2, 4.9, 100.0]
     a, b = claimed(known, ours), claimed(known, theirs, epochs=3)
     found = lines(said(0, "diff", a, b, "--format", "json"))
-    gap, low, high = found["a − b, 3 equal seeds"][0].values()
-    assert gap == pytest.approx(np.mean(ours) - np.mean(theirs[:3])) and found["epochs"] == (2, 3)
-    assert (low, high) == pytest.approx(tuple(scipy_stats.ttest_rel(ours, theirs[:3]).confidence_interval(0.95)))
+    ratio, low, high = found["error of a / error of b, 3 equal seeds"][0].values()
+    test = scipy_stats.ttest_rel(np.log(ours), np.log(theirs[:3]))
+    assert ratio == pytest.approx(np.exp(np.mean(np.log(ours) - np.log(theirs[:3])))) and found["epochs"] == (2, 3)
+    assert (low, high) == pytest.approx(tuple(np.exp(test.confidence_interval(0.95))))
 
 
-def test_unlike_tasks_have_no_difference_of_scores(known: Store) -> None:
+def test_unlike_tasks_are_not_compared(known: Store) -> None:
     a, b = known.rows(claimed(known, [1.0, 2.0])), known.rows(claimed(known, [1.0, 2.0], variant="N=50"))
-    assert not [line for line in compared(a, b, ([], [])) if line.what.startswith("a − b")]
+    assert not [line for line in compared(a, b, ([], [])) if line.what in ("a against b", "error of a / error of b")]
 
 
 def test_a_row_is_found_by_the_index_alone(known: Store) -> None:

@@ -1,4 +1,4 @@
-"""Bundles of the first version: read as if they were of the present one, or refused by their own hashes."""
+"""Bundles of older versions: read as if they were of the present one, or refused by their own hashes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import read
 from longwave.platform.storage.store import Store
 
-OLD = ROOT / "tests/platform/exchange/old/1.json.gz"
-"""Made by the Longwave that made the old store, of all its rows."""
+OLD = [ROOT / f"tests/platform/exchange/old/{version}.json.gz" for version in (1, 2)]
+"""Made of all rows of the old store: by the Longwave that made it, and by the last one before recipes were told."""
+every = pytest.mark.parametrize("old", OLD, ids=["first", "second"])
 
 
+@every
 def test_an_old_bundle_holds_the_trials_of_the_old_store_under_their_present_names(
-    tmp_path: Path, open_store: Callable[[str], Store]
+    old: Path, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
-    file, known = read(OLD), open_store(f"sqlite:///{old_store(tmp_path / 'old.db')}")
+    file, known = read(old), open_store(f"sqlite:///{old_store(tmp_path / 'old.db')}")
     stored = {t.config.id: t for t in known.trials_of([e.config.id for e in file.content.trials])}
     assert len(file.content.trials) == len(stored) > 30
     for entry in file.content.trials:
@@ -39,8 +41,9 @@ def test_an_old_bundle_holds_the_trials_of_the_old_store_under_their_present_nam
     assert list(intake.conflicts(known, file)) == [] and intake.take(known, file, []) == []
 
 
-def test_an_old_bundle_passes_every_check_and_is_taken_up(store: Store) -> None:
-    file = read(OLD)
+@every
+def test_an_old_bundle_passes_every_check_and_is_taken_up(old: Path, store: Store) -> None:
+    file = read(old)
     assert [f.message for f in audit(file) if f.severity == "reject"] == []
     assert len(intake.take(store, file, [])) == len(file.content.trials)
     assert {t.origin for t in store.retrainings()} == {file.name}
@@ -63,13 +66,14 @@ def unformed(file: dict[str, Any]) -> None:
     [
         (unhashed, r"is no bundle: trial \w+ has not the hash that the bundle says\."),
         (unnamed, r"is no bundle: the bundle's name is not the hash of its records\."),
-        (unformed, r"is no bundle: it has not the form of version 1: 'config'\."),
+        (unformed, r"is no bundle: it has not the form of version [12]: 'config'\."),
     ],
 )
+@every
 def test_an_old_bundle_that_was_changed_is_refused_in_a_line(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+    old: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
-    content = json.loads(gzip.decompress(OLD.read_bytes()))
+    content = json.loads(gzip.decompress(old.read_bytes()))
     change(content)
     forged = tmp_path / "forged.json.gz"
     forged.write_bytes(gzip.compress(json.dumps(content, separators=(",", ":")).encode()))

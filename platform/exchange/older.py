@@ -1,7 +1,8 @@
-"""Bundles of the first version, made before identities could grow: read as if they were of the present one.
+"""Bundles of older versions, read as if they were of the present one: the first was made before identities could grow,
+the second explained a row by what tables call its variant.
 
-The version of a bundle says how its records are hashed. Those of the first are checked here, by their own rule, and
-named anew. Frozen: nothing here may change but to follow the present form.
+The version of a bundle says how its records are hashed. Those of older ones are checked here, as they lie in the file,
+and named anew. Frozen: nothing here may change but to follow the present form.
 """
 
 from __future__ import annotations
@@ -14,39 +15,52 @@ from longwave.platform.records import legacy
 from longwave.platform.records.identity import digest, sha256
 from longwave.platform.records.trial import TrialConfig
 
+OLDER = (1, 2)
 OWN = ("rerun",)
 """Facts of an environment that said how a run came about, and not where it was."""
 
 
 def carried(text: bytes) -> str | None:
-    """Return a bundle's content in the present form, as JSON, given a file's; None for a file of another version.
+    """Return a bundle's content in the present form, as JSON, given a file's; None for a file that is not older.
 
     Raises:
         ValueError: A record of it has not the hash that it says, or cannot be carried over.
     """
-    if b'"version":1' not in text:
+    if not any(b'"version":%d' % version in text for version in OLDER):
         return None
     file = json.loads(text)
-    if not isinstance(file, dict) or file.get("version") != 1:
+    if not isinstance(file, dict) or file.get("version") not in OLDER:
         return None
     try:
         _check(file)
-        return json.dumps(_content(file["content"]))
+        return json.dumps(_content(file["content"]) if file["version"] == 1 else _retold(file["content"]))
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"it has not the form of version 1: {error}") from None
+        raise ValueError(f"it has not the form of version {file['version']}: {error}") from None
 
 
 def _check(file: Mapping[str, Any]) -> None:
     """Raise ValueError where a record has not the hash that the bundle says."""
-    content = file["content"]
-    found = {f"trial {digest(e['config'])}": sha256(e) for e in content["trials"]}
+    content, first = file["content"], file["version"] == 1
+    names = [digest(e["config"]) if first else TrialConfig.from_dict(e["config"]).id for e in content["trials"]]
+    found = {f"trial {name}": sha256(e) for name, e in zip(names, content["trials"], strict=True)}
     found |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
     found |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
+    found |= {f"patch {key}": sha256(text) for key, text in content.get("patches", {}).items()}
     for record in sorted(found.keys() | file["hashes"].keys()):
         if found.get(record) != file["hashes"].get(record):
             raise ValueError(f"{record} has not the hash that the bundle says")
     if sha256(found) != file["name"]:
         raise ValueError("the bundle's name is not the hash of its records")
+
+
+def _retold(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a content of the second version in the present form."""
+    return {**content, "trials": [{**e, "about": _about(e["about"])} for e in content["trials"]]}
+
+
+def _about(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what explained a row, which told no recipe, in the present form."""
+    return {"version": 1, **{name: told for name, told in about.items() if name != "published"}}
 
 
 def _content(old: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,12 +89,11 @@ def _trial(
     places: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return one trial in the present form."""
-    about, run = old["about"], {k: v for k, v in old["run"].items() if k != "environment"}
-    published = about["published"]
+    run = {k: v for k, v in old["run"].items() if k != "environment"}
     return {
         **old,
         "config": config.to_dict(),
-        "about": {**about, "published": [published] if isinstance(published, str) else published},
+        "about": _about(old["about"]),
         "run": {**run, "trial": names.get(run["trial"], run["trial"])},
         "points": [{**point, "trial": names.get(point["trial"], point["trial"])} for point in old["points"]],
         "place": places.get(old["place"], old["place"]),

@@ -1,0 +1,39 @@
+"""The command about what papers print: published."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from longwave.platform.cli.app import FormatOption, app
+from longwave.platform.render.export import Format
+
+
+@app.command()
+def published(
+    task: Annotated[str | None, typer.Argument(help="Of this task alone, ours or not.")] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Those alone that stand beside no row of ours, with the reason.")
+    ] = False,
+    model: Annotated[str | None, typer.Option(help="Of this model alone: its key.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """List the numbers that papers print, what each is of, and which variant of ours it belongs to.
+
+    Example: longwave published fitzhugh_nagumo
+    """
+    from longwave.platform.errors import ConfigError, did_you_mean
+    from longwave.platform.literature.published import published_rows
+    from longwave.platform.registry import all_models, all_tasks
+    from longwave.platform.render import literature as render_literature
+
+    numbers = published_rows()
+    for kind, asked in (("task", task), ("model", model)):
+        known = {number[kind] for number in numbers}
+        if asked is not None and asked not in known:
+            raise ConfigError(did_you_mean(f"published number of the {kind}", asked, known))
+    chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
+    metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
+    forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
+    render_literature.listing(chosen, metrics, forms, unpaired, format)

@@ -1,0 +1,63 @@
+"""How published numbers are printed: a line each, with the variant of ours that it belongs to or why to none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from longwave.platform.literature.pairing import credited, unpaired
+from longwave.platform.literature.published import as_printed, names
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import show
+
+COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
+
+
+def listing(
+    numbers: Sequence[Mapping[str, Any]],
+    metrics: Mapping[str, str],
+    forms: Mapping[str, Collection[str]],
+    alone: bool,
+    format: Format,
+) -> None:
+    """Print published numbers and how many of them can stand beside a row of ours.
+
+    Args:
+        numbers: Of ``published_rows``.
+        metrics, forms: As ``pairing.unpaired`` takes them.
+        alone: Print only those that cannot, in the order of the reasons.
+        format: How.
+    """
+    told = [(number, unpaired(number, metrics, forms)) for number in numbers]
+    paired = sum(not why for _, why in told)
+    if alone:
+        told = sorted((pair for pair in told if pair[1]), key=lambda pair: pair[1])
+    records = [{**number, "why": why} for number, why in told]
+    caption = f"{paired} of {len(numbers)} can stand beside a row of ours."
+    lines = [_line(number, why) for number, why in told]
+    show([Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}))], format)
+
+
+def _line(number: Mapping[str, Any], why: str) -> list[str]:
+    form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
+    spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
+    places = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
+    of = f" of {number['n']}" if number["n"] else ""
+    return [
+        number["task"],
+        number["variant"] or "—",
+        names()[number["model"]] + form,
+        number["metric"],
+        as_printed(number["printed"]) + spread,
+        number["statistic"] + of,
+        number["units"] or "—",
+        "; ".join(places),
+        credited(number),
+        f"none: {why}" if why else f"{number['task']} {number['ours']}".rstrip(),
+    ]
+
+
+def _decimals(std: float, printed: str) -> str:
+    """Return a deviation with at least as many decimals as the number it stands beside."""
+    places = max(len(text.partition(".")[2]) for text in (printed, f"{std:g}"))
+    return f"{std:.{places}f}"

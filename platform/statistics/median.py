@@ -1,0 +1,83 @@
+"""The typical seed of a row: the median over all its seeds, a diverged one counted as worst, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median as middle
+
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import direction
+
+LEVEL = 0.95
+"""Coverage of an interval of six seeds and more; fewer cannot give it."""
+
+
+@dataclass(frozen=True)
+class Median:
+    """The median of a row's scores over all its seeds; None is "diverged", which is worse than any score.
+
+    Attributes:
+        value: The median.
+        best, worst: The ends of its interval.
+        level: How often such an interval covers the law's median; None for a single seed, whose ends say nothing.
+    """
+
+    value: Score
+    best: Score
+    worst: Score
+    level: float | None
+
+
+def median(scores: Sequence[Score], scale: Scale) -> Median:
+    """Return the median of ``scores``, (n,), and its interval between two of them, whatever law they follow.
+
+    Up to five seeds that is all of them, from best to worst, with the level they have: 1 − 2¹⁻ⁿ. From six on the ends
+    are interpolated between two orders to have ``LEVEL``: Hettmansperger and Sheather, Statistics & Probability Letters
+    1986.
+
+    Raises:
+        ValueError: No scores, or one that is not finite.
+    """
+    ordered, n = _ordered(scores, scale), len(scores)
+    k, share, reached = _ends(n)
+    best, worst = (_between(line[k - 1], line[min(k, n - 1)], share) for line in (ordered, ordered[::-1]))
+    value, low, high = (None if math.isinf(x) else -direction(scale.goal) * x for x in (middle(ordered), best, worst))
+    return Median(value, low, high, reached if n > 1 else None)
+
+
+def typical(scores: Sequence[Score], scale: Scale) -> float:
+    """Return the median of ``scores`` so that smaller is better and infinite is diverged: what rows are ordered by.
+
+    Raises:
+        ValueError: No scores, or one that is not finite.
+    """
+    return middle(_ordered(scores, scale))
+
+
+def _ordered(scores: Sequence[Score], scale: Scale) -> list[float]:
+    """Return the scores from best to worst so that smaller is better, infinite where diverged."""
+    if not scores:
+        raise ValueError("A median needs at least one seed.")
+    if any(score is not None and not math.isfinite(score) for score in scores):
+        raise ValueError(f"Scores are finite, or None where a seed diverged; got {list(scores)}.")
+    sign = -direction(scale.goal)
+    return sorted(math.inf if score is None else sign * score for score in scores)
+
+
+@lru_cache(256)
+def _ends(n: int) -> tuple[int, float, float]:
+    """Return which score from either end bounds the interval, how far the next one in is gone to, and its level."""
+    covered = [1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n for k in range(n // 2 + 2)]
+    k = max((k for k in range(1, n // 2 + 1) if covered[k] > LEVEL), default=0)
+    if not k:
+        return 1, 0.0, covered[1]
+    gone = (covered[k] - LEVEL) / (covered[k] - covered[k + 1])
+    return k, (n - k) * gone / (k + (n - 2 * k) * gone), LEVEL
+
+
+def _between(outer: float, inner: float, share: float) -> float:
+    """Return the point this share of the way from the outer score to the inner one, the outer where one diverged."""
+    return outer if math.inf in (outer, inner) else outer + share * (inner - outer)

@@ -1,0 +1,209 @@
+"""A number as a paper prints it, and what chance alone makes of our gap to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    Array = NDArray[float64]
+
+PrintedKind = Literal["mean ± std", "mean", "one run", "best of k", "best of several", "unlabelled"]
+SEVERAL = 100
+"""Runs that a paper has made at most which prints the best of it does not say how many."""
+UNSAID = 10
+"""Runs that a paper may have chosen the best of which does not say what its number is."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number as a paper prints it.
+
+    Attributes:
+        value: In the unit of our scores.
+        statistic: What it is of the paper's runs: ``mean``, ``run``, ``best``, ``max``, ``min`` or ``reported``.
+        std, n: Standard deviation and number of those runs, where printed.
+        rounding: Half a unit of the last printed digit, in the unit of ``value``; None: as precise as it stands.
+
+    Raises:
+        ValueError: A value that is not finite, fewer runs than one, or a negative std or rounding.
+    """
+
+    value: float
+    statistic: str = "mean"
+    std: float | None = None
+    n: int | None = None
+    rounding: float | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"A printed number is finite, got {self.value}.")
+        if self.n is not None and self.n < 1:
+            raise ValueError(f"A printed number is of 1 run or more, got {self.n}.")
+        for name, size in (("std", self.std), ("rounding", self.rounding)):
+            if size is not None and not 0 <= size < math.inf:
+                raise ValueError(f"The {name} of a printed number is 0 or more, got {size}.")
+
+    @property
+    def kind(self) -> PrintedKind:
+        """What the number can be compared as; one run is one run, whatever it is called."""
+        if self.n == 1 or self.statistic == "run":
+            return "one run"
+        if self.statistic in ("best", "max", "min"):
+            return "best of k" if self.n else "best of several"
+        if self.statistic == "mean" and self.n:
+            return "mean" if self.std is None else "mean ± std"
+        return "unlabelled"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What chance alone makes of a gap: the mean log of our errors minus the log of a printed one.
+
+    Attributes:
+        kind: Of the printed number.
+        runs: Of the paper; read for the kinds that have them.
+        relative: Printed std over the printed error.
+        spread: Standard deviation of the logs of our errors; the paper's is the same but where it is printed.
+    """
+
+    kind: PrintedKind
+    runs: int
+    relative: float
+    spread: float
+
+    def gap(self, n: int, level: float) -> tuple[float, float]:
+        """Return the central interval of the gap if ``n`` seeds of ours and the paper's runs are of one procedure.
+
+        Student's t with the standard error of both sides; two printed spreads by Welch 1947. A best of k follows the
+        law of ``best_quantile``. Where it is not known of how many runs, or whether at all, a number is the best, the
+        low end is that of one run and the high end that of the best of ``SEVERAL`` or ``UNSAID``.
+        """
+        if self.kind == "best of k":
+            ends = ((1 - level) / 2, (1 + level) / 2)
+            low, high = (self.spread * best_quantile(n, self.runs, p) for p in ends)
+            return low, high
+        if self.kind == "mean ± std":
+            half = _welch(self.spread / math.sqrt(n), n - 1, self.relative / math.sqrt(self.runs), self.runs - 1, level)
+            return -half, half
+        runs = self.runs if self.kind == "mean" else 1
+        half = t_quantile(n - 1, (1 + level) / 2) * self.spread * math.sqrt(1 / n + 1 / runs)
+        best = {"best of several": SEVERAL, "unlabelled": UNSAID}.get(self.kind)
+        return -half, half if best is None else self.spread * best_quantile(n, best, (1 + level) / 2)
+
+    def own(self, n: int, level: float) -> tuple[float, float]:
+        """Return the interval of our own noise alone, with ``n`` seeds, about what stands for the printed number.
+
+        That is our typical error, or for a best our expected best of as many runs: for k unknown, anything from one
+        run to ``SEVERAL``.
+        """
+        lower, upper = (1 - level) / 2, (1 + level) / 2
+        half = t_quantile(n - 1, upper)
+        low, high = -half, half
+        if self.kind == "best of k":
+            low, high = tolerance_quantile(n, self.runs, lower), tolerance_quantile(n, self.runs, upper)
+        elif self.kind == "best of several":
+            high = tolerance_quantile(n, SEVERAL, upper)
+        return low * self.spread / math.sqrt(n), high * self.spread / math.sqrt(n)
+
+    @property
+    def expected(self) -> float:
+        """The gap to expect where nothing differs: of a best of k, how far it is expected to lie below one run."""
+        return self.spread * expected_extreme(self.runs) if self.kind == "best of k" else 0.0
+
+
+@cache
+def t_quantile(freedom: int, p: float) -> float:
+    """Return the p-quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, p))
+
+
+@cache
+def expected_extreme(k: int) -> float:
+    """Return the expected largest of k standard normal draws: 1.163, 1.539 and 2.508 for 5, 10 and 100."""
+    from scipy.special import ndtr
+
+    z, density = _normal()
+    return float(k * (z * density * ndtr(z) ** (k - 1)).sum() / density.sum())
+
+
+@cache
+def best_quantile(n: int, k: int, p: float) -> float:
+    """Return the p-quantile of (mean of n − least of k) / std of the n, all normal draws of one law."""
+    from scipy.special import ndtr
+
+    z, density = _normal()
+    shift, weights = z[:, None] / math.sqrt(n), density / density.sum()
+    return _studentised(n, lambda y: weights @ ndtr(y - shift) ** k, p)
+
+
+@cache
+def tolerance_quantile(n: int, k: int, p: float) -> float:
+    """Return the p-quantile of √n (mean of n − (μ − e_k σ)) / std of the n, of normal draws: noncentral t."""
+    from scipy.special import nctdtrit
+
+    return float(nctdtrit(n - 1, expected_extreme(k) * math.sqrt(n), p))
+
+
+def _normal() -> tuple[Array, Array]:
+    """Return points from −8 to 8 and the normal density there, to be summed over.
+
+    With equal steps the plain sum is as exact as rounding allows, since the density vanishes smoothly at both ends.
+    """
+    import numpy as np
+
+    z = np.linspace(-8, 8, 81)
+    return z, np.exp(-(z**2) / 2)
+
+
+def _studentised(n: int, below: Callable[[Array], Array], p: float) -> float:
+    """Return q with P(Y / S ≤ q) = p, for the std S of n normal draws and ``below`` the distribution function of Y."""
+    import numpy as np
+    from scipy.special import chdtri
+
+    freedom = n - 1
+    low, high = 0.5 * np.log(chdtri(freedom, [1 - 1e-12, 1e-12]) / freedom)
+    x = np.linspace(low, high, 61)
+    density = np.exp(freedom * (x - np.exp(2 * x) / 2 + 0.5))
+    spread, weights = np.exp(x), density / density.sum()
+    return _where(lambda q: float(below(q * spread) @ weights) - p)
+
+
+def _welch(a: float, a_freedom: int, b: float, b_freedom: int, level: float) -> float:
+    """Return half the interval at ``level`` of a difference with these two standard errors, by Welch 1947."""
+    from scipy.special import stdtrit
+
+    error = math.hypot(a, b)
+    share = (a / error) ** 2 if error else 0.5
+    freedom = 1 / (share**2 / a_freedom + (1 - share) ** 2 / b_freedom)
+    return float(stdtrit(freedom, (1 + level) / 2)) * error
+
+
+def _where(rising: Callable[[float], float]) -> float:
+    """Return the zero of a rising function by secants inside a bracket.
+
+    An end that is kept twice counts half, so that both ends move. Source: Dowell and Jarratt, BIT 1971 (Illinois).
+    """
+    low, high = -1.0, 1.0
+    while (below := rising(low)) > 0:
+        low *= 2
+    while (above := rising(high)) < 0:
+        high *= 2
+    kept = 0
+    while True:
+        middle = (low * above - high * below) / (above - below)
+        found = rising(middle)
+        if abs(found) < 1e-10:
+            return middle
+        if found < 0:
+            low, below, above, kept = middle, found, above / 2 if kept < 0 else above, -1
+        else:
+            high, above, below, kept = middle, found, below / 2 if kept > 0 else below, 1

@@ -1,0 +1,123 @@
+"""What stands beside a board's rows: published numbers with their verdicts, trivial predictors, and the recipe."""
+
+from __future__ import annotations
+
+import pytest
+from boards import printed, retrained
+
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.columns import of
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import Pool
+from longwave.platform.statistics.scale import Scale
+from longwave.platform.statistics.verdict import Printed, verdict
+
+
+def written(row: Row) -> dict[str, str]:
+    """Return a row's cells in a terminal by heading."""
+    return {column.heading: column.text(row) for column in of("terminal")}
+
+
+def test_a_published_number_stands_beside_the_row_of_its_form_and_else_alone_without_a_rank() -> None:
+    published = [
+        printed("lem", 0.5),
+        printed("lem", 0.6, model_variant="without gates"),
+        printed("gru", 7.0, std=0.5, n=10, params=99, units="16"),
+        printed("lem", 0.8, ours="N=9"),
+        printed("lem", 0.9, metric="accuracy"),
+        printed("lem", 0.4, task="u"),
+    ]
+    lem = [1.0, 1.1, 1.2, 1.3, 1.4]
+    gates, ours, gru = rows([retrained("lem", lem)], published)
+    assert (ours.kind, [p["value"] for p in ours.published]) == ("reproduced", [0.5])
+    assert (gates.kind, gates.title, gates.mean, gates.rank_low) == ("published", "LEM (without gates)", 0.6, None)
+    assert (gru.title, gru.mean, gru.std, gru.n, gru.parameters, gru.hidden) == ("GRU", 7.0, 0.5, 10, 99, 16)
+    assert (ours.rank_low, ours.rank_high) == (1, 1), "published rows are no part of the pool"
+    assert [row.kind for row in rows([retrained("lem", lem)], published, Pool(("gru",)))] == ["published"]
+    both = rows([retrained("lem", lem, called=("", "without gates"))], published)
+    assert [p["value"] for p in both[0].published] == [0.5, 0.6]
+
+
+def test_the_verdict_on_a_number_is_that_of_all_seeds_of_its_row_with_the_tasks_margin() -> None:
+    scores: list[float | None] = [1.0, 1.2, 1.1, 1.3, 1.15, None]
+    ends = ["diverged" if score is None else score for score in scores]
+    number = printed("lem", 0.5, n=10, std=0.1, note="≈ params", params=5, sources="a, T1 (x)\nb, T2 (y)")
+    [_, row] = sorted(
+        rows([retrained("lem", ends, margin=1.5, trivial={"copy": 9.0})], [number]), key=lambda r: r.asked
+    )
+    [found] = row.published
+    told = verdict(scores, Printed(0.5, "mean", 0.1, 10, 0.05), Scale(), 1.5, 9.0)
+    assert told.ratio is not None and found["verdict"] == told.word == "worse"
+    assert [found[k] for k in ("ratio", "ratio_low", "ratio_high")] == [
+        told.ratio.value,
+        told.ratio.low,
+        told.ratio.high,
+    ]
+    assert [found[k] for k in ("n_ours", "diverged_ours", "n", "departures")] == [5, 1, 10, []]
+    assert (found["source"], found["table"], found["sources"]) == ("a", "T1 (x)", ["a, T1 (x)", "b, T2 (y)"])
+    assert (found["note"], found["parameters"], found["units"]) == ("≈ params", 5, "8")
+    assert written(row)["verdict"].startswith(f"worse, × {told.ratio.value:.2f} (")
+    assert written(row)["verdict"].endswith("n 5 of 6 and 10")
+
+
+def test_a_number_of_another_protocol_is_not_judged_and_its_differences_stand_in_the_protocol() -> None:
+    [row] = rows([retrained("lem", [1.0, 1.2, 1.1])], [printed("lem", 2.0, units="16")])
+    assert written(row)["verdict"].startswith("other protocol, × 0.55 (")
+    assert row.published[0]["departures"] == ["hidden 8 (printed 16)"]
+    assert written(row)["protocol"] == "recipe of paper, Table 1; beside 2.0: hidden 8 (printed 16)"
+
+
+def test_a_row_without_scores_leaves_a_published_number_undecided() -> None:
+    [row] = [r for r in rows([retrained("lem", ["diverged"])], [printed("lem", 0.5)]) if r.kind == "reproduced"]
+    assert (row.published[0]["verdict"], row.published[0]["n_ours"]) == ("undecided", 0)
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", ["copy", "a", "slow", "b"]), ("max", ["b", "slow", "a", "copy"])])
+def test_trivial_predictors_stand_by_their_value_among_the_models_without_a_rank(goal: str, order: list[str]) -> None:
+    ends: list[tuple[str, list[float | str]]] = [("a", [1.0, 1.1, 1.2]), ("b", [3.0, 3.2, 3.1]), ("c", ["diverged"])]
+    found = rows([retrained(m, t, goal, trivial={"copy": 0.5, "slow": 2.0}) for m, t in ends], [])
+    assert [row.model for row in found] == [*order, "c"]
+    trivial = {row.model: row for row in found if row.trivial}
+    assert {k: (r.mean, r.n, r.rank_low, list(r.trials)) for k, r in trivial.items()} == {
+        "copy": (0.5, 0, None, []),
+        "slow": (2.0, 0, None, []),
+    }
+    cells = written(trivial["copy"])
+    assert [cells[name] for name in ("rank", "ties", "model", "mean ± std (n)")] == ["—", "—", "copy", "0.5 (trivial)"]
+
+
+def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_median() -> None:
+    predictors = {"copy": 0.5, "ridge(32)": 2.0, "slow": 3.0}
+    ends: dict[str, list[float | str]] = {
+        "a": [2.5, 2.6, 0.1], "b": [1.0, 9.0, 1.5], "c": [2.0, 1.0, 2.5], "d": ["diverged"], "e": ["failed"],
+    }  # fmt: skip
+
+    def losers(goal: str, **told: float) -> dict[str, str]:
+        made = rows([retrained(m, t, goal, trivial=told) for m, t in ends.items()], [])
+        return {row.model: row.loses_to for row in made if row.kind == "reproduced"}
+
+    most = {name: value for name, value in predictors.items() if name != "copy"}
+    assert losers("min", **most) == {"a": "ridge(32)", "b": "", "c": "", "d": "ridge(32)", "e": ""}
+    assert losers("min", **predictors) == {**dict.fromkeys("abcd", "copy"), "e": ""}
+    assert losers("max", **most) == {**dict.fromkeys("abcd", "slow"), "e": ""}
+    assert losers("min") == dict.fromkeys("abcde", "")
+
+
+def test_a_row_names_its_recipe_and_how_the_recipes_paper_is_known_to_differ() -> None:
+    known = {"all do": [], "lem does": ["lem"], "others do": ["gru", "cornn"]}
+    told = {"recipe": "LEM, Table 4", "known": known, "departures": ("epochs 3 (published 400)",)}
+    [row] = rows([retrained("lem", [1.0], paper="lem", margin=1.5, floor=0.25, **told)], [])
+    assert (row.recipe, row.known, row.margin, row.floor) == ("LEM, Table 4", ["all do", "lem does"], 1.5, 0.25)
+    assert written(row)["protocol"] == (
+        "recipe of LEM, Table 4; epochs 3 (published 400); 2 known differences: all do; lem does"
+    )
+    [ours] = rows([retrained("lem", [1.0], **{**told, "recipe": "ours", "paper": ""})], [])
+    assert ours.known == [] and written(ours)["protocol"] == "recipe ours; epochs 3 (published 400)"
+
+
+def test_the_least_error_that_counts_reaches_the_ranks() -> None:
+    low, high = [99.9, 99.91, 99.92, 99.93, 99.94], [99.95, 99.96, 99.97, 99.98, 99.99]
+    groups = [retrained(m, t, "max", unit="%", floor=floor) for floor in (0.0,) for m, t in (("a", low), ("b", high))]
+    assert [row.rank_high for row in rows(groups, [])] == [1, 2]
+    coarse = [retrained(m, t, "max", unit="%", floor=0.5) for m, t in (("a", low), ("b", high))]
+    assert [row.rank_high for row in rows(coarse, [])] == [2, 2]

@@ -1,0 +1,152 @@
+"""How a board's values are written: medians, means of the seeds that ended, verdicts, the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longwave.platform.boards import texts
+from longwave.platform.boards.row import Row
+from longwave.platform.statistics.stats import diverged_share
+
+SOURCE = {
+    "value": 0.5,
+    "std": None,
+    "statistic": "mean",
+    "n": None,
+    "printed": "0.5",
+    "sources": ["lem, Table 4 (this paper)"],
+}
+
+
+def row(**changes: Any) -> Row:
+    """Return a row of five seeds around 0.0121."""
+    scores = [0.0117, 0.0119, 0.0121, 0.0124, 0.0128]
+    middle = {"median": 0.0121, "median_best": 0.0117, "median_worst": 0.0128, "median_level": 0.9375}
+    same = {"mean": 0.01218, "std": 0.00043, "n": 5, "scores": scores, **middle}
+    return Row("t", "", "lem", "LEM", "mse", "1", **{"goal": "min", **same, **changes})
+
+
+def judged(word: str, **changes: Any) -> str:
+    """Return the text of a verdict on a printed number."""
+    ratio = {"ratio": 1.09, "ratio_low": 1.06, "ratio_high": 1.12}
+    counts = {"n": 1, "n_ours": 5, "diverged_ours": 0, "more": None, "limit": False, "why": "", "departures": []}
+    return texts.judged({"verdict": word, **ratio, **counts, **changes})
+
+
+def test_a_median_stands_with_its_interval_in_digits_of_its_width() -> None:
+    assert texts.median(row()) == "0.0121 [0.0117, 0.0128]"
+    assert texts.median(row(median=0.5, median_best=0.5, median_worst=0.5)) == "0.5 [0.5, 0.5]"
+    far = {"median": -98.1, "median_best": -99.0, "median_worst": -12.0}
+    assert texts.median(row(**far)) == "−98 [−99, −12]"
+
+
+def test_a_level_that_is_not_94_to_95_percent_is_printed_and_one_seed_has_no_interval() -> None:
+    levels = {0.5: " (50 %)", 0.75: " (75 %)", 0.875: " (87.5 %)", 0.9375: "", 0.95: ""}
+    for level, said in levels.items():
+        assert texts.median(row(median_level=level)) == f"0.0121 [0.0117, 0.0128]{said}"
+    assert texts.median(row(median_level=None, median_best=0.0121, median_worst=0.0121)) == "0.0121"
+
+
+def test_the_ends_are_in_the_order_of_the_numbers_and_a_diverged_one_stands_at_the_worse_side() -> None:
+    accuracy = {"goal": "max", "median": 98.0, "median_best": 99.0}
+    assert texts.median(row(**accuracy, median_worst=97.0)) == "98.0 [97.0, 99.0]"
+    assert texts.median(row(**accuracy, median_worst=None)) == "98.0 [diverged, 99.0]"
+    assert texts.median(row(median_worst=None)) == "0.01210 [0.01170, diverged]"
+    assert texts.median(row(median=None, median_worst=None)) == "diverged [0.0117, diverged]"
+    assert texts.median(row(median=None, median_best=None, median_worst=None)) == "diverged"
+
+
+def test_only_what_was_retrained_has_a_median() -> None:
+    nothing = {"median": None, "n": 0, "scores": ()}
+    assert [texts.median(row(kind=kind)) for kind in ("published", "trivial")] == ["—", "—"]
+    assert texts.median(row(**nothing)) == "—" and texts.median(row(**nothing, diverged=1)) != "—"
+
+
+def test_a_mean_never_stands_without_the_seeds_that_diverged() -> None:
+    assert texts.result(row()) == "0.01218 ± 0.00043 (5)"
+    assert texts.result(row(diverged=1)) == "0.01218 ± 0.00043 (5 of 6)"
+    assert texts.result(row(n=3, scores=(1.0, 2.0, 3.0), diverged=1, failed=2, provisional=True)) == (
+        "0.01218 ± 0.00043 (3 of 4, provisional)"
+    )
+
+
+@settings(deadline=None)  # the first call imports scipy
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_a_share_has_clopper_and_pearsons_interval(ended: int, diverged: int) -> None:
+    found = row(scores=[1.0] * ended, n=ended, diverged=diverged)
+    if not ended + diverged:
+        assert (found.share, texts.share(found)) == (None, "—")
+        return
+    told = diverged_share(diverged, ended + diverged)
+    assert found.share == told and found.asked == len(found.seeds) == ended + diverged
+    ends = f"{100 * (told.low or 0):.0f}, {100 * (told.high or 0):.0f}"
+    assert texts.share(found) == (f"{100 * told.value:.0f} % [{ends}]" if diverged else "none")
+
+
+def test_a_share_by_hand() -> None:
+    assert texts.share(row(scores=[1.0] * 4, n=4, diverged=1)) == "20 % [1, 72]"
+
+
+def test_a_verdict_is_its_word_the_ratio_and_the_seeds_of_both_sides() -> None:
+    assert judged("reproduced") == "reproduced, × 1.09 (1.06–1.12), n 5 and 1"
+    assert (
+        judged("worse", n=None, ratio=34.567, ratio_low=30.0, ratio_high=101.4) == "worse, × 34.6 (30.0–101), n 5 and ?"
+    )
+    assert judged("better", ratio=0.0123, ratio_low=None) == "better, × 0.012, n 5 and 1"
+    assert judged("better", ratio=None) == "better, n 5 and 1"
+    assert judged("worse", diverged_ours=2, n_ours=3) == "worse, × 1.09 (1.06–1.12), n 3 of 5 and 1"
+
+
+def test_an_undecided_verdict_says_what_would_decide() -> None:
+    said = "undecided, × 1.09 (1.06–1.12), n 5 and 1"
+    assert judged("undecided", why="12 seeds of ours would decide.") == f"{said}, 12 seeds of ours would decide"
+    assert (
+        judged("undecided", limit=True, why="The printed number is one run: no.")
+        == f"{said}, the paper's number is the limit"
+    )
+    assert judged("undecided", why="2 of 5 diverged.") == f"{said}, 2 of 5 diverged"
+    assert judged("worse", limit=True, why="x") == "worse, × 1.09 (1.06–1.12), n 5 and 1"
+
+
+def test_another_protocol_keeps_its_ratio_and_its_differences_stand_once_in_the_protocol() -> None:
+    number = {
+        **SOURCE,
+        "departures": ["epochs 30 (published 400)", "hidden 8 (printed 16)"],
+        "verdict": "other protocol",
+    }
+    number |= {"ratio": 1.24, "ratio_low": 1.1, "ratio_high": 1.4, "n_ours": 5, "diverged_ours": 0}
+    found = row(published=[number], recipe="LEM, Table 4", departures=["epochs 30 (published 400)"])
+    assert texts.verdicts(found) == "other protocol, × 1.24 (1.10–1.40), n 5 and ?"
+    assert texts.protocol(found) == (
+        "recipe of LEM, Table 4; epochs 30 (published 400); beside 0.5: hidden 8 (printed 16)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("LEM, Table 4", "recipe of LEM, Table 4"),
+        ("ours, with the epochs of UnICORNN", "recipe ours, with the epochs of UnICORNN"),
+        ("ours: LEM's", "recipe ours: LEM's"),
+        ("units: coRNN, Table 6; batch ours", "recipe: units: coRNN, Table 6; batch ours"),
+        ("", "recipe not recorded"),
+    ],
+)
+def test_a_recipe_is_named_by_its_source_and_never_as_published(recipe: str, said: str) -> None:
+    assert texts.protocol(row(recipe=recipe)) == said
+    assert texts.protocol(row(recipe=recipe, known=["b"])) == f"{said}; 1 known difference: b"
+    assert texts.protocol(row(recipe=recipe, departures=["a"], known=["b", "c"])) == (
+        f"{said}; a; 2 known differences: b; c"
+    )
+    assert texts.protocol(row(recipe=recipe, kind="published")) == "—"
+
+
+def test_a_row_that_loses_to_a_trivial_predictor_says_so_before_any_verdict() -> None:
+    number = {**SOURCE, "verdict": "worse", "ratio": None, "n_ours": 5, "diverged_ours": 0, "departures": []}
+    assert texts.verdicts(row(loses_to="ridge(32)")) == "loses to ridge(32)"
+    assert texts.verdicts(row(loses_to="ridge(32)", published=[number])) == "loses to ridge(32); worse, n 5 and ?"
+    assert texts.verdicts(row()) == "—"

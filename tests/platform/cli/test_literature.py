@@ -1,0 +1,50 @@
+"""``longwave published``: every printed number, what it is, and why some stand beside no row of ours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+
+import pytest
+
+from longwave.platform.cli.main import main
+
+
+def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "fitzhugh_nagumo", "--format", "markdown"]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "| LSTM | l2_error | 1.2 × 10⁻² | reported | 16 | lem, Table 4; lem, Table 9 | LEM | fitzhugh_nagumo |" in text
+    )
+    assert "7 of 7 can stand beside a row of ours." in text
+
+
+def test_those_without_a_partner_are_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "--unpaired", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found) == 571 - 236 and all(number["why"] for number in found)
+    reasons = Counter(number["why"] for number in found)
+    assert {"task not here", "model not here", "form not here", "variant not here", "validation split"} < reasons.keys()
+    assert main(["published", "--unpaired"]) == 0
+    assert "236 of 571 can stand beside a row of ours." in capsys.readouterr().out
+
+
+def test_a_model_is_asked_for_by_its_key_and_spreads_stand_with_their_numbers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["published", "eigenworms", "--model", "lem", "--format", "csv"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {(line["model"], line["printed"]) for line in lines} == {("lem", "92.3"), ("lem", "57.9"), ("lem", "88.2")}
+    assert main(["published", "eigenworms", "--model", "exprnn", "--format", "latex"]) == 0
+    assert r"40.0 $\pm$ 10.1 & mean of 5 & 64" in capsys.readouterr().out
+
+
+def test_an_unknown_task_or_model_is_refused_with_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "smnits"]) == 2
+    assert capsys.readouterr().err == (
+        "longwave: No published number of the task 'smnits'. Did you mean smnist or psmnist or mnist98?\n"
+    )
+    assert main(["published", "--model", "lmm"]) == 2
+    assert "No published number of the model 'lmm'. Did you mean" in capsys.readouterr().err

@@ -1,0 +1,202 @@
+"""The shipped numbers: as printed, labelled a table at a time, each of one paper and of one variant of ours."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from longwave.platform.literature.published import (
+    FILE,
+    NOWHERE,
+    STATISTICS,
+    TABLES,
+    as_printed,
+    names,
+    published_rows,
+    rounding,
+    tables,
+)
+from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+
+PRINTED = published_rows()
+with FILE.open(newline="", encoding="utf-8") as file:
+    LINES = list(csv.DictReader(file))
+
+
+def labelled(source: str, table: str) -> dict[str, set[tuple[str, int | None]]]:
+    """Return statistic and count of the numbers of a table by model, as they stand alone."""
+    found: dict[str, set[tuple[str, int | None]]] = {}
+    for line in LINES:
+        if (line["source"], line["table"]) == (source, table):
+            own = line if line["statistic"] else tables()[source, table]
+            count = int(own["n_runs"]) if own["n_runs"] else None
+            found.setdefault(line["model"], set()).add((own["statistic"], count))
+    return found
+
+
+def test_every_printed_text_says_the_number_beside_it() -> None:
+    assert len(LINES) == 689
+    for line in LINES:
+        assert float(line["printed"]) == pytest.approx(float(line["value"]), rel=1e-12), line
+        assert line["printed"].strip("0123456789.e-") == "" and not line["printed"].startswith("."), line
+
+
+@pytest.mark.parametrize(
+    ("where", "printed", "half"),
+    [
+        (("cornn", "Table 5", "psmnist", "cornn"), "96.10", 0.005),
+        (("lem", "Table 2", "eigenworms", "exprnn"), "40.0", 0.05),
+        (("lem", "Table 6", "ptb_char", "antisymmetric_rnn"), "1.60", 0.005),
+        (("taugru", "Table 5", "enso", "cornn"), "4.00e-2", 0.00005),
+        (("taugru", "Table 8", "mackey_glass", "lem"), "0.1430e-2", 0.0000005),
+    ],
+)
+def test_zeros_at_the_end_stand_as_in_print_and_say_how_far_a_number_is_rounded(
+    where: tuple[str, ...], printed: str, half: float
+) -> None:
+    keys = ("source", "table", "task", "model")
+    assert [line["printed"] for line in LINES if tuple(line[k] for k in keys) == where] == [printed]
+    assert rounding(printed) == pytest.approx(half, rel=1e-12)
+
+
+def test_all_numbers_of_a_printed_table_of_accuracies_have_the_same_decimals() -> None:
+    for table in (("cornn", "Table 1"), ("lipschitz", "Table 1"), ("taugru", "Table 6"), ("lem", "Table 1")):
+        mine = [line["printed"] for line in LINES if (line["source"], line["table"]) == table]
+        assert {len(text.partition(".")[2]) for text in mine} == {1}, table
+
+
+def test_a_power_of_ten_is_written_as_readers_know_it() -> None:
+    assert (as_printed("98.90"), as_printed("0.20e-2"), as_printed("2.0e-12")) == (
+        "98.90", "0.20 × 10⁻²", "2.0 × 10⁻¹²",
+    )  # fmt: skip
+
+
+def test_every_table_has_one_line_with_a_reason_and_every_line_a_number() -> None:
+    with TABLES.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    places = [(line["source"], line["table"]) for line in lines]
+    assert len(places) == len(set(places)) and set(places) == {(line["source"], line["table"]) for line in LINES}
+    assert all(len(line["why"]) > 10 and line["statistic"] in STATISTICS for line in lines)
+
+
+@pytest.mark.parametrize("table", ["Table 1", "Table 3", "Table 4", "Table 5", "Table 9"])
+def test_lem_and_its_rivals_of_one_table_are_labelled_alike(table: str) -> None:
+    found = labelled("lem", table)
+    assert "lem" in found and set().union(*found.values()) == {("reported", None)}
+
+
+def test_what_a_paper_ran_itself_has_one_label_a_table() -> None:
+    found: dict[tuple[str, str], set[str]] = {}
+    columns = {("lipschitz", "Table 4"), ("taugru", "Table 10")}  # minimum, average and maximum are columns there
+    for line in LINES:
+        place = (line["source"], line["table"])
+        if line["origin"].startswith(("this paper", "this work")) and place not in columns:
+            found.setdefault(place, set()).add(line["statistic"] or tables()[place]["statistic"])
+    assert {place: words for place, words in found.items() if len(words) > 1} == {}
+
+
+def test_a_number_that_says_its_own_statistic_differs_from_its_table() -> None:
+    for line in LINES:
+        table = tables()[line["source"], line["table"]]
+        assert line["statistic"] or not line["n_runs"], "a count of its own comes with a statistic of its own"
+        assert (line["statistic"], line["n_runs"]) != (table["statistic"], table["n_runs"]), line
+
+
+def test_a_quote_without_its_statistic_is_the_number_it_quotes() -> None:
+    [best] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("ncifar", "cornn", 59.0)]
+    assert (best["statistic"], len(best["sources"].split("\n"))) == ("best", 4)
+    same = [n for n in PRINTED if (n["task"], n["model_variant"], n["value"]) == ("timit", "rk2", 2.76)]
+    assert [(n["statistic"], n["n"]) for n in same] == [("best", 10)], "the best of 10 is the least of 10"
+    other = [n for n in PRINTED if (n["task"], n["model_variant"], n["value"]) == ("smnist", "rk2", 98.9)]
+    assert {n["units"] for n in other} == {"64", "128"}, "two sizes are two numbers"
+    [most] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("scifar", "tau_gru", 74.9)]
+    assert (most["statistic"], most["n"]) == ("max", 8), "τ-GRU's Table 3 repeats the maximum of Table 10"
+
+
+def test_equal_numbers_of_two_papers_runs_are_two_numbers() -> None:
+    same = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("bidmc32hr", "unicornn", 1.31)]
+    assert {(n["paper"], n["statistic"], n["n"]) for n in same} == {("thesis", "run", 1), ("lem", "reported", None)}
+
+
+def test_each_number_has_an_id_of_its_own() -> None:
+    assert Counter(n["id"] for n in PRINTED).most_common(1)[0][1] == 1
+    assert len(PRINTED) == 571
+
+
+def test_whose_run_a_number_is_follows_from_who_it_is_credited_to() -> None:
+    for line in LINES:
+        if line["origin"].startswith("this paper"):
+            assert line["paper"] == line["source"], line
+        if line["paper"] not in ("", line["source"]):
+            named = ("Rusch", "Erichson", "thesis ch.", "LEM paper", "[")
+            assert any(name in line["origin"] for name in named), line
+    [theirs] = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("psmnist", "lstm", 92.9)]
+    assert theirs["paper"] == "", "Helfrich et al. ran it"
+
+
+def test_every_variant_that_numbers_belong_to_is_one_of_the_task() -> None:
+    for task, spec in all_tasks().items():
+        for ours in {n["ours"] for n in PRINTED if n["task"] == task} - {NOWHERE, spec.variant}:
+            assert ours in spec.variants.replace("empty:", ""), (task, ours)
+
+
+@pytest.mark.parametrize(
+    ("task", "paper", "ours"),
+    [
+        ("psmnist", "cornn", "seed=12008"),
+        ("psmnist", "lipschitz", "seed=12008"),
+        ("psmnist", "lem", "seed=5544"),
+        ("psmnist", "thesis", "seed=5544"),
+        ("psmnist", "taugru", "seed=12008"),
+        ("smnist", "lipschitz", "lipschitz"),
+        ("smnist", "lem", ""),
+        ("scifar", "lipschitz", "neighbours"),
+        ("imdb", "cornn", "padded"),
+        ("imdb", "taugru", ""),
+        ("enso", "taugru", "h=1"),
+        ("timit", "lipschitz", "previous"),
+        ("ncifar", "cornn", ""),
+    ],
+)
+def test_a_paper_that_tells_its_data_has_its_numbers_on_that_variant(task: str, paper: str, ours: str) -> None:
+    mine = [n for n in PRINTED if (n["task"], n["paper"]) == (task, paper) and n["ours"] != NOWHERE]
+    assert {n["ours"] for n in mine} == {ours}
+
+
+def test_parameters_fixed_in_print_are_the_models_own_and_their_defaults_where_nothing_searches_them() -> None:
+    fixed: list[dict[str, Any]] = [n for n in PRINTED if n["fixed"]]
+    assert {n["model"] for n in fixed} == {"lem", "tau_gru"}
+    for number in fixed:
+        params = {param.name: param for param in get_model(number["model"]).params}
+        for name, _, value in (part.partition("=") for part in number["fixed"].split()):
+            assert params[name].searched or params[name].default == float(value)
+
+
+def test_every_model_of_a_published_number_has_a_name_in_print_and_ours_have_our_own() -> None:
+    assert {number["model"] for number in PRINTED} == set(names())
+    ours = {name: spec.title for name, spec in all_models().items() if name in names()}
+    assert ours == {name: names()[name] for name in ours}
+
+
+def test_every_recipe_names_its_paper_or_is_ours() -> None:
+    called = {"LEM": "lem", "coRNN": "cornn", "Lipschitz": "lipschitz", "τ-GRU": "taugru", "tau-GRU": "taugru",
+              "UnICORNN": "thesis", "ours": ""}  # fmt: skip
+    for task, spec in all_tasks().items():
+        for model in spec.recipes:
+            recipe = spec.recipe(model)
+            word = recipe.source.removeprefix("units of ").split(",")[0].split(":")[0].split(" ")[0].split("'")[0]
+            assert recipe.paper == called.get(word, recipe.paper), (task, model, recipe.source)
+            assert recipe.paper or "ours" in recipe.source, (task, model)
+            if "not stated" in recipe.source or "no batch" in recipe.source:
+                assert recipe.unstated, (task, model)
+
+
+def test_notes_on_protocols_are_of_papers_that_are_known() -> None:
+    known = {"cornn", "lem", "lipschitz", "taugru", "thesis", "xlstm", "mamba", "zoology", "lra", "grazzi2025"}
+    for spec in all_tasks().values():
+        assert {paper for told in spec.protocols for paper in told.papers} <= known
+    [last] = get_task("fitzhugh_nagumo").protocols
+    assert (last.papers, last.minor) == (("lem",), True)

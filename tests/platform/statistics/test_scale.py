@@ -1,0 +1,45 @@
+"""Errors of scores: smaller is better on every board, a diverged seed is worst."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwave.platform.statistics.scale import Scale, scale_of
+
+numbers = st.floats(-1e6, 1e6)
+
+
+def test_an_accuracy_counts_what_is_missing_to_100_and_at_least_half_an_item() -> None:
+    scale = scale_of("max", "%", 0.05)
+    assert scale.errors([90.0, 100.0, 99.98, None]) == [10.0, 0.05, 0.05, math.inf]
+    assert scale.error(None) == math.inf
+
+
+def test_an_error_is_its_own_and_a_metric_without_a_perfect_score_is_turned_over() -> None:
+    assert scale_of("min", "1").errors([0.5, 0.0]) == [0.5, 0.0]
+    assert scale_of("max", "nats") == Scale("max", None)
+    assert Scale("max", None).errors([-3.0, 2.0]) == [3.0, -2.0]
+    assert Scale("min", None).errors([-3.0, 2.0]) == [-3.0, 2.0]
+
+
+@given(numbers, st.sampled_from([Scale("max", 100.0), Scale("max", None), Scale("min", None)]))
+def test_an_error_goes_back_to_its_score(score: float, scale: Scale) -> None:
+    error = scale.error(score)
+    if scale.perfect is None or score < scale.perfect:
+        assert scale.score(error) == pytest.approx(score)
+    assert scale.score(math.inf) is None
+
+
+@given(numbers, numbers, st.sampled_from([scale_of("max", "%", 0.5), scale_of("min", "1"), scale_of("max", "nats")]))
+def test_a_better_score_is_never_a_larger_error(a: float, b: float, scale: Scale) -> None:
+    better, worse = (max(a, b), min(a, b)) if scale.goal == "max" else (min(a, b), max(a, b))
+    assert scale.error(better) <= scale.error(worse) < math.inf
+
+
+def test_another_goal_is_refused() -> None:
+    with pytest.raises(ValueError, match='A goal is "max" or "min", got "best"|got \'best\''):
+        Scale("best")

@@ -1,0 +1,233 @@
+"""Simulated boards: how often ranks, intervals of medians and overall scores are wrong, and what ranks find.
+
+A case draws boards with a generator of its own, asks the platform about each, and returns lines. ``rank_cases`` and the
+like list them, to be run in any order on any number of processes.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from claims import Line
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import stdtr
+from scipy.stats import norm
+from seed_laws import CHANCE, HONEST, UNEQUAL, SeedLaw, halves, second_half
+
+from longwave.platform.statistics.advice import power
+from longwave.platform.statistics.median import median
+from longwave.platform.statistics.overall import mean_ranks, overall_score
+from longwave.platform.statistics.ranking import apart, holm
+from longwave.platform.statistics.scale import Scale, Score
+
+Case = Callable[[], list[Line]]
+SCALE = Scale()
+SHAPES = ((3, 5), (8, 5), (8, 8), (8, 10), (8, 20), (20, 5), (20, 10), (20, 20))
+"""Models and seeds."""
+FALSE = 0.05
+"""Boards with a false claim, at most; ``HARD`` under laws kept for the check, with 20 models of five seeds."""
+HARD = 0.08
+LOSS = {(3, 5): 0.11}
+"""Power below that of Welch's test on means, at most, where it is more than .05: the guard asks for no overlap."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Half the models are better, by a ratio of errors or deviations of 5 %; ``failing`` seeds are at ``at``, a log."""
+
+    sd: float = 0.0
+    ratio: float = 1.0
+    cv: float = 0.05
+    failing: float = 0.0
+    at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As in the table of the design."""
+        kind = f"{self.sd:g} sd" if self.sd else f"× {self.ratio:g}, cv {100 * self.cv:.0f} %"
+        how = "diverge" if math.isinf(self.at) else "at chance"
+        return kind + (f", all {100 * self.failing:.0f} % {how}" if self.failing else "")
+
+    def draw(self, rng: Generator, m: int, n: int) -> NDArray[Any]:
+        """Return errors, (models, seeds), the second half of the models better."""
+        middle = np.where(halves(m), (1 - self.cv * self.sd) / self.ratio, 1.0)
+        scale = self.cv if self.sd else self.cv * middle
+        lost = rng.random((m, n)) < self.failing
+        return np.where(lost, math.exp(self.at), np.maximum(1e-9, middle + scale * rng.standard_normal((m, n))))
+
+
+EFFECTS = (
+    *(Effect(sd=sd) for sd in (1.5, 2.0, 3.0, 5.0)),
+    *(Effect(ratio=1.1, cv=cv) for cv in (0.05, 0.1)),
+    *(Effect(ratio=1.3, cv=cv) for cv in (0.05, 0.1, 0.22)),
+    *(Effect(ratio=2.0, cv=cv) for cv in (0.1, 0.22)),
+    *(Effect(ratio=r, cv=0.1, failing=0.1, at=at) for at in (CHANCE, math.inf) for r in (1.3, 2.0)),
+)
+
+
+def rank_cases(boards: int, shapes: Sequence[tuple[int, int]] = SHAPES) -> list[Case]:
+    """Return the cases of false claims and, on a third as many boards, of power; of 20 models half as many."""
+    found: list[Case] = []
+    for m, n in shapes:
+        drawn = boards if m < 20 else boards // 2
+        found += [partial(false_claims, law, m, n, drawn) for law in (*HONEST, *UNEQUAL)]
+        found += [partial(found_pairs, effect, m, n, max(1, drawn // 3)) for effect in EFFECTS]
+    return found
+
+
+def seeded(*name: object) -> Generator:
+    """Return a case's generator: the same in every run, another one for each case."""
+    return np.random.default_rng(zlib.crc32(repr(name).encode()))
+
+
+def scores(table: NDArray[Any]) -> list[list[Score]]:
+    """Return errors as scores of rows: None where diverged."""
+    return [[None if math.isinf(error) else error for error in row] for row in table.tolist()]
+
+
+def at_most(claimed: float, share: float, cases: int) -> bool:
+    """Return whether a share is no higher than claimed: .01 above, or what chance adds to so few cases."""
+    return share <= claimed + max(0.01, 3 * math.sqrt(claimed * (1 - claimed) / cases))
+
+
+def false_claims(law: SeedLaw, m: int, n: int, boards: int) -> list[Line]:
+    """Return the share of boards with a claim that is false on P(better seed), and of those with any."""
+    rng, better = seeded(law.name, m, n), law.better(m)
+    truth = np.sign(better[:, None] - better)
+    wrong = told = 0
+    for _ in range(boards):
+        found = apart(scores(law.draw(rng, m, n)), SCALE)
+        wrong += bool((found * (found != truth)).any())
+        told += bool(found.any())
+    limit = HARD if law.stress and (m, n) == (20, 5) else FALSE
+    line = Line(f"{law.name}; {m} models, {n} seeds", f"false ≤ {limit:.2f}", f"{wrong / boards:.3f}",
+                at_most(limit, wrong / boards, boards))  # fmt: skip
+    if law not in UNEQUAL:
+        return [line]
+    return [line, Line(f"{law.name}; {m} models, {n} seeds", "any claim: printed", f"{told / boards:.2f}", True)]
+
+
+def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
+    """Return the share of true pairs found, beside that of Welch's test on means, and for sds the power computed."""
+    rng = seeded(effect.name, m, n)
+    truth = np.sign(second_half(m)[:, None] - second_half(m))
+    there = truth > 0
+    ours = theirs = 0.0
+    for _ in range(boards):
+        errors = effect.draw(rng, m, n)
+        ours += (apart(scores(errors), SCALE)[there] > 0).mean() / boards
+        theirs += (means_apart(errors)[there] > 0).mean() / boards
+    case = f"{effect.name}; {m} models, {n} seeds"
+    loss = LOSS.get((m, n), 0.05)
+    # Pairs of a board share their seeds: a whole board is the unit that chance draws.
+    noise = 3 * math.sqrt(0.25 / boards) / 2
+    claimed = "printed" if effect.failing else f"power ≥ Welch on means − {loss:.2f}"
+    held = bool(effect.failing or ours >= theirs - loss - min(noise, 0.1) * (boards < 100))
+    lines = [Line(case, claimed, f"{ours:.2f} / {theirs:.2f}", held)]
+    if effect.sd:
+        computed = power(m, n, effect.sd)
+        held = bool(abs(ours - computed) <= 0.1 + noise * (boards < 100))
+        lines.append(Line(case, f"advice computes {computed:.2f} ± .10", f"{ours:.2f}", held))
+    return lines
+
+
+def means_apart(errors: NDArray[Any], alpha: float = 0.05) -> NDArray[Any]:
+    """Return who was better by the test that came before: Welch's on means of the seeds that ended, with Holm's."""
+    m = len(errors)
+    ended = np.isfinite(errors)
+    known = np.flatnonzero(ended.sum(1) > 1)
+    n = ended.sum(1)[known]
+    mean = np.array([errors[k, ended[k]].mean() for k in known])
+    error = np.array([errors[k, ended[k]].var(ddof=1) for k in known]) / n
+    i, j = np.triu_indices(len(known), 1)
+    whole = error[i] + error[j]
+    freedom = whole / np.maximum(error[i] / (n[i] - 1), error[j] / (n[j] - 1))
+    p = holm(2 * stdtr(freedom, -np.abs(mean[i] - mean[j]) / np.sqrt(whole)))
+    found = np.zeros((m, m), dtype=int)
+    found[known[i], known[j]] = np.where(p <= alpha, np.sign(mean[j] - mean[i]), 0)
+    return found - found.T
+
+
+@dataclass(frozen=True)
+class MedianLaw:
+    """A law of one row's seeds: the quantile of errors of a uniform number, and a share of seeds that fail at ``at``.
+
+    The median of the whole is the quantile ½ / (1 − share) of those that do not fail.
+    """
+
+    name: str
+    quantile: Callable[[NDArray[Any]], NDArray[Any]]
+    failing: float = 0.0
+    at: float = 10.0
+
+
+MEDIANS = (
+    *(MedianLaw(f"normal cv {100 * cv:.0f} %", lambda u, cv=cv: 1 + cv * norm.ppf(u)) for cv in (0.05, 0.22)),
+    *(MedianLaw(f"log-normal σ {s:g}", lambda u, s=s: np.exp(s * norm.ppf(u))) for s in (0.2, 0.8, 1.5)),
+    MedianLaw("exponential logs", lambda u: 1 / (1 - u)),
+    *(MedianLaw(f"{100 * q:.0f} % at chance", lambda u: np.exp(0.1 * norm.ppf(u)), q) for q in (0.1, 0.2)),
+    MedianLaw("20 % diverge", lambda u: np.exp(0.1 * norm.ppf(u)), 0.2, math.inf),
+)
+
+
+def interval_cases(cases: int, seeds: Sequence[int] = (5, 10, 20)) -> list[Case]:
+    """Return the cases of how often the interval of a median covers."""
+    return [partial(median_covered, law, n, cases) for law in MEDIANS for n in seeds]
+
+
+def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
+    """Return how often the interval of the median holds the law's median."""
+    rng = seeded(law.name, n)
+    errors = law.quantile(rng.random((cases, n)))
+    errors[rng.random((cases, n)) < law.failing] = law.at
+    truth = float(law.quantile(np.array(0.5 / (1 - law.failing))))
+    held = 0
+    for row in scores(errors):
+        found = median(row, SCALE)
+        best, worst = (math.inf if end is None else end for end in (found.best, found.worst))
+        held += best <= truth <= worst
+    share, slack = held / cases, 3 * math.sqrt(0.05 * 0.95 / cases)
+    fine = 0.93 - slack <= share <= 0.96 + slack
+    return [Line(f"{law.name}; {n} seeds", "median covered .93 to .96", f"{share:.3f}", fine)]
+
+
+def overall_cases(cases: int) -> list[Case]:
+    """Return the cases of the overall score's interval, and of mean ranks."""
+    shapes = [(tasks, lost, n) for tasks in (5, 20) for lost in (0.0, 0.1, 0.2) for n in (5, 10, 20)]
+    found: list[Case] = [partial(score_covered, *shape, cases) for shape in shapes]
+    return [*found, *(partial(false_mean_ranks, tasks, n, cases) for tasks, n in ((3, 5), (3, 10), (10, 10)))]
+
+
+def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
+    """Return how often a score's interval holds the mean gain, where a share of seeds diverges and scores 0."""
+    rng = seeded(tasks, lost, n)
+    gains = np.maximum(0, 1 - np.linspace(0, 0.5, tasks)[:, None] + 0.05 * rng.standard_normal((cases, tasks, n)))
+    gains[rng.random(gains.shape) < lost] = 0.0
+    truth = float((1 - lost) * (1 - np.linspace(0, 0.5, tasks)).mean())
+    held = 0
+    for row in gains.tolist():
+        found = overall_score(row, rng)
+        held += found.low is not None and found.high is not None and found.low <= truth <= found.high
+    share, slack = held / cases, max(0.01, 3 * math.sqrt(0.05 * 0.95 / cases))
+    case = f"overall score of {tasks} tasks, {100 * lost:.0f} % diverge; {n} seeds"
+    least = 0.9 if lost and tasks < 20 else 0.93
+    return [Line(case, f"covered {least:.2f} to .97 (± .01)", f"{share:.3f}", least - slack <= share <= 0.97 + slack)]
+
+
+def false_mean_ranks(tasks: int, n: int, cases: int) -> list[Line]:
+    """Return the share of overviews of four equal models with any mean rank that its range does not allow."""
+    rng = seeded("mean ranks", tasks, n)
+    wrong = 0
+    for _ in range(cases):
+        drawn = [scores(np.exp(0.1 * rng.standard_normal((4, n)))) for _ in range(tasks)]
+        wrong += any((e.low, e.high) != (1, 4) for e in mean_ranks(drawn, [SCALE] * tasks))
+    share = wrong / cases
+    case = f"mean ranks of 4 equal models on {tasks} tasks; {n} seeds"
+    return [Line(case, f"false ≤ {FALSE:.2f}", f"{share:.3f}", at_most(FALSE, share, cases))]

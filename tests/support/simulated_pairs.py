@@ -1,0 +1,135 @@
+"""Simulated pairs of rows: how often intervals of P(better) and of ratios cover, and whether promised seeds decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import NormalDist
+
+import numpy as np
+from claims import Line
+from numpy.random import Generator
+from simulated_boards import Case, seeded
+
+from longwave.platform.statistics.contrast import improvement, more_seeds, ratio
+from longwave.platform.statistics.ranking import decide
+from longwave.platform.statistics.scale import Scale, Score
+from longwave.platform.statistics.stats import Estimate
+
+SCALE = Scale()
+COVERED = 0.93
+"""Least coverage of an interval that says 95 %."""
+SEEN = 5
+"""Seeds of each row at the time of a promise."""
+
+
+@dataclass(frozen=True)
+class PairLaw:
+    """Log-normal errors of two rows.
+
+    Attributes:
+        effect: How much worse the second row's logs are on average.
+        stds: Standard deviations of both rows' logs.
+        diverged: Share of each row's seeds that diverge.
+    """
+
+    effect: float
+    stds: tuple[float, float] = (1.0, 1.0)
+    diverged: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def name(self) -> str:
+        """What is drawn, in words."""
+        lost = f", {self.diverged[0]:.0%} and {self.diverged[1]:.0%} diverge" if any(self.diverged) else ""
+        return f"logs {self.effect:g} apart, sd {self.stds[0]:g} and {self.stds[1]:g}{lost}"
+
+    @property
+    def better(self) -> float:
+        """Probability that a seed of the first row is better, two that diverged half."""
+        a, b = self.diverged
+        ended = NormalDist().cdf(self.effect / math.hypot(*self.stds))
+        return (1 - a) * (1 - b) * ended + (1 - a) * b + a * b / 2
+
+    def draw(self, rng: Generator, n: int) -> tuple[list[Score], list[Score]]:
+        """Return n seeds of each row."""
+        a, b = (
+            [None if rng.random() < lost else float(x) for x in np.exp(mean + std * rng.standard_normal(n))]
+            for mean, std, lost in zip((0.0, self.effect), self.stds, self.diverged, strict=True)
+        )
+        return a, b
+
+    def typical(self, n: int) -> tuple[list[Score], list[Score]]:
+        """Return n seeds of each row with exactly these shares diverged and the logs' means and deviations."""
+        a, b = (
+            [*exactly(mean, std, n - round(n * lost)), *[None] * round(n * lost)]
+            for mean, std, lost in zip((0.0, self.effect), self.stds, self.diverged, strict=True)
+        )
+        return a, b
+
+
+COVERAGE = [
+    PairLaw(effect, (1.0, std), diverged)
+    for effect in (0.0, 1.8)
+    for std in (1.0, 3.0)
+    for diverged in ((0.0, 0.0), (0.2, 0.2), (0.4, 0.0))
+]
+PROMISES = [
+    PairLaw(1.5),
+    PairLaw(1.0, (1.0, 0.5)),
+    PairLaw(2.0, (0.5, 1.5)),
+    PairLaw(4.0, diverged=(0.2, 0.2)),
+    PairLaw(6.0, diverged=(0.4, 0.4)),
+]
+
+
+def exactly(mean: float, std: float, n: int = SEEN) -> list[Score]:
+    """Return errors whose logs have exactly this mean and standard deviation."""
+    spread = np.arange(n) - (n - 1) / 2
+    return list(map(float, np.exp(mean + std * spread / spread.std(ddof=1))))
+
+
+def pair_cases(cases: int, seeds: Sequence[int] = (3, 5, 10)) -> list[Case]:
+    """Return the cases of two rows against each other."""
+    covered = [partial(better_covered, law, n, cases) for law in COVERAGE for n in seeds]
+    ratios = [partial(ratio_covered, law, n, cases) for law in COVERAGE if not any(law.diverged) for n in seeds]
+    return [*covered, *ratios, *(partial(promised, law, cases // 4) for law in PROMISES)]
+
+
+def better_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
+    """Return how often the interval of P(better) holds that of the law."""
+    rng = seeded(law.name, n)
+    held = sum(_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
+    return [_covered(f"P(better) {law.better:.2f}: {law.name}, n {n}", held, cases)]
+
+
+def ratio_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
+    """Return how often the interval of the ratio holds that of the law."""
+    rng, truth = seeded("ratio", law.name, n), math.exp(-law.effect)
+    held = sum(_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
+    return [_covered(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
+
+
+def promised(law: PairLaw, cases: int) -> list[Line]:
+    """Return how often the seeds that two typical rows of five promise decide; 30 in 100 more must be enough."""
+    more = more_seeds(*law.typical(SEEN), SCALE)
+    assert more is not None
+    n, rng = SEEN + more, seeded("promise", law.name, more)
+    sizes = (math.floor(0.7 * n), n, math.ceil(1.3 * n))
+    few, told, many = (
+        sum(decide(*law.draw(rng, size), SCALE) != "undecided" for _ in range(cases)) / cases for size in sizes
+    )
+    found = f"{told:.2f} with {n} seeds, {few:.2f} with {sizes[0]}, {many:.2f} with {sizes[2]}"
+    return [Line(f"promised seeds decide: {law.name}", ".80, ± 30 % of the seeds", found, few < 0.8 < many)]
+
+
+def _inside(interval: Estimate | None, truth: float) -> bool:
+    if interval is None or interval.low is None or interval.high is None:
+        return False
+    return interval.low <= truth <= interval.high
+
+
+def _covered(case: str, held: float, cases: int) -> Line:
+    slack = 3 * math.sqrt(COVERED * (1 - COVERED) / cases)
+    return Line(case, f">= {COVERED}", f"{held:.3f}", held >= COVERED - slack)

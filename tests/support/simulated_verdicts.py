@@ -1,0 +1,219 @@
+"""Verdicts on drawn papers and drawn seeds of ours: how often each word is said, beside what Methods claim."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from claims import Line
+
+from longwave.platform.statistics.printed import Printed
+from longwave.platform.statistics.scale import Scale
+from longwave.platform.statistics.verdict import verdict
+
+WORDS = ("reproduced", "consistent", "better", "worse", "undecided")
+RATIOS = (1.0, 1.1, 1.3, 1.5, 2.0)
+CASES = 4000
+"""Drawn for each cell of ``TABLE``."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A paper's number and our seeds, to be drawn often.
+
+    Attributes:
+        paper: Key of ``PAPERS``: what is printed of how many runs.
+        cv: Standard deviation over mean of the errors of both sides.
+        n: Seeds of ours.
+        ratio: Our typical error over the paper's.
+        noise: ``log-normal`` or ``normal``.
+        margin: Asked of the verdict.
+        digits: Significant digits of the printed number; None: all.
+    """
+
+    paper: str
+    cv: float
+    n: int = 5
+    ratio: float = 1.0
+    noise: str = "log-normal"
+    margin: float = 1.25
+    digits: int | None = None
+
+    def __str__(self) -> str:
+        rounded = "" if self.digits is None else f", {self.digits} digits"
+        margin = "" if self.margin == 1.25 else f", margin × {self.margin:g}"
+        return f"{self.paper}; {self.noise}, cv {self.cv:.0%}, n {self.n}, ratio {self.ratio:.3g}{margin}{rounded}"
+
+
+PAPERS: Mapping[str, tuple[int, Callable[[np.ndarray], Printed]]] = {
+    "mean ± std of 3": (3, lambda runs: Printed(float(runs.mean()), std=float(runs.std(ddof=1)), n=3)),
+    "mean ± std of 5": (5, lambda runs: Printed(float(runs.mean()), std=float(runs.std(ddof=1)), n=5)),
+    "mean of 3": (3, lambda runs: Printed(float(runs.mean()), n=3)),
+    "mean of 5": (5, lambda runs: Printed(float(runs.mean()), n=5)),
+    "one run": (1, lambda runs: Printed(float(runs[0]), "run")),
+    "one run, secretly the best of 3": (3, lambda runs: Printed(float(runs.min()), "run")),
+    "one run, secretly the best of 5": (5, lambda runs: Printed(float(runs.min()), "run")),
+    "one run, secretly the best of 10": (10, lambda runs: Printed(float(runs.min()), "run")),
+    "unlabelled, truly one run": (1, lambda runs: Printed(float(runs[0]), "reported")),
+    "unlabelled, truly the best of 10": (10, lambda runs: Printed(float(runs.min()), "reported")),
+    "best of 10": (10, lambda runs: Printed(float(runs.min()), "best", n=10)),
+    "best, truly of 10": (10, lambda runs: Printed(float(runs.min()), "best")),
+}
+"""Runs of the paper, and what it prints of them."""
+TABLE = """
+mean ± std of 5
+5 5  | 100 0 0 0 0 | 98 1 0 1 0 | 0 1 0 99 0 | 0 0 0 100 0 | 0 0 0 100 0
+10 5 | 86 7 1 1 5 | 58 14 0 15 13 | 1 2 0 92 5 | 0 0 0 100 0 | 0 0 0 100 0
+22 5 | 6 16 3 2 73 | 6 14 1 6 72 | 1 6 0 31 62 | 0 1 0 65 34 | 0 0 0 98 2
+5 10 | 100 0 0 0 0 | 100 0 0 0 0 | 0 1 0 99 0 | 0 0 0 100 0 | 0 0 0 100 0
+10 10 | 95 4 0 0 0 | 71 20 0 9 1 | 2 4 0 93 1 | 0 0 0 100 0 | 0 0 0 100 0
+22 10 | 17 40 3 2 38 | 13 36 0 9 41 | 2 9 0 43 46 | 0 1 0 79 20 | 0 0 0 99 1
+one run
+5 5 | 90 10 0 0 0 | 61 31 0 4 3 | 2 6 0 87 5 | 0 0 0 100 0 | 0 0 0 100 0
+10 5 | 22 54 2 2 21 | 16 44 0 8 32 | 2 12 0 42 44 | 0 1 0 81 18 | 0 0 0 99 1
+22 5 | 1 14 2 3 80 | 1 13 1 5 80 | 0 8 0 13 79 | 0 4 0 25 71 | 0 0 0 60 40
+5 10 | 97 3 0 0 0 | 72 24 0 3 0 | 1 9 0 90 0 | 0 0 0 100 0 | 0 0 0 100 0
+10 10 | 28 61 2 2 8 | 21 53 0 10 15 | 2 17 0 59 22 | 0 1 0 93 6 | 0 0 0 100 0
+22 10 | 0 32 3 3 62 | 0 32 1 5 62 | 0 18 0 17 64 | 0 7 0 35 58 | 0 1 0 77 22
+unlabelled, truly one run
+5 5 | 0 100 0 0 0 | 0 92 0 1 7 | 0 6 0 53 41 | 0 0 0 91 9 | 0 0 0 100 0
+10 5 | 0 76 2 0 22 | 0 60 0 2 38 | 0 13 0 12 75 | 0 1 0 31 68 | 0 0 0 79 21
+22 5 | 0 15 2 0 83 | 0 14 1 1 84 | 0 8 0 2 90 | 0 4 0 5 91 | 0 0 0 18 82
+5 10 | 0 100 0 0 0 | 0 97 0 2 1 | 0 10 0 83 7 | 0 0 0 100 0 | 0 0 0 100 0
+10 10 | 0 88 2 0 10 | 0 75 0 2 23 | 0 18 0 23 59 | 0 1 0 62 37 | 0 0 0 99 1
+22 10 | 0 34 2 0 63 | 0 30 1 1 68 | 0 19 0 3 78 | 0 8 0 9 84 | 0 1 0 36 63
+best of 10
+5 5 | 0 93 1 0 7 | 0 97 0 2 1 | 0 2 0 79 20 | 0 0 0 98 2 | 0 0 0 100 0
+10 5 | 0 49 2 1 48 | 0 47 0 7 46 | 0 3 0 33 64 | 0 0 0 61 39 | 0 0 0 94 6
+22 5 | 0 3 2 2 92 | 0 2 1 4 93 | 0 0 0 11 89 | 0 0 0 19 80 | 0 0 0 43 57
+5 10 | 0 100 0 0 0 | 0 100 0 0 0 | 0 2 0 98 0 | 0 0 0 100 0 | 0 0 0 100 0
+10 10 | 0 87 2 1 10 | 0 82 0 10 9 | 0 6 0 68 26 | 0 0 0 96 4 | 0 0 0 100 0
+22 10 | 0 18 3 2 77 | 0 15 0 6 79 | 0 3 0 19 78 | 0 0 0 39 60 | 0 0 0 83 17
+"""
+"""By paper: cv in % and our seeds, then for each of ``RATIOS`` the share of each of ``WORDS`` in %, of ``CASES``."""
+
+
+def shares(repetition: Repetition, cases: int = CASES) -> dict[str, float]:
+    """Return how often the product says each of ``WORDS``, ``either`` of the first two, and ``apart``: a later two."""
+    rng = np.random.default_rng(20251)
+    runs, printed = PAPERS[repetition.paper]
+    sigma = math.sqrt(math.log1p(repetition.cv**2))
+    found: Counter[str] = Counter()
+    for normal in rng.standard_normal((cases, runs + repetition.n)):
+        errors = np.exp(sigma * normal) if repetition.noise == "log-normal" else 1 + repetition.cv * normal
+        ours = (repetition.ratio * errors[runs:]).tolist()
+        number = _rounded(printed(errors[:runs]), repetition.digits)
+        found[verdict(ours, number, Scale(), repetition.margin).word] += 1
+    counted = {word: found[word] / cases for word in WORDS}
+    either, apart = counted["reproduced"] + counted["consistent"], counted["better"] + counted["worse"]
+    return {**counted, "either": either, "apart": apart}
+
+
+def _rounded(printed: Printed, digits: int | None) -> Printed:
+    if digits is None:
+        return printed
+    unit = 10.0 ** (math.floor(math.log10(printed.value)) + 1 - digits)
+    return replace(printed, value=round(printed.value / unit) * unit, rounding=unit / 2)
+
+
+def cells() -> Iterator[tuple[Repetition, tuple[float, ...]]]:
+    """Yield what ``TABLE`` claims: a repetition and the share of each of ``WORDS``."""
+    paper = ""
+    for line in TABLE.strip().splitlines():
+        if "|" not in line:
+            paper = line
+            continue
+        head, *claims = line.split("|")
+        cv, n = (int(part) for part in head.split())
+        for ratio, claim in zip(RATIOS, claims, strict=True):
+            yield Repetition(paper, cv / 100, n, ratio), tuple(int(part) / 100 for part in claim.split())
+
+
+def near(claimed: float, found: float, cases: int, deviations: float = 4.0) -> bool:
+    """Return whether a share of ``cases`` agrees with one of ``CASES`` that is printed in whole percent."""
+    pooled = (claimed * CASES + found * cases + 2) / (CASES + cases + 4)
+    noise = math.sqrt(pooled * (1 - pooled) * (1 / CASES + 1 / cases))
+    return abs(found - claimed) <= 0.005 + deviations * noise
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A share that is claimed to be at most, or at least, so large in each of some repetitions."""
+
+    repetitions: Sequence[Repetition]
+    word: str
+    share: float
+    least: bool = False
+
+    def lines(self, cases: int) -> list[Line]:
+        """Return the repetition that comes nearest to breaking it; three standard errors are chance."""
+        sign = 1 if self.least else -1
+        found = [(sign * shares(repetition, cases)[self.word], str(repetition)) for repetition in self.repetitions]
+        share, case = min(found)
+        chance = 3 * math.sqrt(self.share * (1 - self.share) / cases)
+        claimed = f"{self.word} {'>=' if self.least else '<='} {self.share:.1%}"
+        held = share >= sign * self.share - chance
+        return [Line(f"worst of {len(self.repetitions)}: {case}", claimed, f"{abs(share):.1%}", held)]
+
+
+def _grid(papers: Sequence[str], ratios: Sequence[float] = (1.0,), **same: Any) -> list[Repetition]:
+    cvs, ns = same.pop("cvs", (0.05, 0.1, 0.22)), same.pop("ns", (5, 10))
+    return [Repetition(*case, **same) for case in product(papers, cvs, ns, ratios)]
+
+
+HALF = (1.5, 1 / 1.5)
+AVERAGES, RUN, UNLABELLED = ["mean ± std of 5", "mean of 3", "mean of 5"], ["one run"], ["unlabelled, truly one run"]
+HIDDEN, BEST, SEVERAL = ["unlabelled, truly the best of 10"], ["best of 10"], ["best, truly of 10"]
+ALL = [*AVERAGES, "mean ± std of 3", *RUN, *UNLABELLED, *HIDDEN, *BEST, *SEVERAL]
+USUAL: dict[str, Any] = {"cvs": (0.05,), "ns": (5,)}
+BOUNDS = (
+    Bound(_grid(["mean ± std of 5", *RUN], **USUAL), "reproduced", 0.85, least=True),
+    Bound(_grid([*UNLABELLED, *HIDDEN, *BEST], **USUAL), "either", 0.9, least=True),
+    Bound(_grid(ALL, HALF), "reproduced", 0.01),
+    Bound(_grid([*AVERAGES, *BEST, *SEVERAL], HALF), "either", 0.025),
+    Bound(_grid([*RUN, *UNLABELLED], HALF), "either", 0.08),
+    Bound(_grid([*RUN, *UNLABELLED], HALF, ns=(5,)), "either", 0.04),
+    Bound(_grid(HIDDEN, [1 / 1.5]), "consistent", 0.44),
+    Bound(_grid(ALL), "worse", 0.03),
+    Bound(_grid([*AVERAGES, *RUN, *BEST]), "apart", 0.05),
+    Bound(_grid(["mean ± std of 3"]), "apart", 0.07),
+    Bound(_grid(UNLABELLED), "apart", 0.03),
+    Bound(_grid(UNLABELLED), "worse", 0.004),
+    Bound(_grid(HIDDEN), "worse", 0.025),
+    Bound(_grid(SEVERAL), "worse", 0.01),
+    Bound(_grid(["one run, secretly the best of 3"]), "worse", 0.07),
+    Bound(_grid(["one run, secretly the best of 5"]), "worse", 0.10),
+    Bound(_grid(["one run, secretly the best of 10"]), "worse", 0.19),
+    Bound(_grid(ALL, cvs=(0.05, 0.1), noise="normal"), "apart", 0.055),
+    Bound(_grid(RUN, cvs=(0.22,), noise="normal"), "apart", 0.06),
+    Bound(_grid([*UNLABELLED, *HIDDEN], cvs=(0.22,), noise="normal"), "apart", 0.09),
+    Bound(_grid(BEST, cvs=(0.22,), noise="normal"), "apart", 0.14),
+    Bound(_grid(ALL, (1.0, 1.1), cvs=(0.02,)), "either", 0.99, least=True),
+    Bound(_grid(ALL, (1.3, 1.5, 2.0), cvs=(0.02,)), "worse", 0.99, least=True),
+    Bound(_grid(ALL, HALF, digits=1, cvs=(0.05, 0.22)), "reproduced", 0.01),
+    Bound(_grid(ALL, digits=1, cvs=(0.05, 0.22)), "worse", 0.03),
+)
+"""What statistics.md says below its table, and what issue 14 asks."""
+
+
+def verdict_cases(cases: int = CASES) -> list[Callable[[], list[Line]]]:
+    """Return the cells of ``TABLE``, then ``BOUNDS``, each to be drawn so often when called; three minutes in all."""
+    table = [partial(_beside, repetition, claim, cases) for repetition, claim in cells()]
+    return [*table, *(partial(bound.lines, cases) for bound in BOUNDS)]
+
+
+def _beside(repetition: Repetition, claim: Sequence[float], cases: int) -> list[Line]:
+    counted = shares(repetition, cases)
+    found = [counted[word] for word in WORDS]
+    held = all(near(claimed, share, cases) for claimed, share in zip(claim, found, strict=True))
+    return [Line(str(repetition), f"{_percent(claim)} %", f"{_percent(found)} %", held)]
+
+
+def _percent(shares: Sequence[float]) -> str:
+    return " ".join(f"{100 * share:.0f}" for share in shares)

@@ -70,12 +70,12 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
 
 def _check_agreement(groups: Sequence[Group]) -> None:
     """Raise ConfigError where current groups of one board say different things of it."""
+    current = [group for group in groups if not group.superseded]
     for name in AGREED:
-        said: dict[Any, list[Group]] = {}
-        for group in groups:
-            if not group.superseded:
+        if len({getattr(group.about, name) for group in current}) > 1:
+            said: dict[Any, list[Group]] = {}
+            for group in current:
                 said.setdefault(getattr(group.about, name), []).append(group)
-        if len(said) > 1:
             config = groups[0].config
             sides = [f"{value!r} in {_named(theirs)}" for value, theirs in said.items()]
             raise ConfigError(

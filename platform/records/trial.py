@@ -138,4 +138,6 @@ def hashed(of: Field[Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a field's value as JSON has it."""
+    if value is None or isinstance(value, str | int | float):  # most are, and Mapping is slow to ask
+        return value
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value

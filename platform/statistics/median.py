@@ -41,10 +41,10 @@ def median(scores: Sequence[Score], scale: Scale) -> Median:
     Raises:
         ValueError: No scores, or one that is not finite.
     """
-    ordered, n = _ordered(scores, scale), len(scores)
+    ordered, n, sign = _ordered(scores, scale), len(scores), -direction(scale.goal)
     k, share, reached = _ends(n)
     best, worst = (_between(line[k - 1], line[min(k, n - 1)], share) for line in (ordered, ordered[::-1]))
-    value, low, high = (None if math.isinf(x) else -direction(scale.goal) * x for x in (middle(ordered), best, worst))
+    value, low, high = (None if x == math.inf else sign * x for x in (middle(ordered), best, worst))
     return Median(value, low, high, reached if n > 1 else None)
 
 
@@ -61,10 +61,11 @@ def _ordered(scores: Sequence[Score], scale: Scale) -> list[float]:
     """Return the scores from best to worst so that smaller is better, infinite where diverged."""
     if not scores:
         raise ValueError("A median needs at least one seed.")
-    if any(score is not None and not math.isfinite(score) for score in scores):
-        raise ValueError(f"Scores are finite, or None where a seed diverged; got {list(scores)}.")
     sign = -direction(scale.goal)
-    return sorted(math.inf if score is None else sign * score for score in scores)
+    ended = [sign * score for score in scores if score is not None]
+    if not all(map(math.isfinite, ended)):
+        raise ValueError(f"Scores are finite, or None where a seed diverged; got {list(scores)}.")
+    return sorted(ended) + [math.inf] * (len(scores) - len(ended))
 
 
 @lru_cache(256)

@@ -53,7 +53,7 @@ def errors(rows: Sequence[Sequence[Score]], scale: Scale) -> NDArray[float64]:
     table = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
     for k, row in enumerate(rows):
         table[k, : len(row)] = scale.errors(row)
-        if any(score is not None and not math.isfinite(score) for score in row):
+        if not all(map(math.isfinite, (score for score in row if score is not None))):
             raise ValueError(f"Scores are finite, or None where a seed diverged; row {k} has {list(row)}.")
     return table
 

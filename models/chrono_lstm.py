@@ -46,5 +46,4 @@ MODEL = ModelSpec(
     layer=ChronoLSTM,
     lr=learning_rate(1e-4, 1e-1),
     count=count,
-    looped=True,
 )

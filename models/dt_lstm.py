@@ -49,10 +49,6 @@ class DtLSTM(TorchNamed[DtLSTMWeights]):
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"version": ("v1", "v2"), **TorchNamed.OPTIONS}
     version: str
 
-    def drive(self, x: Tensor, w: DtLSTMWeights) -> tuple[Tensor, ...]:
-        """Return V x + b + c of all gates."""
-        return (affine(w.weight_ih, x, w.bias_ih + 1.0 * w.bias_hh),)
-
     def step(self, u: tuple[Tensor, ...], state: State, w: DtLSTMWeights) -> State:
         """Return (h[n], c[n])."""
         h, c = state

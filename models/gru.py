@@ -1,12 +1,13 @@
-"""GRU, the smaller gated baseline, through torch's own operator."""
+"""GRU, the smaller gated baseline."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, lerp, sigmoid, tanh
 
+from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
@@ -42,6 +43,19 @@ class GRU(TorchRecurrence):
         inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
         return Operands(V=[w.weight_ih], b=[w.bias_ih + inner], W=[w.weight_hh], U=[w.bias_hh[..., 2 * d :]])
 
+    def drive(self, x: Tensor, w: TorchWeights) -> tuple[Tensor, ...]:
+        """Return V x + b of all gates, and c of r and s; that of ñ stays inside, where r multiplies it."""
+        d = self.hidden_size
+        inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
+        return (affine(w.weight_ih, x, w.bias_ih + inner),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: TorchWeights) -> State:
+        """Return (h[n],)."""
+        (h,), d = state, self.hidden_size
+        (er, es, en), (hr, hs, hn) = u[0].chunk(3, -1), affine(w.weight_hh, h).chunk(3, -1)
+        new = tanh(en + sigmoid(er + hr) * (hn + w.bias_hh[..., 2 * d :]))
+        return (lerp(new, h, sigmoid(es + hs)),)
+
     def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs and h by torch's GRU operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.gru(x, state[0], weights, True, 1, 0.0, self.training, False, False)
@@ -56,5 +70,4 @@ MODEL = ModelSpec(
     layer=GRU,
     lr=learning_rate(1e-4, 1e-1),
     count=partial(count, gates=3),
-    looped=True,
 )

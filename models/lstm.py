@@ -1,10 +1,11 @@
-"""LSTM, the gated baseline, through torch's own operator."""
+"""LSTM, the gated baseline."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, sigmoid, tanh
 
+from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
@@ -38,6 +39,13 @@ class LSTM(TorchRecurrence):
         """Return the weights; the two biases of a gate are one here."""
         return Operands(V=[w.weight_ih], b=[w.bias_ih + 1.0 * w.bias_hh], W=[w.weight_hh])
 
+    def step(self, u: tuple[Tensor, ...], state: State, w: TorchWeights) -> State:
+        """Return (h[n], c[n])."""
+        h, c = state
+        i, f, g, o = affine(w.weight_hh, h, u[0]).chunk(4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+        return sigmoid(o) * tanh(c), c
+
     def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs, h and c by torch's LSTM operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.lstm(x, state, weights, True, 1, 0.0, self.training, False, False)
@@ -53,5 +61,4 @@ MODEL = ModelSpec(
     lr=learning_rate(1e-4, 1e-1),
     count=count,
     printed={"(Helfrich)": {}, "(Nguyen)": {}},
-    looped=True,
 )

@@ -1,16 +1,17 @@
-"""tanh RNN, the oldest baseline, through torch's own operator."""
+"""tanh RNN, the oldest baseline."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, tanh
 
+from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
-from longwave.models.base.torch_rnn import TorchRecurrence, count
+from longwave.models.base.torch_rnn import TorchRecurrence, TorchWeights, count
 
 
 class TanhRNN(TorchRecurrence):
@@ -29,6 +30,10 @@ class TanhRNN(TorchRecurrence):
     STATE = ("h",)
     GATES = 1
 
+    def step(self, u: tuple[Tensor, ...], state: State, w: TorchWeights) -> State:
+        """Return (h[n],)."""
+        return (tanh(affine(w.weight_hh, state[0], u[0])),)
+
     def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:
         """Return outputs and h by torch's operator: one layer, no dropout, one direction, time first."""
         result: tuple[Tensor, ...] = torch.rnn_tanh(x, state[0], weights, True, 1, 0.0, self.training, False, False)
@@ -44,5 +49,4 @@ MODEL = ModelSpec(
     lr=learning_rate(1e-4, 1e-1),
     count=partial(count, gates=1),
     printed={"RNN baseline": {}, "vanilla RNN": {}},
-    looped=True,
 )

@@ -122,7 +122,7 @@ class TauGRU(Delayed[TauGRUWeights]):
     def operands(self, w: TauGRUWeights) -> Operands:
         """Return the weights in the cell's order."""
         V, b, W = ([weight[k] for k in "1234"] for weight in (w.U, w.b, w.W))
-        return Operands(V, b, W, P=[w.alpha, w.beta], lags=self._lags())
+        return Operands(V, b, W, P=[w.alpha, w.beta], lags=self.lags())
 
     def drive(self, x: Tensor, w: TauGRUWeights) -> tuple[Tensor, ...]:
         """Return U x + b + c of each map."""

@@ -62,12 +62,10 @@ def _registry() -> str:
 
 
 def _device() -> str:
-    import torch
-
-    from longwave.models.kernels import choose
+    from longwave.models.lem import LEM
     from longwave.platform.training.environment import describe, device
 
-    way = choose("lem", 128, device(), torch.float32)
+    way = LEM(1, 128).to(device()).why()
     return f"{describe()['device']}; time loops by {way}; {os.cpu_count()} packs at a time by default"
 
 

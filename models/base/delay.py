@@ -11,6 +11,7 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import Param
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.weights import W
+from longwave.models.kernels.compiler.trace import Recurrent
 
 TAU = Param(
     "tau",
@@ -36,16 +37,24 @@ class Delayed(Recurrence[W], Generic[W]):
 
     def state_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of h and of the past."""
-        return {"h": (self.hidden_size,), "past": (max(self._lags()), self.hidden_size)}
+        return {"h": (self.hidden_size,), "past": (max(self.lags()), self.hidden_size)}
 
     def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: W) -> Tensor:
         """Return h[n+1], (M, B, d), from one step ``u`` of the drive, h[n] and h[n−τ]."""
         raise NotImplementedError
 
+    def recurrent(self, inputs: int) -> Recurrent:
+        """Return ``drive`` and ``next``, to be compiled; see ``Fusable``."""
+
+        def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
+            return (self.next(u, state[0], late, w),)
+
+        return Recurrent(self.drive, step, 1, self.hidden_size, inputs)
+
     def loop(self, drive: tuple[Tensor, ...], state: State, w: W) -> tuple[Tensor, State]:
         """Return h after each step, (M, T, B, d), and the last state."""
         h, past = state
-        lags, m = self._lags(), past.shape[2]
+        lags, m = self.lags(), past.shape[2]
         seen = [*past.unbind(2), h]
         for n, u in enumerate(zip(*(part.unbind(1) for part in drive), strict=True)):
             back = [n + m - lag for lag in lags]
@@ -56,6 +65,7 @@ class Delayed(Recurrence[W], Generic[W]):
         past = torch.stack(seen[steps : steps + m], 2) if m else past
         return torch.stack(seen[m + 1 :], 1), (seen[-1], past)
 
-    def _lags(self) -> list[int]:
+    def lags(self) -> list[int]:
+        """Return τ of each member."""
         tau = getattr(self, "tau", None)
         return [0] * (self.members or 1) if tau is None else [round(t) for t in tau.flatten().tolist()]

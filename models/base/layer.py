@@ -158,8 +158,8 @@ class Layer(nn.Module, Generic[W]):
             if tensor.is_complex() or (name in shapes and tensor.dtype != dtype):
                 rule = f"{name} must have the layer's dtype {dtype}, of real numbers, got {tensor.dtype}"
                 raise ValueError(f"{type(self).__name__}: {rule}; cast the whole layer, or see Complex.")
-            tensor = (tensor.unsqueeze(0) if self.members is None else tensor).to(dtype)
-            out[name] = lifted(tensor, shapes.get(name, ()))
+            tensor = tensor if tensor.dtype == dtype else tensor.to(dtype)
+            out[name] = lifted(tensor, shapes.get(name, ()), self.members is None)
         for param in self.PARAMS:
             if isinstance(param.default, str) and param.default in out:
                 out.setdefault(param.name, out[param.default])

@@ -10,6 +10,8 @@ from torch import Tensor
 from longwave.models.base.fused import Fusable
 from longwave.models.base.layer import Generators, State
 from longwave.models.base.weights import W
+from longwave.models.kernels.compiler.recorder import Unsupported
+from longwave.models.kernels.compiler.trace import Recurrent
 
 
 class Recurrence(Fusable[W], Generic[W]):
@@ -27,6 +29,17 @@ class Recurrence(Fusable[W], Generic[W]):
     def step(self, u: tuple[Tensor, ...], state: State, w: W) -> State:
         """Return the next state, (M, B, d) each, from one step ``u`` of the drive and the state."""
         raise NotImplementedError
+
+    def recurrent(self, inputs: int) -> Recurrent:
+        """Return ``drive`` and ``step``, to be compiled; see ``Fusable``."""
+        d = self.hidden_size
+        if any(shape != (d,) for shape in self.state_shapes().values()):
+            raise Unsupported(f"a state that is not made of vectors of d = {d} numbers")
+
+        def step(u: tuple[Tensor, ...], state: State, late: Tensor, w: W) -> State:
+            return self.step(u, state, w)
+
+        return Recurrent(self.drive, step, len(self.STATE), d, inputs)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return what a read-out of the last step sees, (M, B, d)."""

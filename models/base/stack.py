@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic
 
+import torch
 from torch import Generator, Tensor
 
 from longwave.models.base.dropout import dropped
@@ -81,6 +82,14 @@ class Stacked(Recurrence[W], Generic[W]):
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return the last output: the state itself has no dropout."""
         return outputs[..., -1, :, :]
+
+    def loops(self, given: Mapping[str, Tensor]) -> list[tuple[W, int]]:
+        """Return weights and input features of each layer."""
+        below, found = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[tuple[W, int]]()
+        for k in range(1, self.layers + 1):
+            found.append((self.weights(self.own(given, k)), self.reads(below, k).shape[-1]))
+            below.append(torch.empty(1, 1, 1, self.hidden_size, device="meta"))
+        return found
 
     def run(self, x: Tensor, state: State, given: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
         """Return the last layer's outputs (M, T, B, d) and all layers' last states."""

@@ -1,4 +1,4 @@
-"""Layers that torch has an operator for: its weights, its names, one call a member."""
+"""Layers that torch has an operator for: its weights and its names; where no loop is fused, one call a member."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
+from longwave.models.base.algebra import affine
 from longwave.models.base.layer import Generators, State
 from longwave.models.base.param import OptionValue
 from longwave.models.base.recurrence import Recurrence
@@ -49,9 +50,13 @@ class TorchNamed(Recurrence[T], Generic[T]):
         """Return the weights, with zeros in place of an absent bias."""
         return super().weights({"bias_hh": torch.zeros_like(given["bias_ih"]), **given})
 
+    def drive(self, x: Tensor, w: T) -> tuple[Tensor, ...]:
+        """Return V x + b + c of all gates."""
+        return (affine(w.weight_ih, x, w.bias_ih + 1.0 * w.bias_hh),)
+
 
 class TorchRecurrence(TorchNamed[TorchWeights]):
-    """A layer computed by torch's own operator, once a member."""
+    """A layer whose reference is torch's own operator, once a member. Subclasses give ``step`` and ``one``."""
 
     WEIGHTS = TorchWeights
 

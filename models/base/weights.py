@@ -49,15 +49,17 @@ def held_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (*shape, 2) if isinstance(shape, Complex) else shape
 
 
-def lifted(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a weight of ``shape`` of M members, (M, ...), as the mathematics reads it.
+def lifted(weight: Tensor, shape: tuple[int, ...], lone: bool) -> Tensor:
+    """Return a weight of ``shape`` of M members, (M, ...), or of a ``lone`` layer without, as the mathematics reads it.
 
     Numbers and vectors become (M, 1, n), to be broadcast over a batch; matrices are (M, k, p), and what has more axes
     keeps them.
     """
     if isinstance(shape, Complex):
         weight = complex_of(weight)
-    return weight.reshape(len(weight), 1, -1) if weight.ndim < 3 else weight.contiguous()
+    if weight.ndim < (2 if lone else 3):
+        return weight.reshape(1 if lone else len(weight), 1, -1)
+    return (weight.unsqueeze(0) if lone else weight).contiguous()
 
 
 def typed(kind: type[W], given: Mapping[str, Any]) -> W:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from longwave.models.kernels.compiler.plan import Plan
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -16,6 +18,7 @@ class Cell:
         matrices: Recurrent matrices, (d, d) each.
         scalars: Hyper-parameters, one number a member.
         vectors: Numbers that each unit has of its own.
+        plan: What was compiled; None for a cell that is written by hand.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Cell:
     matrices: tuple[str, ...] = ()
     scalars: tuple[str, ...] = ()
     vectors: tuple[str, ...] = ()
+    plan: Plan | None = None
 
 
 CELLS = {
@@ -39,3 +43,19 @@ CELLS = {
         Cell("unicornn", ("y", "z"), ("a",), scalars=("alpha",), vectors=("w", "s")),
     )
 }
+"""Those that Triton has by hand."""
+PLANNED: dict[str, Cell] = {}
+"""Those that were compiled from a layer's step, by the name of their plan."""
+
+
+def find(name: str) -> Cell:
+    """Return the cell of this name."""
+    return PLANNED.get(name) or CELLS[name]
+
+
+def planned(name: str, plan: Plan) -> Cell:
+    """Return the cell of a plan, which ``PLANNED`` has from now on."""
+    parts = {"states": plan.states, "gates": len(plan.gates), "matrices": len(plan.matrices)}
+    parts |= {"scalars": len(plan.nums), "vectors": len(plan.vecs)}
+    places = {part: tuple(map(str, range(count))) for part, count in parts.items()}
+    return PLANNED.setdefault(name, Cell(name, **places, plan=plan))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,31 +12,13 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import CELLS
+from longwave.models.kernels.cells import find
+from longwave.models.kernels.compiler.loop import Operands
+from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.op import backend, scan
 
 PATHS = ("reference", "cpu", "triton")
 _wish: ContextVar[str] = ContextVar("longwave_kernel", default="")
-
-
-@dataclass(frozen=True)
-class Operands:
-    """What a layer hands to the fused loop of its cell, in the order of ``CELLS``.
-
-    Attributes:
-        V, b: Weights (M, d, p) and bias (M, 1, d) of the drive, one a gate, or several gates in one tensor.
-        W: Recurrent matrices, (M, d, d) each, or several in one tensor.
-        P: Scalars, (M, 1, 1) each.
-        U: Vectors, (M, 1, d) each.
-        lags: Steps that each member looks back, where the cell looks back at all.
-    """
-
-    V: Sequence[Tensor]
-    b: Sequence[Tensor]
-    W: Sequence[Tensor] = ()
-    P: Sequence[Tensor] = ()
-    U: Sequence[Tensor] = ()
-    lags: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -67,11 +49,14 @@ def using(path: str | None) -> Iterator[None]:
         _wish.reset(token)
 
 
-def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> Route:
-    """Return the way that a loop over ``cell`` takes; None stands for a layer that has no fused cell.
+def choose(
+    name: str, cell: Callable[[str], str], hidden: int, device: torch.device, dtype: torch.dtype
+) -> tuple[Route, str]:
+    """Return the way that the loop of the layer ``name`` takes, and the key of its cell; empty for the reference.
 
-    A block ``using`` asks for one of ``PATHS``, else the environment variable LONGWAVE_KERNEL, read once a process.
-    Where the one asked for, or the one that fits, cannot run the loop, the reference does.
+    ``cell`` returns that key for a path, or raises ``Unsupported``. A block ``using`` asks for one of ``PATHS``, else
+    the environment variable LONGWAVE_KERNEL, read once a process. Where the one asked for, or the one that fits, cannot
+    run the loop, the reference does.
 
     Raises:
         ValueError: LONGWAVE_KERNEL is none of these.
@@ -79,12 +64,18 @@ def choose(cell: str | None, hidden: int, device: torch.device, dtype: torch.dty
     wish = _wish.get()
     asked = wish or _environment()
     if asked == "reference":
-        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it")
+        return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), ""
     path = asked or ("triton" if device.type == "cuda" else "cpu")
-    obstacle = _obstacle(path, cell, hidden, device, dtype)
-    if cell is None or obstacle:
-        return Route("reference", obstacle)
-    return Route(path, f"the fused {cell} loop, {backend(path).flavour(CELLS[cell], hidden)}")
+    try:
+        _check(path, device, dtype)
+        key = cell(path)
+        if obstacle := backend(path).obstacle(find(key), hidden, device):
+            raise Unsupported(obstacle)
+    except Unsupported as error:
+        return Route("reference", str(error)), ""
+    except ImportError as error:
+        return Route("reference", f"{path} is not installed ({error})"), ""
+    return Route(path, f"the fused {name} loop, {backend(path).flavour(find(key), hidden)}"), key
 
 
 def advance(
@@ -94,7 +85,7 @@ def advance(
 
     Behind the states of the cell there may be one tensor more, (M, B, m, d): the m outputs before the start.
     """
-    M, d, count = len(x), state[0].shape[-1], len(CELLS[cell].states)
+    M, d, count = len(x), state[0].shape[-1], len(find(cell).states)
     past = state[count].transpose(1, 2) if len(state) > count else x.new_empty(M, 0, x.shape[2], d)
     tensors = (
         x,
@@ -127,16 +118,9 @@ def _checked(what: str, path: str) -> str:
     return path
 
 
-def _obstacle(path: str, cell: str | None, hidden: int, device: torch.device, dtype: torch.dtype) -> str:
-    """Return why ``path`` cannot run the loop; empty if it can."""
-    if cell is None:
-        return "this layer, with these options, has no fused loop"
+def _check(path: str, device: torch.device, dtype: torch.dtype) -> None:
+    """Raise Unsupported where ``path`` cannot run any loop."""
     if dtype != torch.float32:
-        return f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}"
+        raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
     if path == "cpu" and device.type != "cpu":
-        return f"the tensors are on {device.type}, the C++ loop runs on the CPU"
-    try:
-        obstacle: str = backend(path).obstacle(CELLS[cell], hidden, device)
-    except ImportError as error:
-        return f"{path} is not installed ({error})"
-    return obstacle
+        raise Unsupported(f"the tensors are on {device.type}, the C++ loop runs on the CPU")

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import CELLS
+from longwave.models.kernels.cells import find
 
 
 def backend(path: str) -> ModuleType:
@@ -48,7 +48,7 @@ def _scan(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the outputs (M, T, B, d), the last state (S, M, B, d), and what the way back wants if ``keep``."""
     result: tuple[Tensor, Tensor, Tensor, Tensor] = backend(path).forward(
-        CELLS[cell], x, V, b, W, P, U, state, past, lags, keep
+        find(cell), x, V, b, W, P, U, state, past, lags, keep
     )
     return result
 
@@ -71,7 +71,7 @@ def _scan_backward(
     need_x: bool,
 ) -> list[Tensor]:
     """Return the gradients of x (empty unless ``need_x``), V, b, W, P, U, state and past."""
-    return list(backend(path).backward(CELLS[cell], gY, glast, x, V, W, P, U, Y, state, past, lags, *kept, need_x))
+    return list(backend(path).backward(find(cell), gY, glast, x, V, W, P, U, Y, state, past, lags, *kept, need_x))
 
 
 def _scan_shapes(
@@ -90,7 +90,7 @@ def _scan_shapes(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     M, T, B = x.shape[:3]
     d = state.shape[-1]
-    shapes = backend(path).kept_shapes(CELLS[cell], M, T, B, d, past.shape[1]) if keep else ((0,), (0,))
+    shapes = backend(path).kept_shapes(find(cell), M, T, B, d, past.shape[1]) if keep else ((0,), (0,))
     return x.new_empty(M, T, B, d), x.new_empty(state.shape), x.new_empty(shapes[0]), x.new_empty(shapes[1])
 
 
@@ -126,9 +126,10 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
     ctx.mark_non_differentiable(*kept)
 
 
-def _backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any) -> tuple[Any, ...]:
+def _backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any, direct: bool = False) -> tuple[Any, ...]:
     x, V, W, P, U, Y, state, past, *kept = ctx.saved_tensors
-    gradients = scan_backward(
+    back: Any = _scan_backward if direct else scan_backward
+    gradients = back(
         ctx.cell, ctx.path, gY, glast, x, V, W, P, U, Y, state, past, ctx.lags, kept, ctx.needs_input_grad[2]
     )
     wanted = [g if needed else None for g, needed in zip(gradients, ctx.needs_input_grad[2:10], strict=True)]
@@ -154,7 +155,7 @@ def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *res
             else tensor.unsqueeze(axis).expand(*tensor.shape[:axis], n, *tensor.shape[axis:])
         )
         folded.append(spread.flatten(axis, axis + 1) if tensor.numel() else tensor)
-    Y, last, *kept = scan(cell, path, *folded, lags * n, keep)
+    Y, last, *kept = scan_op(cell, path, *folded, lags * n, keep)
     return (Y.unflatten(0, (n, -1)), last.unflatten(1, (n, -1)), *kept), (0, 1, None, None)
 
 
@@ -167,5 +168,26 @@ torch.library.register_autograd("longwave::scan", _backward, setup_context=_setu
 torch.library.register_autograd("longwave::scan_backward", _twice)
 torch.library.register_vmap("longwave::scan", _fold)
 
-scan = torch.ops.longwave.scan.default
+scan_op = torch.ops.longwave.scan.default
 scan_backward = torch.ops.longwave.scan_backward.default
+
+
+class _Direct(torch.autograd.Function):
+    """The same operator without torch's dispatcher, which costs as much as twenty steps of a small layer."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, ...]:
+        output = _scan(*inputs)
+        _setup(ctx, inputs, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any) -> tuple[Any, ...]:
+        return _backward(ctx, gY, glast, direct=not torch.is_grad_enabled())  # it is where second ones are asked for
+
+
+def scan(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the outputs, the last state, and two tensors for the way back; see ``_scan`` for the arguments."""
+    traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    found: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced else _Direct.apply(*inputs)
+    return found

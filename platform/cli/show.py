@@ -25,6 +25,7 @@ def models(
     name: Annotated[str | None, typer.Argument(help="One model, in full.")] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,
+    kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
 ) -> None:
     """List the models with their papers, or show one in full. Its page has equation and settings.
 
@@ -35,7 +36,7 @@ def models(
 
     _one_or_family(name, family)
     if name:
-        render_models.page(get_model(name), format)
+        render_models.page(get_model(name), format, kernel)
     else:
         render_models.listing(of_family(all_models(), family) if family else list(all_models().values()), format)
 

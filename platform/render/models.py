@@ -27,8 +27,11 @@ def listing(specs: Sequence[ModelSpec], format: Format) -> None:
         say("  One in full, with equation and published settings: longwave models NAME")
 
 
-def page(spec: ModelSpec, format: Format) -> None:
-    """Print one model in full; in a format for programs, as ``listing`` does."""
+def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
+    """Print one model in full, or the plan of its fused loop; in a format for programs, as ``listing`` does."""
+    if kernel:
+        say(_kernel(spec))
+        return
     if format is not Format.table:
         listing([spec], format)
         return
@@ -95,3 +98,26 @@ def _range(p: Param) -> str:
 
 def _settings(best: Best) -> str:
     return " ".join(f"{name}={value:g}" for name, value in best.values.items())
+
+
+def _kernel(spec: ModelSpec) -> str:
+    """Return the plan of a model's loop as it would run here, with its defaults: blocks, what is kept, the C++."""
+    from longwave.models.base.fused import Fusable
+    from longwave.models.base.spec import Sizes
+    from longwave.models.kernels.compiler.listing import listing as listed
+    from longwave.models.kernels.compiler.recorder import Unsupported
+    from longwave.models.kernels.cpu.emit import emit
+
+    needed: dict[str, Any] = {p.name: p.low for p in spec.params if p.searched and p.default is None}
+    layer = spec.build(Sizes(inputs=2, hidden=16, outputs=1, length=100), **needed)
+    if not isinstance(layer, Fusable):
+        return f"{spec.title}: {layer.why()}"
+    texts = [f"# {spec.title}: {layer.why()}"]
+    try:
+        found = {loop.name: loop.plan for w, p in layer.loops(layer.held()) for loop in [layer.loop_of(w, p)]}
+    except Unsupported:
+        return texts[0]
+    for plan in found.values():
+        texts.append(f"# A step keeps {plan.kept} rows of d numbers; its way back fills {plan.slots} rows of adjoints.")
+        texts += [listed(plan), "// The same for the CPU:", emit(plan)]
+    return "\n".join(texts)

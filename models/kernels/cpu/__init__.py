@@ -1,5 +1,7 @@
 """The fused time loop in C++, compiled at first use for this processor.
 
+``emit`` prints a plan of the compiler as one struct, which ``driver.h`` takes through time; ``build`` compiles it.
+
 May import: torch, numpy, filelock, longwave.models.kernels, longwave.files.
-To add a cell: cells/NAME.h, included by scan.cpp, and its line in ../cells.py; what it keeps beside gates in run.py.
+To add an operation: a line in ``emit.FORMS``, and its function in ``vector.h``.
 """

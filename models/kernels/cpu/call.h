@@ -47,11 +47,12 @@ struct Task {
   const float* w;            // packed weights
   const float *P, *U;        // scalars; vectors, padded
 
-  V scalar(int64_t i) const { return V(P[i]); }
+  V scalar(int64_t i) const { return all(P[i]); }
   int64_t lag() const { return call.m || call.lags ? call.lags[member] : 0; }
 };
 
 // One step: from states `s[i]` to `s[i] + row`. `kept` holds the drive and then what the backward pass wants of it.
+// late() are the outputs of as many steps ago as the member's lag.
 template <int States>
 struct Step : Task {
   float* s[States];
@@ -60,10 +61,11 @@ struct Step : Task {
 
   const float* before(int i) const { return s[i]; }
   float* after(int i) const { return s[i] + row; }
+  const float* late() const { return s[0] - lag() * row; }
 };
 
 // The same step backward. `adjoint[i]` holds the adjoint of state i after the step, and then before it; `slots` takes
-// the adjoints that gradients are made of.
+// the adjoints that gradients are made of, `ring` those of late().
 template <int States, int Scalars>
 struct Back : Task {
   const float* s[States];
@@ -73,9 +75,11 @@ struct Back : Task {
   int64_t width, slots_width;
   V sums[Scalars + 1];  // of the scalars' gradients
   float* dU;
+  float* ring;
 
   const float* before(int i) const { return s[i]; }
   const float* after(int i) const { return s[i] + row; }
+  const float* late() const { return s[0] - lag() * row; }
 };
 
 }  // namespace longwave

@@ -34,7 +34,7 @@ struct Loop {
     for (int64_t k = from / c.blocks(); k * c.blocks() < to; ++k) pack(k, forward);
   }
 
-  int64_t room() const { return C::matrices * D * D + inputs * C::gates * D + C::gates * D * ((c.p + L - 1) / L * L); }
+  int64_t room() const { return C::panels * D * D + inputs * C::gates * D + C::gates * D * ((c.p + L - 1) / L * L); }
 
   void pack(int64_t k, bool forward) {
     for (int64_t v = 0; v < C::vectors; ++v)
@@ -43,7 +43,7 @@ struct Loop {
     const float *W = c.W + k * C::matrices * c.d * c.d, *Vk = c.V + k * C::gates * c.d * c.p, *b = c.b + k * C::gates * c.d;
     float* to = weights + k * size;
     to = forward ? C::pack_forward(to, t, W) : C::pack_backward(to, t, W);
-    to = weights + k * size + C::matrices * D * D;
+    to = weights + k * size + C::panels * D * D;
     if (forward) {
       pack_groups(to, inputs, C::gates * nb, [&](int64_t i, int64_t column) {
         const int64_t g = column / D, u = column % D;
@@ -68,13 +68,14 @@ struct Loop {
     }
   }
 
-  void drive(const Task& t, int64_t first, int64_t steps, float* x, float* to) const {
+  // Apart, as inputs_back is: inside a longer function their sums would not stay in registers.
+  __attribute__((noinline)) void drive(const Task& t, int64_t first, int64_t steps, float* x, float* to) const {
     gather(t, first, steps, x);
-    const float* w = t.w + C::matrices * D * D;
+    const float* w = t.w + C::panels * D * D;
     groups(C::gates * nb, [&](auto N, int64_t u) {
       stage<N>(steps * t.n, std::array{Source{x, inputs, w + inputs * u * L, inputs}},
-        [&](int64_t, V (&a)[N]) { zero<N>(a); },
-        [&](int64_t r, V (&a)[N]) { for (int n = 0; n < N; ++n) a[n].store(to + r * kept_width + (u + n) * L); });
+        [&](int64_t, V (&a)[N]) { for (V& v : a) v = V{}; },
+        [&](int64_t r, V (&a)[N]) { for (int n = 0; n < N; ++n) store(a[n], to + r * kept_width + (u + n) * L); });
     });
   }
 
@@ -124,7 +125,7 @@ struct Loop {
 
   void backward_task(int64_t index, float* x, float* slots, float* adjoints, float* own, float* late) {
     const Task t = task_of(c, index, C::vectors, weights, size, units, C::scalars);
-    Back<C::states, C::scalars> s{t, {}, nullptr, {}, nullptr, kept_width, slots_width, {}, own};
+    Back<C::states, C::scalars> s{t, {}, nullptr, {}, nullptr, kept_width, slots_width, {}, own, nullptr};
     for (int i = 0; i < C::states; ++i) {
       s.adjoint[i] = adjoints + i * t.row;
       if (c.glast) copy_rows(s.adjoint[i], D, c.glast + at_start(i, t), c.d, c.d, t.n, D);
@@ -145,12 +146,13 @@ struct Loop {
       steps = std::min(length(t), end);
       const int64_t first = end - steps;
       for (int64_t k = steps - 1; k >= 0; --k) {
-        for (V& sum : s.sums) sum = V(0.0f);
+        for (V& sum : s.sums) sum = V{};
         receive(s, first + k, ring);
         for (int i = 0; i < C::states; ++i)
           s.s[i] = c.states + (index * C::states + i) * room + (c.m + first + k) * t.row;
         s.kept = c.kept + (index * c.T * c.rows * C::kept * D) + (first + k) * t.n * kept_width;
         s.slots = slots + k * t.n * slots_width;
+        if constexpr (C::delayed) s.ring = ring.at(first + k - t.lag());
         C::back(s);
         for (int i = 0; i < C::scalars; ++i) scalars[i] += total(s.sums[i]);
       }
@@ -187,28 +189,27 @@ struct Loop {
   }
 
   static double total(const V& v) {
-    float lanes[L];
-    v.store(lanes);
     double sum = 0.0;
-    for (float lane : lanes) sum += lane;
+    for (int64_t i = 0; i < L; ++i) sum += v[i];
     return sum;
   }
 
   // Gradients of drive weights, bias and input from the drive's adjoints of some steps.
-  void inputs_back(const Task& t, int64_t first, int64_t steps, float* x, const float* slots, float* dV) const {
-    const float* g = slots + C::drive * D;
+  __attribute__((noinline)) void inputs_back(const Task& t, int64_t first, int64_t steps, float* x, const float* slots,
+                                             float* dV) const {
+    const float* g = slots;
     gather(t, first, steps, x);
     outer(dV, C::gates * D, x, inputs, inputs, g, slots_width, C::gates * nb, steps * t.n);
     if (!c.dx) return;
     const auto to = [&](int64_t r) { return c.dx + ((t.member * c.T + first + r / t.n) * c.B + t.first + r % t.n) * c.p; };
-    const float* w = t.w + C::matrices * D * D;
+    const float* w = t.w + C::panels * D * D;
     groups((c.p + L - 1) / L, [&](auto N, int64_t u) {
       stage<N>(steps * t.n, std::array{Source{g, slots_width, w + C::gates * D * u * L, C::gates * D}},
-        [&](int64_t, V (&a)[N]) { zero<N>(a); },
+        [&](int64_t, V (&a)[N]) { for (V& v : a) v = V{}; },
         [&](int64_t r, V (&a)[N]) {
           for (int n = 0; n < N; ++n) {
             const int64_t i = (u + n) * L;
-            if (i < c.p) a[n].store(to(r) + i, std::min(L, c.p - i));
+            if (i < c.p) store(a[n], to(r) + i, std::min(L, c.p - i));
           }
         });
     });
@@ -233,3 +234,15 @@ struct Loop {
 };
 
 }  // namespace longwave
+
+// The entry points of a cell's library: tasks `from` to `to` of a call. Different tasks may run at once. They return 1
+// where memory ran out, else 0.
+#define ENTRY(CELL)                                                               \
+  extern "C" int forward(const longwave::Call* call, int64_t from, int64_t to) try { \
+    longwave::Loop<longwave::CELL>(*call, true, from, to).forward(from, to);      \
+    return 0;                                                                     \
+  } catch (const std::bad_alloc&) { return 1; }                                   \
+  extern "C" int backward(const longwave::Call* call, int64_t from, int64_t to) try { \
+    longwave::Loop<longwave::CELL>(*call, false, from, to).backward(from, to);    \
+    return 0;                                                                     \
+  } catch (const std::bad_alloc&) { return 1; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 
 import numpy as np
@@ -17,7 +18,7 @@ _spare: list[np.ndarray] = []
 
 def empty(*shape: int) -> Tensor:
     """Return a float32 tensor, not initialised; its memory comes back here when the last view of it is gone."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if size < SMALL:
         return torch.empty(shape)
     fits = [block for block in list(_spare) if size <= block.size <= 2 * size]

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from longwave.models.kernels.cells import Cell
-from longwave.models.kernels.cpu.build import library
+from longwave.models.kernels.cpu.build import SOURCES, level, library
+from longwave.models.kernels.cpu.emit import emit
 from longwave.models.kernels.cpu.memory import empty
 
 WIDEST = 512
@@ -22,12 +23,13 @@ LANES = 16
 """Rows are padded to a multiple of this, as in call.h."""
 ROWS = 32
 """Rows that one task takes through time: enough to use a panel of weights often, few enough to stay in the cache."""
-KEPT = {"lipschitz_euler": 2, "lipschitz_rk2": 5, "gru": 4}
-"""Vectors that a row keeps for the way back, where they are not the gates alone."""
 SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep")
 INPUTS = ("x", "V", "b", "W", "P", "U", "state", "past", "lags")
 OUTPUTS = ("Y", "last", "states", "kept")
 BACKWARD = ("gY", "glast", "dx", "dV", "dW", "dP", "dU", "dstate", "dpast")
+
+
+_libraries: dict[str, ctypes.CDLL | None] = {}
 
 
 class Call(ctypes.Structure):
@@ -116,9 +118,9 @@ def backward(
         "dpast": x.new_empty(past.shape),
     } | ({"dx": empty(*x.shape)} if need_x else {})
     _run("backward", cell, _sizes(cell, inputs, True), inputs | {"states": states, "kept": kept} | adjoints | out)
-    sums = {name: out[name].unflatten(0, (M, blocks)).sum(1)[..., :d] for name in ("dV", "dW", "dU")}
+    sums = {name: _whole(out[name], M)[..., :d] for name in ("dV", "dW", "dU")}
     both, dW = sums["dV"].flatten(2), sums["dW"].permute(0, 2, 3, 1).contiguous()
-    dP = out["dP"].unflatten(0, (M, blocks)).sum(1)
+    dP = _whole(out["dP"], M)
     dV, db = both[:, :p].mT.contiguous(), both[:, p].clone()
     return out.get("dx", x.new_empty(0)), dV, db, dW, dP, sums["dU"].contiguous(), out["dstate"], out["dpast"]
 
@@ -127,17 +129,17 @@ def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run here; empty if it can. Compiles it where that has not been done."""
     if hidden > WIDEST:
         return f"d = {hidden} is above {WIDEST}, where torch's own products are as fast"
-    return "" if library(_struct(cell)) else "it could not be compiled; see the warning"
+    return "" if _library(cell) else "it could not be compiled; see the warning"
 
 
 def flavour(cell: Cell, hidden: int) -> str:
     """Return how the loop is compiled."""
-    return f"C++ for {torch.backends.cpu.get_cpu_capability()}"
+    return f"C++ for {level()}"
 
 
 def multiply_add_rate(rounds: int = 10**6) -> float | None:
     """Return the multiply-adds a second of one thread, the fastest that a product can be; None if nothing compiles."""
-    compiled = library("Lem")
+    compiled = library((SOURCES / "rate.cpp").read_text())
     if compiled is None:
         return None
     compiled.multiply_adds.restype = ctypes.c_double
@@ -154,12 +156,19 @@ def _blocks(B: int, d: int) -> tuple[int, int, int]:
     return rows, -(-B // rows), -(-d // LANES) * LANES
 
 
-def _struct(cell: Cell) -> str:
-    return "".join(part.capitalize() for part in cell.name.split("_"))
+def _library(cell: Cell) -> ctypes.CDLL | None:
+    if cell.name not in _libraries:
+        _libraries[cell.name] = None if cell.plan is None else library(emit(cell.plan))
+    return _libraries[cell.name]
+
+
+def _whole(parts: Tensor, M: int) -> Tensor:
+    """Return the sum over a member's tasks."""
+    return parts if len(parts) == M else parts.unflatten(0, (M, -1)).sum(1)
 
 
 def _kept(cell: Cell) -> int:
-    return KEPT.get(cell.name, len(cell.gates))
+    return 0 if cell.plan is None else cell.plan.kept
 
 
 def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
@@ -178,7 +187,7 @@ def _sizes(cell: Cell, inputs: dict[str, Tensor], keep: bool) -> dict[str, int]:
 
 
 def _run(direction: str, cell: Cell, sizes: dict[str, int], tensors: dict[str, Tensor]) -> None:
-    compiled = library(_struct(cell))
+    compiled = _library(cell)
     assert compiled is not None, "the dispatcher asks for a library before it chooses this path"
     run = getattr(compiled, direction)
     call = Call(**sizes, **{name: t.data_ptr() for name, t in tensors.items() if t.numel()})

@@ -16,11 +16,9 @@ from torch import Tensor
 from trials import present_trial
 
 from longwave.models.gru import GRU
-from longwave.models.kernels import choose, dispatch, using
-from longwave.models.kernels.op import scan
+from longwave.models.kernels import dispatch, using
+from longwave.models.kernels.op import scan, scan_op
 from longwave.models.lem import LEM
-from longwave.models.tanh_rnn import TanhRNN
-from longwave.models.tau_gru import TauGRU
 from longwave.platform.registry import get_task
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
@@ -31,10 +29,6 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
-        (LEM(1, 4, multiscale=False), "this layer, with these options, has no fused loop"),
-        (LEM(1, 4, floor=0.1), "this layer, with these options, has no fused loop"),
-        (TauGRU(1, 4, tau=3, form="no gating"), "this layer, with these options, has no fused loop"),
-        (TanhRNN(1, 4), "this layer, with these options, has no fused loop"),
         (LEM(1, 4).double(), "fused loops compute in float32, not in float64"),
         (LEM(1, 513), "d = 513 is above 512, where torch's own products are as fast"),
         (LEM(1, 4).to("meta"), "the tensors are on meta, the C++ loop runs on the CPU"),
@@ -46,7 +40,7 @@ def test_what_no_loop_is_fused_for_takes_the_reference_and_the_reason_is_said(la
 
 def test_a_small_float32_layer_takes_the_compiled_loop() -> None:
     on_cpu(LEM(1, 4))
-    assert str(LEM(1, 4).why()).startswith("cpu: the fused lem loop, C++ for ")
+    assert str(LEM(1, 4).why()).startswith("cpu: the fused LEM loop, C++ for ")
 
 
 def test_code_asks_for_a_way_and_the_innermost_block_counts() -> None:
@@ -96,7 +90,7 @@ def test_the_environment_variable_asks_for_a_way_is_read_once_and_yields_to_code
 
 def test_triton_without_a_gpu_falls_back_and_says_so() -> None:
     with using("triton"):
-        way = choose("lem", 16, CPU, torch.float32)
+        way = LEM(1, 16).why()
     assert way.path == "reference" and "cpu" in way.reason.lower()
 
 
@@ -140,7 +134,7 @@ def test_torch_s_own_checks_of_an_operator_pass(case: str) -> None:
     arguments = [a.detach().requires_grad_() if isinstance(a, Tensor) else a for a in operands(case)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # opcheck's own imports
-        checked = torch.library.opcheck(scan, tuple(arguments))
+        checked = torch.library.opcheck(scan_op, tuple(arguments))
     assert set(checked.values()) == {"SUCCESS"}
 
 

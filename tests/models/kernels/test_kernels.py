@@ -124,3 +124,38 @@ def test_backward_twice_through_a_kept_graph_gives_the_same_gradient_twice() -> 
     outputs, _ = layer(torch.randn(300, 40, 2))
     first, second = (torch.autograd.grad(outputs.sum(), list(layer.parameters()), retain_graph=True) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("case", ["lem", "lipschitz euler", "gru"])
+@pytest.mark.parametrize("write", ["step", "load", "data", "flat"])
+def test_weights_that_were_written_to_count_from_the_next_call_on(case: str, write: str) -> None:
+    """Nothing that follows from the weights is kept from call to call: not every writing shows in their versions."""
+    layer = build(case, 8)
+    on_cpu(layer)
+    x, state = inputs(layer, 6, 3)
+    with torch.no_grad():
+        before, _ = layer(x, state)
+    if write == "step":
+        layer(x, state)[0].square().mean().backward()
+        torch.optim.SGD(layer.parameters(), lr=0.1).step()
+    elif write == "load":
+        layer.load_state_dict({name: 0.9 * t for name, t in layer.state_dict().items()})
+    elif write == "data":
+        for p in layer.parameters():
+            p.data.mul_(0.9)
+    else:
+        # As the training holds them: views of one tensor, which is what an update writes to.
+        values = torch.cat([p.detach().flatten() for p in layer.parameters()])
+        parts = values.split([p.numel() for p in layer.parameters()])
+        for p, part in zip(layer.parameters(), parts, strict=True):
+            p.data = part.view(p.shape)
+        versions = [p._version for p in layer.parameters()]
+        layer(x, state)
+        values.mul_(0.9)
+        assert versions == [p._version for p in layer.parameters()]
+    with torch.no_grad():
+        after, _ = layer(x, state)
+    found = outcome(layer, x, state)
+    assert not torch.allclose(before, after)
+    assert torch.equal(after, found["outputs"])
+    assert_close(found, outcome(exact(layer, case, 8), x, state))

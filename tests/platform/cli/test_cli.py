@@ -181,6 +181,12 @@ def test_unknown_sweeps_and_tasks_without_results_are_named(file: Path, capsys: 
     assert "A sweep named 'tiny' with another trials" in failed(capsys, "sweep", "run", str(file), "--here")
 
 
+def test_a_model_shows_the_plan_of_its_fused_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "lem", "--kernel"]) == 0
+    shown = capsys.readouterr().out
+    assert "# block 1: 3 sums over before[0]" in shown and "keeps 4 rows" in shown and "static void back(" in shown
+
+
 def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -> None:
     for command, expected in (("models", "lem"), ("tasks", "fitzhugh_nagumo")):
         assert main([command, "--format", "json"]) == 0

@@ -1,0 +1,139 @@
+"""A layer's step, compiled: its plan, and how weights become what the loop takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from longwave.models.kernels.compiler.listing import digest
+from longwave.models.kernels.compiler.nodes import ordered
+from longwave.models.kernels.compiler.plan import Plan, plan
+from longwave.models.kernels.compiler.recorder import Invariants, Unsupported
+from longwave.models.kernels.compiler.rows import Matrix
+from longwave.models.kernels.compiler.trace import Recurrent, trace
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What a layer hands to its fused loop, in the order of the cell.
+
+    Attributes:
+        V, b: Weights (M, d, p) and bias (M, 1, d) of the drive, one a gate, or several gates in one tensor.
+        W: Recurrent matrices, (M, d, d) each, or several in one tensor.
+        P: Scalars, (M, 1, 1) each.
+        U: Vectors, (M, 1, d) each.
+        lags: Steps that each member looks back, where the cell looks back at all.
+    """
+
+    V: Sequence[Tensor]
+    b: Sequence[Tensor]
+    W: Sequence[Tensor] = ()
+    P: Sequence[Tensor] = ()
+    U: Sequence[Tensor] = ()
+    lags: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """``count`` blocks of d rows of a tensor, or of its transpose, from ``first`` on; for W of one block of columns."""
+
+    number: int | None
+    flipped: bool
+    first: int
+    column: int = 0
+    count: int = 1
+
+
+class Loop:
+    """What is known of a layer's loop for weights of certain shapes.
+
+    Args:
+        of: The layer's drive and step.
+        w: Weights of these shapes.
+
+    Raises:
+        Unsupported: The compiler does not know what the layer does.
+    """
+
+    def __init__(self, of: Recurrent, w: Any) -> None:
+        found = trace(of, w)
+        self.d, self.inputs = of.hidden, of.inputs
+        if not any(n.op == "drive" for n in ordered(found.after)):
+            raise Unsupported("no part of the drive")
+        self.plan: Plan = plan(found.before, found.after)
+        self.name = digest(self.plan)
+        origin = found.invariants.origin
+        gates = [None if n.attr[0] is None else found.gates[n.attr[0]] for n in self.plan.gates]
+        self._V = _joined([_Piece(None, False, 0) if g is None else _Piece(*origin(g.V, True), g.block) for g in gates])
+        self._b = _joined(
+            [_Piece(None, False, 0) if g is None or g.b is None else _Piece(g.b, True, g.block) for g in gates]
+        )
+        self._W = _joined([_matrix(found.matrices[m], found.invariants) for m in self.plan.matrices])
+        self._P = [n.attr[0] for n in self.plan.nums]
+        self._U = _joined([_Piece(n.attr[0], True, n.attr[1]) for n in self.plan.vecs])
+        pieces = (*self._V, *self._b, *self._W, *self._U)
+        self._replay = found.invariants.replay([*(p.number for p in pieces if p.number is not None), *self._P])
+
+    def operands(self, weights: Sequence[Tensor], lags: Sequence[int] = ()) -> Operands:
+        """Return what the loop takes, in the graph, from the layer's weights as ``leaves`` has them."""
+        found, d = self._replay(weights), self.d
+        like = found[0]
+        M = len(like)
+
+        def matrix(piece: _Piece, width: int) -> Tensor:
+            """(M, count d, width)."""
+            if piece.number is None:
+                return like.new_zeros(M, piece.count * d, width)
+            t = found[piece.number]
+            t = _cut(t.mT if piece.flipped else t, 1, piece.first * d, piece.count * d)
+            return _cut(t, 2, piece.column * width, width)
+
+        def vector(piece: _Piece) -> Tensor:
+            """(M, 1, count d), of which the tensor has members and units, or one number for all of them."""
+            if piece.number is None:
+                return like.new_zeros(M, 1, piece.count * d)
+            t = found[piece.number].to(like.dtype)
+            t = t if t.ndim == 3 else t.reshape(1, 1, -1)
+            t = t if t.shape[2] == 1 else _cut(t, 2, piece.first * d, piece.count * d)
+            return t if t.shape == (M, 1, piece.count * d) else t.expand(M, 1, piece.count * d)
+
+        return Operands(
+            V=[matrix(piece, self.inputs) for piece in self._V],
+            b=[vector(piece) for piece in self._b],
+            W=[like.new_full((M, d, d), 1 / d) if p.number is None else matrix(p, d) for p in self._W],
+            P=[found[k].expand(M, 1, 1).to(like.dtype) for k in self._P],
+            U=[vector(piece) for piece in self._U],
+            lags=lags,
+        )
+
+
+def _cut(t: Tensor, axis: int, first: int, count: int) -> Tensor:
+    return t if t.shape[axis] == count else t.narrow(axis, first, count)
+
+
+def _matrix(m: Matrix, invariants: Invariants) -> _Piece:
+    """Return the block of W; the trace multiplies by Wᵀ, whose block (row, column) is W's (column, row)."""
+    if m.number is None:
+        return _Piece(None, False, 0)
+    number, flipped = invariants.origin(m.number, True)
+    return _Piece(number, flipped, m.column, m.row)
+
+
+def _joined(pieces: list[_Piece]) -> list[_Piece]:
+    """Return the same with neighbours of one tensor as one piece."""
+    found: list[_Piece] = []
+    for p in pieces:
+        last = found[-1] if found else None
+        joins = (
+            last
+            and p.number is not None
+            and (last.number, last.flipped, last.column) == (p.number, p.flipped, p.column)
+        )
+        if last and joins and last.first + last.count == p.first:
+            found[-1] = _Piece(p.number, p.flipped, last.first, p.column, last.count + 1)
+        else:
+            found.append(p)
+    return found

@@ -1,0 +1,157 @@
+"""The intermediate form: every value of a step is a node, made once, so that equal expressions are one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+KINDS = ("num", "vec", "row")
+COSTLY = frozenset(("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "softplus", "erf"))
+"""Operations whose results are stored rather than computed again."""
+UNFIT = frozenset(("div", "exp", "log", "sqrt"))
+"""Operations that may give infinity or NaN for the zeros of the padding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One value.
+
+    Attributes:
+        graph: What made it.
+        op: An operation on ``args``, ``"mm"`` or ``"mmT"`` (a matrix, or its transpose, times a row), ``"sum"`` (of
+            such products), or a source: ``"state"``, ``"drive"``, ``"late"``, ``"adjoint"``, ``"num"``, ``"vec"``,
+            ``"const"``.
+        attr: What else says which value it is.
+        kind: ``"row"``, d numbers of each sequence; ``"vec"``, d numbers of a member; ``"num"``, one of a member.
+        number: Its place in the order in which nodes were made.
+    """
+
+    graph: Graph
+    op: str
+    args: tuple[Node, ...]
+    attr: tuple[Any, ...]
+    kind: str
+    number: int
+
+    def __repr__(self) -> str:
+        return f"{self.op}{self.number}"
+
+    def __add__(self, other: Node | float) -> Node:
+        return self.graph("add", self, other)
+
+    def __radd__(self, other: float) -> Node:
+        return self.graph("add", other, self)
+
+    def __sub__(self, other: Node | float) -> Node:
+        return self.graph("sub", self, other)
+
+    def __rsub__(self, other: float) -> Node:
+        return self.graph("sub", other, self)
+
+    def __mul__(self, other: Node | float) -> Node:
+        return self.graph("mul", self, other)
+
+    def __rmul__(self, other: float) -> Node:
+        return self.graph("mul", other, self)
+
+    def __truediv__(self, other: Node | float) -> Node:
+        return self.graph("div", self, other)
+
+    def __rtruediv__(self, other: float) -> Node:
+        return self.graph("div", other, self)
+
+    def __neg__(self) -> Node:
+        return self.graph("neg", self)
+
+    @property
+    def value(self) -> float | None:
+        """The number that it always is, None if it varies."""
+        return float(self.attr[0]) if self.op == "const" else None
+
+    @property
+    def factors(self) -> tuple[tuple[str, int, Node], ...]:
+        """Of a sum: the operation, the matrix and the row of each product."""
+        return tuple((op, m, row) for (op, m), row in zip(self.attr[1:], self.read, strict=True))
+
+    @property
+    def start(self) -> Node | None:
+        """Of a sum: the drive that it begins with, if any."""
+        return self.args[0] if self.attr[0] else None
+
+    @property
+    def read(self) -> tuple[Node, ...]:
+        """Of a sum: the rows that its products read."""
+        return self.args[bool(self.attr[0]) :]
+
+
+class Graph:
+    """Makes nodes; folds constants and the identities of 0 and 1. Nothing is folded that would round otherwise."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Any, ...], Node] = {}
+        self._next = count()
+
+    def node(self, op: str, *args: Node, attr: tuple[Any, ...] = (), kind: str = "") -> Node:
+        """Return the node of this operation, of the widest kind of its arguments if none is given."""
+        kind = kind or max((a.kind for a in args), key=KINDS.index)
+        key = (op, args, attr, kind)
+        if key not in self._made:
+            self._made[key] = Node(self, op, args, attr, kind, next(self._next))
+        return self._made[key]
+
+    def const(self, value: float) -> Node:
+        """Return a constant."""
+        return self.node("const", attr=(float(value),), kind="num")
+
+    def __call__(self, op: str, *given: Node | float) -> Node:
+        """Return ``op`` of nodes and numbers."""
+        args = tuple(a if isinstance(a, Node) else self.const(a) for a in given)
+        folded = self._folded(op, args)
+        return self.node(op, *args) if folded is None else folded
+
+    def _folded(self, op: str, args: tuple[Node, ...]) -> Node | None:
+        known = [a.value for a in args]
+        if op in ("add", "sub", "mul", "div") and None not in known and not (op == "div" and known[1] == 0):
+            x, y = (float(v or 0.0) for v in known)
+            return self.const({"add": x + y, "sub": x - y, "mul": x * y, "div": x / (y or 1.0)}[op])
+        if op == "add" and 0.0 in known:
+            return args[1 - known.index(0.0)]
+        if op == "mul" and 1.0 in known:
+            return args[1 - known.index(1.0)]
+        if op == "mul" and 0.0 in known:
+            return self.const(0.0)
+        if (op, known[-1]) in (("sub", 0.0), ("div", 1.0)):
+            return args[0]
+        if op == "sub" and known[0] == 0.0:
+            return -args[1]
+        if op == "neg" and args[0].op == "neg":
+            return args[0].args[0]
+        if op == "neg" and known[0] is not None:
+            return self.const(-known[0])
+        return None
+
+
+def ordered(roots: Iterable[Node], stop: Callable[[Node], bool] = lambda n: False) -> list[Node]:
+    """Return all nodes that ``roots`` are made of, arguments first; nothing that only a node of ``stop`` is made of."""
+    seen: dict[Node, None] = {}
+
+    def visit(n: Node) -> None:
+        if n in seen:
+            return
+        if not stop(n):
+            for a in n.args:
+                visit(a)
+        seen[n] = None
+
+    for root in roots:
+        visit(root)
+    return list(seen)
+
+
+def terms(n: Node, whole: Callable[[Node], bool] = lambda n: False) -> list[Node]:
+    """Return what a tree of additions adds; a node of ``whole`` is not taken apart."""
+    if n.op != "add":
+        return [n]
+    return [t for a in n.args for t in ([a] if whole(a) else terms(a, whole))]

@@ -1,0 +1,200 @@
+"""From a step's nodes to the plan of both directions: blocks, what is kept for the way back, which gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longwave.models.kernels.compiler.blocks import Home, Program
+from longwave.models.kernels.compiler.derivatives import Use, adjoints
+from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered, terms
+from longwave.models.kernels.compiler.sums import fuse
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Outer products of rows at ``home`` and ``count`` slots from ``slot`` on, of matrices from ``matrix`` on."""
+
+    matrix: int
+    home: Home
+    slot: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Both directions of a step.
+
+    Attributes:
+        forward, back: What each does, block by block.
+        states: How many states there are.
+        gates: Of each part of the drive, in order: which of the layer's it is (None for zeros), and the matrices whose
+            products of delayed outputs belong to it.
+        matrices: Those of the loop, as the trace numbers them.
+        nums, vecs: Scalars and vectors, in order.
+        kept: Rows that a step keeps, the gates' first.
+        slots: Rows of adjoints that a step of the way back yields, the gates' first.
+        gradients: How the matrices' gradients follow from the slots.
+    """
+
+    forward: Program
+    back: Program
+    states: int
+    gates: tuple[Node, ...]
+    matrices: tuple[int, ...]
+    nums: tuple[Node, ...]
+    vecs: tuple[Node, ...]
+    kept: int
+    slots: int
+    gradients: tuple[Gradient, ...]
+
+    @property
+    def delays(self) -> list[tuple[int, int]]:
+        """Return (gate, matrix) of each product of delayed outputs, as places in ``gates`` and ``matrices``."""
+        return [(k, self.matrices.index(m)) for k, n in enumerate(self.gates) for m in n.attr[1:]]
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether the step reads delayed outputs."""
+        return bool(self.delays) or any(home[0] == "late" for home in self.forward.inputs.values())
+
+
+def plan(before: list[Node], after: list[Node], stored: frozenset[str] = COSTLY | {"sum"}) -> Plan:
+    """Return the plan of a step from ``before``, its states, to ``after``.
+
+    Args:
+        before: State nodes.
+        after: As many nodes of the same graph, before sums are fused.
+        stored: Operations whose results are kept for the way back; all others are done again.
+    """
+    fused = fuse(after)
+    after = [fused[n] for n in after]
+    nodes = ordered(after)
+    late = [n for n in nodes if n.op == "late"]
+    inputs: dict[Node, Home] = {n: ("before", i) for i, n in enumerate(before)} | dict.fromkeys(late, ("late", 0))
+    gates, matrices = _order(nodes, inputs, after)
+    way = _Return(before, after, gates, matrices, nodes)
+    known = inputs | {n: ("after", i) for i, n in enumerate(after) if n not in inputs}
+    kept = way.kept(known, stored)
+    forward = Program(
+        inputs | {n: ("kept", j) for j, n in enumerate(gates)},
+        [(n, ("after", i)) for i, n in enumerate(after)],
+        "kept",
+        {n: ("after", i) for i, n in enumerate(after) if n not in inputs},
+        [n for n in kept if n.op != "drive"],
+        stored - {"sum"},
+    )
+    rows = forward.settle(len(gates), frozenset(kept), again=True)
+    own: dict[Node, Home] = {n: ("adjoint", i) for i, n in enumerate(way.incoming)}
+    back = Program(
+        known | {n: forward.homes[n] for n in kept} | own,
+        way.targets,
+        "slot",
+        {n: ("slot", j) for n, j in way.slots.items()},
+        [],
+        stored - {"sum"},
+    )
+    slots = back.settle(len(way.slot_targets), frozenset(), again=False)
+    gradients = way.gradients(back)
+    return Plan(
+        forward, back, len(after), tuple(gates), tuple(matrices), way.nums, way.vecs, rows, slots, tuple(gradients)
+    )
+
+
+def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tuple[list[Node], list[int]]:
+    """Return the gates in the order in which blocks start from them, then the others; the matrices likewise."""
+    drives = [n for n in nodes if n.op == "drive"]
+    targets: list[tuple[Node, Home]] = [(n, ("after", i)) for i, n in enumerate(after)]
+    probe = Program(inputs | dict.fromkeys(drives, ("kept", 0)), targets, "kept", dict(targets), [], frozenset())
+    sums = [n for b in probe.blocks for n in b.sums]
+    gates = dict.fromkeys([n.start for n in sums if n.start is not None] + drives)
+    delayed = [m for n in gates for m in n.attr[1:]]
+    return list(gates), list(dict.fromkeys([m for n in sums for _, m, _ in n.factors] + delayed))
+
+
+class _Return:
+    """The way back before it is cut: adjoints, slots, and what each direction stores."""
+
+    def __init__(
+        self, before: list[Node], after: list[Node], gates: list[Node], matrices: list[int], nodes: list[Node]
+    ) -> None:
+        g, own = after[0].graph, set(nodes)
+        self.own = own
+        self.incoming = [g.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
+        total, uses = adjoints(_seeds(after, self.incoming))
+        place = {n: i for i, n in enumerate(nodes)}
+        # Neighbours in W are neighbours in the slots, so that one outer product serves them.
+        uses.sort(key=lambda use: (place[use.row], matrices.index(use.matrix)))
+        self.nums, self.vecs = (tuple(n for n in nodes if n.op == kind) for kind in ("num", "vec"))
+        self.matrices = matrices
+        zero = g.const(0.0)
+        states, driven = ([total.get(n, zero) for n in part] for part in (before, gates))
+        sums = self._sums(total, nodes)
+        roots = [*states, *driven, *(use.adjoint for use in uses), *(n for n, _ in sums)]
+        new = fuse(roots, own.__contains__)
+        self.uses = [Use(use.matrix, use.row, new[use.adjoint]) for use in uses]
+        self.gates = list(zip(gates, range(len(gates)), strict=True))
+        self._fill_slots([new[n] for n in driven])
+        self.targets = [
+            *self.slot_targets,
+            *((new[n], ("adjoint", i)) for i, n in enumerate(states)),
+            *((new[n], home) for n, home in sums),
+        ]
+
+    def _sums(self, total: dict[Node, Node], nodes: list[Node]) -> list[tuple[Node, Home]]:
+        """Return what is added where: the gradients of scalars and vectors, term by term, and of late outputs."""
+        places: dict[Node, Home] = {n: ("sum", i) for i, n in enumerate(self.nums)}
+        places |= {n: ("unit", i) for i, n in enumerate(self.vecs)}
+        found = [(t, home) for n, home in places.items() if n in total for t in terms(total[n])]
+        return found + [(total[n], ("ring", 0)) for n in nodes if n.op == "late" and n in total]
+
+    def _fill_slots(self, driven: list[Node]) -> None:
+        """Give a slot to the adjoint of each gate, and of each sum that has no gate's."""
+        self.slots: dict[Node, int] = {}
+        self.slot_targets: list[tuple[Node, Home]] = []
+        for n in [*driven, *(use.adjoint for use in self.uses)]:
+            if n not in self.slots or len(self.slot_targets) < len(driven):
+                self.slots.setdefault(n, len(self.slot_targets))
+                self.slot_targets.append((n, ("slot", len(self.slot_targets))))
+
+    def kept(self, known: dict[Node, Home], stored: frozenset[str]) -> list[Node]:
+        """Return the values of the step that the way back needs: those that are not cheap to have again."""
+        found = {use.row: None for use in self.uses if use.row not in known}
+
+        def again(n: Node) -> bool:
+            below = ordered([n], lambda m: m in known)
+            ends = [m for m in below if m in known or not m.args or m.op == "sum"]
+            return bool(n.args) and all(m in known or m.kind != "row" for m in ends)
+
+        def gather(n: Node) -> None:
+            if n in known or n in found or (n in self.own and not n.args and n.kind != "row"):
+                return
+            if n in self.own and (n.op in stored or n.op == "drive") and not again(n):
+                found[n] = None
+                return
+            for a in n.args:
+                gather(a)
+
+        for n, _ in self.targets:
+            gather(n)
+        return list(found)
+
+    def gradients(self, back: Program) -> list[Gradient]:
+        """Return the outer products, those of neighbouring matrices and slots as one."""
+        single = [(self.matrices.index(u.matrix), back.inputs[u.row], self.slots[u.adjoint]) for u in self.uses]
+        single += [(self.matrices.index(m), ("late", 0), j) for n, j in self.gates for m in n.attr[1:]]
+        found: list[Gradient] = []
+        for matrix, home, slot in sorted(single, key=lambda e: (e[1], e[0], e[2])):
+            last = found[-1] if found else None
+            if last and (last.home, last.matrix + last.count, last.slot + last.count) == (home, matrix, slot):
+                found[-1] = Gradient(last.matrix, home, last.slot, last.count + 1)
+            else:
+                found.append(Gradient(matrix, home, slot, 1))
+        return found
+
+
+def _seeds(after: list[Node], incoming: list[Node]) -> dict[Node, Node]:
+    """Return the adjoint of each new state; a node that is two states has both."""
+    seeds: dict[Node, Node] = {}
+    for n, d in zip(after, incoming, strict=True):
+        seeds[n] = seeds[n] + d if n in seeds else d
+    return seeds

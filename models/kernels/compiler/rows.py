@@ -1,0 +1,193 @@
+"""The calls of a step, lowered: every tensor that depends on state or drive is a list of rows, d units each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from longwave.models.kernels.compiler.lowering import EXTRA, FORMULAS, SAME
+from longwave.models.kernels.compiler.nodes import Graph, Node
+from longwave.models.kernels.compiler.recorder import Invariants, Recorded, Unsupported
+
+LAST = (-1, 2)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The block (row, column) of d times d numbers of an invariant Wᵀ that rows meet; None stands for 1/d each."""
+
+    number: int | None
+    row: int = 0
+    column: int = 0
+
+
+class Rows:
+    """Lowers calls on tensors (M, B, k d), which are k rows of d units side by side.
+
+    Args:
+        invariants: What follows from the weights; calls on nothing else are added there.
+        like: A weight, which has the members and the dtype.
+        batch, d: B, d.
+
+    Attributes:
+        matrices: The blocks of matrices that rows were multiplied by, as products number them.
+    """
+
+    def __init__(self, invariants: Invariants, like: Tensor, batch: int, d: int) -> None:
+        self.invariants, self.members, self.batch, self.d, self._like = invariants, len(like), batch, d, like
+        self.g = Graph()
+        self.matrices: list[Matrix] = []
+        self.values: dict[int, list[Node]] = {}
+        self._sources: list[Tensor] = []  # alive, so that their ids stay theirs
+
+    def source(self, op: str, count: int, first: int = 0) -> Tensor:
+        """Return a tensor of ``count`` new sources of the kind ``op``, numbered from ``first`` on."""
+        t = self._like.new_empty(self.members, self.batch, count * self.d)
+        self._sources.append(t)
+        self.values[id(t)] = [self.g.node(op, attr=(first + j,), kind="row") for j in range(count)]
+        return t
+
+    def lower(self, call: Recorded) -> None:
+        """Take in a call.
+
+        Raises:
+            Unsupported: The intermediate form has no such operation.
+        """
+        if not any(id(t) in self.values for t in call.tensors):
+            self.invariants.add(call)
+            return
+        try:
+            results = self._results(call)
+        except (NotImplementedError, TypeError):
+            raise call.refused() from None
+        for t, nodes in zip(call.results, results, strict=True):
+            width = max(t.shape[-1] // self.d, 1) if t.ndim else 0
+            if t.shape[:-1] != (self.members, self.batch) or len(nodes) not in (1, width):
+                raise call.refused(f" of shape {tuple(t.shape)}")
+            self.values[id(t)] = nodes
+
+    def _results(self, call: Recorded) -> list[list[Node]]:
+        """Return the rows of each result of a call on rows."""
+        name, a = call.name, call.args
+        if name in SAME:
+            return [self._row(a[0], call)]
+        if name in ("bmm", "baddbmm") and not call.kwargs:
+            product = self._product(self._row(a[-2], call), a[-1], call)
+            return [product if name == "bmm" else self._wide(FORMULAS["add"], [self._row(a[0], call), product])]
+        if name == "cat" and (a[1:] or (0,))[0] in LAST:
+            return [[n for t in a[0] for n in self._row(t, call, whole=True)]]
+        if name in ("split", "split_with_sizes", "slice"):
+            return self._cuts(call)
+        if name in ("mean", "sum") and list(a[1:2] or ((),))[0] in ([-1], [2]):
+            return [self._over_units(self._row(a[0], call, whole=True), name == "mean")]
+        if name == "native_layer_norm":
+            return self._normalised(call)
+        formula = FORMULAS.get(name)
+        if formula is None or call.kwargs.get("rounding_mode") or len(call.results) != 1:
+            raise NotImplementedError
+        given = [self._given(v, call) for v in a]
+        named_ones = {k: self._given(v, call) for k, v in call.kwargs.items() if k not in EXTRA}
+        return [self._wide(formula, given, named_ones)]
+
+    def _cuts(self, call: Recorded) -> list[list[Node]]:
+        """Return the pieces of a row of several times d: splits and slices at multiples of d."""
+        axis, first = (*call.args[1:], 0, 0)[:2] if call.name == "slice" else ((*call.args[2:], 0)[0], 0)
+        rest, sizes = self._row(call.args[0], call, whole=True), [t.shape[-1] for t in call.results]
+        at = (first or 0) // self.d
+        if axis not in LAST or any(n % self.d for n in (first or 0, *sizes)) or len(call.args) > 4:
+            raise NotImplementedError
+        found = list[list[Node]]()
+        for n in sizes:
+            found.append(rest[at:][: n // self.d])
+            at += n // self.d
+        return found
+
+    def _over_units(self, row: list[Node], mean: bool) -> list[Node]:
+        """Return the mean or sum of the units, beside all units: a product with equal numbers everywhere."""
+        products = [self._mm(Matrix(None), n) for n in row]
+        total = products[0]
+        for n in products[1:]:
+            total = total + n
+        return [total * (1.0 / len(row)) if mean else total * float(self.d)]
+
+    def _normalised(self, call: Recorded) -> list[list[Node]]:
+        """Return a row brought to mean 0 and variance 1, times weight, plus bias; the mean; 1/√(variance + ε)."""
+        (x, shape, weight, bias, epsilon), d = call.args, self.d
+        row = self._row(x, call, whole=True)
+        if list(shape) != [len(row) * d]:
+            raise NotImplementedError
+        (mean,) = self._over_units(row, True)
+        centred = [n - mean for n in row]
+        (variance,) = self._over_units([n * n for n in centred], True)
+        scale = 1.0 / self.g("sqrt", variance + epsilon)
+        found = [n * scale for n in centred]
+        found = found if weight is None else self._wide(FORMULAS["mul"], [found, self._row(weight, call)])
+        found = found if bias is None else self._wide(FORMULAS["add"], [found, self._row(bias, call)])
+        return [found, [mean], [scale]]
+
+    def _product(self, row: list[Node], weight: Tensor, call: Recorded) -> list[Node]:
+        """Return the blocks of x Wᵀ; the traced matrix is Wᵀ."""
+        d, (height, width) = self.d, weight.shape[-2:]
+        if weight not in self.invariants or height != len(row) * d or width % d:
+            raise call.refused(f" with a matrix of shape {tuple(weight.shape)}")
+        found, number = [], self.invariants.numbers[id(weight)]
+        for j in range(width // d):
+            parts = [self._mm(Matrix(number, i, j), n) for i, n in enumerate(row)]
+            total = parts[0]
+            for n in parts[1:]:
+                total = total + n
+            found.append(total)
+        return found
+
+    def _mm(self, matrix: Matrix, row: Node) -> Node:
+        if matrix not in self.matrices:
+            self.matrices.append(matrix)
+        return self.g.node("mm", row, attr=(self.matrices.index(matrix),), kind="row")
+
+    def _given(self, value: Any, call: Recorded) -> Any:
+        if isinstance(value, Tensor):
+            return self._row(value, call)
+        return [self.g.const(value)] if isinstance(value, (int, float)) else value
+
+    def _wide(self, formula: Callable[..., Node], given: list[Any], more: dict[str, Any] | None = None) -> list[Node]:
+        """Return a formula of the pieces of rows, piece by piece; a single piece goes with all."""
+        lists = [v for v in (*given, *(more or {}).values()) if isinstance(v, list)]
+        count = max(len(v) for v in lists)
+        if any(len(v) not in (1, count) for v in lists):
+            raise NotImplementedError
+
+        def piece(v: Any, j: int) -> Any:
+            return v[j if len(v) > 1 else 0] if isinstance(v, list) else v
+
+        return [
+            formula(*(piece(v, j) for v in given), **{k: piece(v, j) for k, v in (more or {}).items()})
+            for j in range(count)
+        ]
+
+    def _row(self, t: Tensor, call: Recorded, whole: bool = False) -> list[Node]:
+        """Return the pieces of a tensor that meets rows; if ``whole``, with as many pieces as it is wide."""
+        if id(t) in self.values:
+            nodes = self.values[id(t)]
+            if whole and len(nodes) * self.d != t.shape[-1]:
+                raise NotImplementedError
+            return nodes
+        if t not in self.invariants:
+            self.invariants.add(call)  # says what is wrong with it
+        last = t.shape[-1] if t.ndim else 1
+        if t.numel() not in (last, self.members * last) or (last != 1 and last % self.d) or t.ndim not in (0, 1, 3):
+            raise call.refused(f" with a weight of shape {tuple(t.shape)} beside rows (M, B, {self.d})")
+        number = self.invariants.numbers[id(t)]
+        if last == 1:
+            return [self.g.node("num", attr=(number,), kind="num")]
+        return [self.g.node("vec", attr=(number, j), kind="vec") for j in range(last // self.d)]
+
+    def state(self, t: Tensor, calls: list[Recorded]) -> list[Node]:
+        """Return the row that a new state is."""
+        if id(t) in self.values:
+            return self.values[id(t)]
+        if calls and t in self.invariants:
+            return self._row(t, calls[-1])
+        raise Unsupported("a state that is neither made from states and drive nor a weight")

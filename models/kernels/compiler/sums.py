@@ -1,0 +1,67 @@
+"""Sums of products: all products of a step are brought into the form [drive +] Σ W x, which one loop computes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from longwave.models.kernels.compiler.derivatives import PRODUCTS
+from longwave.models.kernels.compiler.nodes import Node, ordered, terms
+
+
+def fuse(roots: list[Node], known: Callable[[Node], bool] = lambda n: False) -> dict[Node, Node]:
+    """Return, for each root, the same with ``sum`` nodes in place of products; what is ``known`` stays.
+
+    In a tree of additions all products that nothing else uses become one sum. One drive among the other terms is its
+    start. The rest is added last: a sum that began with the largest number would round every term to it.
+    Products of delayed outputs are not in the sum but in its drive, where a whole chunk of steps has them at once.
+    """
+    fusing = _Fusing(roots, known)
+    return {root: fusing.new(root) for root in roots}
+
+
+class _Fusing:
+    def __init__(self, roots: list[Node], known: Callable[[Node], bool]) -> None:
+        self.known = known
+        nodes = ordered(roots, known)
+        self.uses = Counter(a for n in nodes if not known(n) for a in n.args) + Counter(roots)
+        self.done: dict[Node, Node] = {}
+
+    def new(self, n: Node) -> Node:
+        """Return ``n`` made anew."""
+        if n not in self.done:
+            self.done[n] = self._made(n)
+        return self.done[n]
+
+    def _made(self, n: Node) -> Node:
+        if self.known(n) or not n.args:
+            return n
+        if n.op in PRODUCTS:
+            return self._sum([n], None)
+        if n.op != "add":
+            return n.graph.node(n.op, *map(self.new, n.args), attr=n.attr, kind=n.kind)
+        found = terms(n, lambda a: self.uses[a] > 1 or self.known(a))
+        own = [t for t in found if t.op in PRODUCTS and self.uses[t] == 1]
+        if not own:
+            return self.new(n.args[0]) + self.new(n.args[1])
+        rest = [t for t in found if t not in own]
+        start = next((t for t in rest if t.op == "drive" and not self.known(t)), None)
+        total = self._sum(own, start)
+        for t in rest:
+            if t is not start:
+                total = total + self.new(t)
+        return total
+
+    def _sum(self, products: list[Node], start: Node | None) -> Node:
+        g = products[0].graph
+        late = tuple(p.attr[0] for p in products if p.args[0].op == "late")
+        if late:
+            # A drive of its own, of zeros if there was none; what else uses the drive keeps the one without products.
+            start = g.node("drive", attr=(None if start is None else start.attr[0], *late), kind="row")
+            products = [p for p in products if p.args[0].op != "late"]
+            if not products:
+                return start
+        rows = [self.new(p.args[0]) for p in products]
+        attr = (start is not None, *((p.op, p.attr[0]) for p in products))
+        first = [] if start is None else [start]
+        return products[0].graph.node("sum", *first, *rows, attr=attr, kind="row")

@@ -1,0 +1,125 @@
+"""From a layer's own ``drive`` and ``step`` to nodes: they are run once, on tensors that have shapes but no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.compiler.lowering import SAME
+from longwave.models.kernels.compiler.nodes import Node
+from longwave.models.kernels.compiler.recorder import Invariants, Recorded, Recorder, Unsupported, leaves, on_meta
+from longwave.models.kernels.compiler.rows import Matrix, Rows
+
+BATCHES = (1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063)
+"""Primes: one of them is a size that nothing else has."""
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """What is compiled: the drive of a whole sequence, and one step.
+
+    Attributes:
+        drive: Of x (M, T, B, p) and the weights: its parts, (M, T, B, k d) each.
+        step: Of the drive at one step, the states, the delayed outputs (M, B, d) and the weights: the next states.
+        states: How many there are.
+        hidden: d.
+        inputs: p, for these weights.
+    """
+
+    drive: Callable[[Tensor, Any], Sequence[Tensor]]
+    step: Callable[[tuple[Tensor, ...], tuple[Tensor, ...], Tensor, Any], Sequence[Tensor]]
+    states: int
+    hidden: int
+    inputs: int
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A part of the drive, d units of it: invariants V (transposed) and b, and which block of units."""
+
+    V: int
+    b: int | None
+    block: int
+
+
+@dataclass
+class Trace:
+    """What a layer computes: ``gates`` of the drive, and nodes of the states before and after a step.
+
+    A node ``num`` or ``vec`` has an invariant's number, a ``vec`` also the block; a product, a place in ``matrices``.
+    """
+
+    invariants: Invariants
+    gates: list[Gate] = field(default_factory=list)
+    matrices: list[Matrix] = field(default_factory=list)
+    before: list[Node] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
+
+
+def trace(of: Recurrent, w: Any) -> Trace:
+    """Return what a layer computes with weights of the shapes of ``w``.
+
+    Raises:
+        Unsupported: It does what the compiler does not know; the message names the operation and the line.
+    """
+    blank = on_meta(w)
+    weights, _ = leaves(blank)
+    if not weights:
+        raise Unsupported("a layer without weights")
+    sizes = {n for t in weights for n in t.shape} | {of.hidden, of.inputs}
+    batch = next(n for n in BATCHES if n not in sizes)
+    with torch.no_grad():
+        return _Tracing(of, blank, weights[0], batch).trace
+
+
+class _Tracing:
+    """The work of ``trace``: the drive first, which has to be affine, then the step."""
+
+    def __init__(self, of: Recurrent, w: Any, like: Tensor, batch: int) -> None:
+        self.d, self.trace = of.hidden, Trace(Invariants(w))
+        x = like.new_empty(len(like), 2, batch, of.inputs)
+        with Recorder() as drive:
+            parts = of.drive(x, w)
+        self._drives(x, parts, drive.calls)
+        rows, u = Rows(self.trace.invariants, like, batch, self.d), list[Tensor]()
+        for part in parts:
+            u.append(rows.source("drive", part.shape[-1] // self.d, sum(t.shape[-1] for t in u) // self.d))
+        states, late = tuple(rows.source("state", 1, k) for k in range(of.states)), rows.source("late", 1)
+        with Recorder() as step:
+            after = of.step(tuple(u), states, late, w)
+        for call in step.calls:
+            rows.lower(call)
+        self.trace.matrices, self.trace.before = rows.matrices, [rows.values[id(s)][0] for s in states]
+        self.trace.after = [n for s in after for n in rows.state(s, step.calls)]
+        if len(self.trace.after) != of.states:
+            raise Unsupported(f"a step that gives other states than its {of.states}")
+
+    def _drives(self, x: Tensor, parts: Sequence[Tensor], calls: list[Recorded]) -> None:
+        """Find V and b of each gate."""
+        views, affine = {id(x)}, dict[int, tuple[Tensor, Tensor | None]]()
+        for call in calls:
+            self.trace.invariants.kept.append(call)
+            ids = [id(t) for t in call.tensors]
+            if not any(i in views or i in affine for i in ids):
+                self.trace.invariants.add(call)
+                continue
+            (out,), name = call.results[:1] or (x,), call.name
+            if name in SAME and ids[0] in views:
+                views.add(id(out))
+            elif name in SAME and ids[0] in affine:
+                affine[id(out)] = affine[ids[0]]
+            elif name in ("bmm", "baddbmm") and ids[-2] in views and not call.kwargs:
+                affine[id(out)] = (call.args[-1], call.args[0] if name == "baddbmm" else None)
+            else:
+                raise call.refused(" in the drive, which must be V x + b,")
+        for part in parts:
+            if id(part) not in affine or part.shape != (*x.shape[:3], part.shape[-1]) or part.shape[-1] % self.d:
+                raise Unsupported("a drive that is not V x + b of d units, or of several times d")
+            V, b = affine[id(part)]
+            number = self.trace.invariants.numbers
+            bias = None if b is None else number[id(b)]
+            self.trace.gates += [Gate(number[id(V)], bias, k) for k in range(part.shape[-1] // self.d)]

@@ -1,0 +1,16 @@
+// How fast this processor multiplies and adds, on one thread.
+#include "vector.h"
+
+// Multiplies and adds `rounds` times in twelve vectors, none of which waits for another, and returns how many numbers
+// that were. No product can be faster. Twelve hide the latency, and fit the registers with both factors.
+extern "C" double multiply_adds(int64_t rounds) {
+  using namespace longwave;
+  volatile float seed = 1e-30f;
+  const V a = all(seed), b = all(seed);
+  V sums[12];
+  for (V& sum : sums) sum = all(seed);
+  for (int64_t i = 0; i < rounds; ++i)
+    for (V& sum : sums) sum += a * b;
+  for (V& sum : sums) seed = sum[0];
+  return double(rounds) * 12 * L;
+}

@@ -1,0 +1,148 @@
+// Vectors of L neighbouring floats, of the compiler's own type: no header of a library is parsed. Single precision.
+// A build for another processor differs in L alone; the compiler knows the instructions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+
+namespace longwave {
+
+#if defined(__AVX512F__)
+constexpr int64_t L = 16;
+#elif defined(__AVX__)
+constexpr int64_t L = 8;
+#else
+constexpr int64_t L = 4;
+#endif
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int REGISTERS = 32;
+#else
+constexpr int REGISTERS = 16;
+#endif
+
+typedef float V __attribute__((vector_size(4 * L)));
+typedef int32_t Whole __attribute__((vector_size(4 * L)));
+typedef float Anywhere __attribute__((vector_size(4 * L), aligned(4)));
+
+inline V load(const float* from) { return *reinterpret_cast<const Anywhere*>(from); }
+inline void store(V v, float* to) { *reinterpret_cast<Anywhere*>(to) = v; }
+
+// The first `count` numbers only.
+inline void store(V v, float* to, int64_t count) {
+  float lanes[L];
+  store(v, lanes);
+  for (int64_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+inline void add(V v, float* to) { store(load(to) + v, to); }
+
+inline V all(float x) { return x - V{}; }
+inline Whole bits(V x) { return (Whole)x; }
+inline V floats(Whole x) { return (V)x; }
+
+// NaN stays NaN: a comparison with it is false.
+#if defined(__AVX512F__) && !defined(__clang__)  // one instruction, which GCC does not find by itself
+inline V at_least(V x, V low) { return __builtin_ia32_maxps512_mask(low, x, V{}, -1, 4); }
+inline V at_most(V x, V high) { return __builtin_ia32_minps512_mask(high, x, V{}, -1, 4); }
+#elif defined(__AVX__) && !defined(__AVX512F__)
+inline V at_least(V x, V low) { return __builtin_ia32_maxps256(low, x); }
+inline V at_most(V x, V high) { return __builtin_ia32_minps256(high, x); }
+#else
+inline V at_least(V x, V low) { return x < low ? low : x; }
+inline V at_most(V x, V high) { return x > high ? high : x; }
+#endif
+// As torch: NaN if either is.
+inline V maximum(V x, V y) { return x > y ? x : (x == x ? (y > x ? y : (y == y ? x : y)) : x); }
+inline V minimum(V x, V y) { return x < y ? x : (x == x ? (y < x ? y : (y == y ? x : y)) : x); }
+inline V absolute(V x) { return floats(bits(x) & 0x7fffffff); }
+inline V flag(Whole mask) { return floats(mask & bits(all(1.0f))); }
+inline V sign(V x) { return x == x ? flag(x > 0.0f) - flag(x < 0.0f) : x; }
+// 1 where x > y, and a half where they are equal: how torch shares the gradient of a maximum.
+inline V above(V x, V y) { return flag(x > y) + 0.5f * flag(x == y); }
+
+// Zeros from unit d on, where `i` is the first unit of x: no NaN of the padding may meet a sum.
+inline V inside(V x, int64_t i, int64_t d) {
+  V y = x;
+  for (int64_t k = d > i ? d - i : 0; k < L; ++k) y[k] = 0.0f;
+  return y;
+}
+
+inline V root(V x) {
+  V y;
+  for (int64_t i = 0; i < L; ++i) y[i] = __builtin_sqrtf(x[i]);
+  return y;
+}
+
+// Lane by lane, for what is rare.
+template <class F>
+inline V each(V x, F f) {
+  V y;
+  for (int64_t i = 0; i < L; ++i) y[i] = f(x[i]);
+  return y;
+}
+
+// Relative error below 2 units in the last place.
+inline V exponential(V x) {
+  x = at_most(at_least(x, all(-87.0f)), all(88.0f));
+  const V shifted = x * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: adding it rounds to a whole number, in the low bits
+  const V n = shifted - 12582912.0f;
+  const V r = n * -1.42860677e-6f + (n * -0.693145752f + x);
+  V e = all(1.0f / 5040);
+  for (float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) e = e * r + c;
+  return e * floats((bits(shifted) + 127) << 23);
+}
+
+inline V sigmoid(V x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// Near 0 the quotient would lose relative accuracy, where small time steps live; there it is the Taylor series.
+inline V hyperbolic_tangent(V x) {
+  const V size = absolute(x), t = exponential(size * -2.0f), x2 = x * x;
+  V series = all(-1382.0f / 155925);
+  for (float c : {62.0f / 2835, -17.0f / 315, 2.0f / 15, -1.0f / 3}) series = series * x2 + c;
+  series = series * x2 * x + x;
+  const V quotient = (1.0f - t) / (1.0f + t);
+  return size < 0.3f ? series : floats(bits(quotient) | (bits(x) & INT32_MIN));
+}
+
+// Of numbers above 0, not denormal: Cephes' logf. Others go to the library.
+inline V logarithm(V x) {
+  const Whole usual = (x >= 1.17549435e-38f) & (x < INFINITY);
+  for (int64_t i = 0; i < L; ++i)
+    if (!usual[i]) return each(x, [](float a) { return std::log(a); });
+  Whole exponent = ((bits(x) >> 23) & 255) - 126;
+  V m = floats((bits(x) & 0x007fffff) | 0x3f000000);  // x = m 2^exponent, 1/2 ≤ m < 1
+  const Whole low = m < 0.707106781f;
+  exponent += low;
+  m = (low ? m + m : m) - 1.0f;
+  const V e = __builtin_convertvector(exponent, V), m2 = m * m;
+  V y = all(7.0376836292e-2f);
+  for (float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
+                  2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f})
+    y = y * m + c;
+  return e * 0.693359375f + (m + (y * m * m2 + (e * -2.12194440e-4f - 0.5f * m2)));
+}
+
+// log(1 + e^x), without loss for any x.
+inline V softplus(V x) { return at_least(x, V{}) + each(exponential(-absolute(x)), [](float a) { return std::log1p(a); }); }
+
+// sin x, or cos x for `turn` 1: Cephes' sinf and cosf. Large numbers go to the library.
+inline V wave(V x, int turn) {
+  const Whole small = absolute(x) < 8192.0f;
+  for (int64_t i = 0; i < L; ++i)
+    if (!small[i]) return each(x, [turn](float a) { return turn ? std::cos(a) : std::sin(a); });
+  const V shifted = x * 0.636619772f + 12582912.0f, n = shifted - 12582912.0f;  // quarter turns
+  const V r = n * -7.54978995489e-8f + (n * -4.83751296997e-4f + (n * -1.5703125f + x)), r2 = r * r;
+  const V odd = ((-1.9515295891e-4f * r2 + 8.3321608736e-3f) * r2 - 1.6666654611e-1f) * r2 * r + r;
+  const V even = ((2.443315711809948e-5f * r2 - 1.388731625493765e-3f) * r2 + 4.166664568298827e-2f) * r2 * r2 - 0.5f * r2 + 1.0f;
+  const Whole quarter = bits(shifted) + turn;
+  const V value = (quarter & 1) != 0 ? even : odd;
+  return floats(bits(value) ^ ((quarter & 2) << 30));
+}
+
+inline V sine(V x) { return wave(x, 0); }
+inline V cosine(V x) { return wave(x, 1); }
+inline V error_function(V x) { return each(x, [](float a) { return std::erf(a); }); }
+
+}  // namespace longwave

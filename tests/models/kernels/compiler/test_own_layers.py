@@ -1,0 +1,145 @@
+"""A layer of one's own: it is fused without a word, and what cannot be fused is named with its line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from kernel_cases import on_cpu
+from more_files import with_models
+from torch import Tensor, tanh
+
+from longwave.models.base.algebra import affine
+from longwave.models.base.layer import State
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.lem import LEM
+
+MODEL = '''"""A gated cell with a norm inside, in a file of its own."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longwave.models.base.algebra import affine
+from longwave.models.base.param import learning_rate
+from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class NormedWeights:
+    """The weights."""
+
+    V: Tensor
+    W: Tensor
+    g: Tensor
+
+
+class Normed(Recurrence[NormedWeights]):
+    """h[n] = 0.9 h[n-1] + softplus(exp(−g) N(W h[n-1] + V x[n])), N of mean 0 and variance 1, then scaled and moved."""
+
+    WEIGHTS = NormedWeights
+    STATE = ("h",)
+
+    def shapes(self):
+        return {"V": (self.hidden_size, self.input_size), "W": (self.hidden_size,) * 2, "g": (self.hidden_size,)}
+
+    def drive(self, x, w):
+        return (affine(w.V, x),)
+
+    def step(self, u, state, w):
+        a = affine(w.W, state[0], u[0])
+        a = torch.nn.functional.layer_norm(a, a.shape[-1:], torch.exp(w.g).mean((0, 1)), w.g[0, 0], 1e-3)
+        return (0.9 * state[0] + torch.nn.functional.softplus(a / torch.exp(w.g)),)
+
+
+MODEL = ModelSpec(
+    name="normed", title="Normed", family="toy", source="this test", layer=Normed, lr=learning_rate(1e-3, 1e-1),
+    count=lambda p, d, q, **_: d * p + d * d + d + (d + 1) * q,
+)
+'''
+
+
+def test_a_model_file_outside_the_package_is_fused_without_a_word_of_its_own(tmp_path: Path) -> None:
+    on_cpu(LEM(1, 4))
+    (tmp_path / "normed.py").write_text(MODEL, encoding="utf-8")
+    program = (
+        "import every_model\n"
+        "print(every_model.build('normed', 7).why())\n"
+        "print(every_model.too_far(every_model.distances('normed', 7, 20)))\n"
+    )
+    assert with_models(tmp_path, program).splitlines()[-2:][0].startswith("cpu: the fused Normed loop")
+    assert with_models(tmp_path, program).splitlines()[-1] == "{}"
+
+
+@dataclass(frozen=True)
+class OddWeights:
+    """V and W."""
+
+    V: Tensor
+    W: Tensor
+
+
+class Odd(Recurrence[OddWeights]):
+    """h[n] = what the test wants."""
+
+    WEIGHTS = OddWeights
+    STATE = ("h",)
+
+    def __init__(self, inner: Callable[[Tensor], Tensor], driven: Callable[[Tensor], Tensor] = lambda x: x) -> None:
+        self.inner, self.driven = inner, driven
+        super().__init__(2, 4)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return V and W."""
+        return {"V": (4, 2), "W": (4, 4)}
+
+    def drive(self, x: Tensor, w: OddWeights) -> tuple[Tensor, ...]:
+        """Return the drive."""
+        return (self.driven(affine(w.V, x)),)
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: OddWeights) -> State:
+        """Return the next state."""
+        return (tanh(affine(w.W, self.inner(state[0]), u[0])),)
+
+
+@pytest.mark.parametrize(
+    ("inner", "named"),
+    [
+        (lambda h: h.cumsum(-1), "cumsum"),
+        (lambda h: h + torch.randn(4), "randn, which changes a tensor or draws random numbers,"),
+        (lambda h: h.clone().add_(1.0), "add_, which changes a tensor or draws random numbers,"),
+        (lambda h: h * float(h.detach().sum()), "_local_scalar_dense"),
+        (lambda h: h * (1.0 if h[0, 0, 0].item() > 0 else 2.0), "_local_scalar_dense"),
+        (lambda h: torch.softmax(h, -1), "_softmax"),
+        (lambda h: h[..., :2].repeat(1, 1, 2), "slice"),
+        (lambda h: h * torch.arange(4), "mul"),
+    ],
+)
+def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], Tensor], named: str) -> None:
+    layer = Odd(inner)
+    way = layer.why()
+    assert way.path == "reference"
+    assert str(way).startswith(f"reference: the step of Odd uses {named} at test_own_layers.py:")
+    assert way.reason.endswith(", which the compiler does not know")
+    assert layer(torch.ones(3, 2, 2))[0].shape == (3, 2, 4)
+
+
+def test_a_drive_that_is_not_affine_is_named() -> None:
+    reason = Odd(lambda h: h, driven=torch.tanh).why().reason
+    assert reason.startswith("the step of Odd uses tanh in the drive, which must be V x + b, at test_own_layers.py:")
+
+
+def test_another_step_of_the_same_class_is_another_loop() -> None:
+    on_cpu(LEM(1, 4))
+    torch.manual_seed(random.Random(0).randrange(99))
+    one, two = Odd(lambda h: h), Odd(lambda h: -h)
+    two.load_state_dict(one.state_dict())
+    x = torch.randn(4, 3, 2)
+    assert not torch.allclose(one(x)[0], two(x)[0])
+    assert torch.equal(one(x)[0][0], two(x)[0][0])

@@ -1,0 +1,23 @@
+"""What the compiler prints is the step, and autograd's way back: of all models, and of steps drawn at random."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from every_model import CASES, build
+from hypothesis import given, settings
+from listed import wrong
+from toy_steps import Recipe, recipes, toy, weights
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_printed_plan_of_every_model_is_its_step_and_its_derivative(case: str) -> None:
+    layer = build(case, 5, dtype=torch.float64)
+    for w, inputs in layer.loops({name: t.detach() for name, t in layer.held().items()}):
+        assert wrong(layer.recurrent(inputs), w) < 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(recipes)
+def test_the_printed_plan_of_any_step_is_the_step_and_its_derivative(recipe: Recipe) -> None:
+    assert wrong(toy(recipe, 3), weights(3)) < 1e-9

@@ -1,0 +1,92 @@
+"""Every model of the library with every option that its fused loop may depend on, and how far it is from float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from kernel_cases import inputs, outcome
+from torch import Tensor, nn
+
+from longwave.models.base.fused import Fusable
+from longwave.models.kernels import using
+from longwave.platform.registry import all_models
+
+NUMBERS = {
+    "dt": 0.3, "gamma": 0.6, "epsilon": 0.2, "alpha": 0.5, "beta": 0.7, "sigma": 1.0, "floor": 0.1, "beta_w": 0.66,
+    "gamma_w": 0.4,
+}  # fmt: skip
+"""Hyper-parameters by name; all but σ are trained, so that they have gradients."""
+
+
+def cases() -> dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]]:
+    """Return layer and options by name: each model with its defaults, and with one option changed at a time."""
+    found: dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]] = {}
+    for name, spec in all_models().items():
+        if not issubclass(spec.layer, Fusable):
+            continue
+        few = {"layers": 3 if "skip" in spec.options else 2} if "layers" in spec.options else {}
+        found[name] = (spec.layer, few)
+        for option, choices in spec.options.items():
+            for choice in choices[1:] if option != "layers" else ():
+                found[f"{name}, {option} {choice}"] = (spec.layer, few | {option: choice})
+    found["lem, floor"] = (found["lem"][0], {"floor": 0.1})
+    return found
+
+
+CASES = cases()
+
+
+def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.dtype = torch.float32) -> Fusable[Any]:
+    """Return a layer of the case, drawn from seed 0."""
+    layer, chosen = CASES[case]
+    options = {k: v for k, v in chosen.items() if k in layer.OPTIONS}
+    defaults = {k: v[0] for k, v in layer.OPTIONS.items()}
+    lead = () if members is None else (members,)
+    numbers: dict[str, Any] = {}
+    for param in layer.relevant({**defaults, **options}):
+        if param.name == "tau":
+            numbers["tau"] = 5 if members is None else [5, 0][:members]
+        elif param.name in NUMBERS and (param.name != "floor" or "floor" in chosen):
+            value = torch.full(lead, NUMBERS[param.name], dtype=dtype)
+            numbers[param.name] = NUMBERS["sigma"] if param.name == "sigma" else nn.Parameter(value)
+    torch.manual_seed(0)
+    return layer(p, d, members=members, t_max=50, **options, **numbers).to(dtype)
+
+
+def distances(
+    case: str, d: int, steps: int, batch: int = 3, p: int = 3, draws: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Return, by tensor, how far the fused loop and the float32 reference are from the float64 reference.
+
+    The float32 reference is run ``draws`` times more, with everything that it is given moved by up to one unit in the
+    last place, as a rounding does; the furthest run counts.
+    """
+    layer, exact = build(case, d, p), build(case, d, p, dtype=torch.float64)
+    exact.load_state_dict({name: t.double() for name, t in layer.state_dict().items()})
+    x, state = inputs(layer, steps, batch)
+    ours, truth = outcome(layer, x, state), outcome(exact, x, state)
+    with using("reference"):
+        plain = [outcome(layer, x, state)]
+        for seed in range(draws):
+            nudged, generator = build(case, d, p), torch.Generator().manual_seed(seed)
+            nudged.load_state_dict({name: _moved(t, generator) for name, t in layer.state_dict().items()})
+            plain.append(outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state)))
+    found = {}
+    for name, value in truth.items():
+        size = value.norm().clamp_min(1e-300)
+        own, *others = (((t[name].double() - value).norm() / size).item() for t in (ours, *plain))
+        found[name] = (own, max(others))
+        if value.norm() == 0:
+            found[name] = (ours[name].norm().item() if name in ours else 0.0, 0.0)
+    return found
+
+
+def _moved(t: Tensor, generator: torch.Generator) -> Tensor:
+    return t * (1 + 2.0**-23 * torch.randint(-1, 2, t.shape, generator=generator)) if t.is_floating_point() else t
+
+
+def too_far(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Return the tensors further than 1e-5 from the truth, and three times further than the float32 loop."""
+    return {name: (own, plain) for name, (own, plain) in found.items() if not own <= max(1e-5, 3 * plain)}

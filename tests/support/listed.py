@@ -1,0 +1,89 @@
+"""The printed text of a plan, run by Python in float64, and its distance from autograd of the step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.compiler.listing import listing
+from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.compiler.recorder import leaves
+from longwave.models.kernels.compiler.trace import Recurrent
+
+FUNCTIONS = {
+    "mm": lambda W, x: x @ W.mT,
+    "mmT": lambda W, x: x @ W,
+    "flag": lambda mask: mask.double(),
+    "where": lambda mask, x, y: torch.where(torch.as_tensor(mask) != 0, x, y),
+    "above": lambda x, y: (x > y).double() + 0.5 * (x == y).double(),
+    "relu": torch.relu,
+    "sign": torch.sign,
+    "softplus": torch.nn.functional.softplus,
+    "max": torch.maximum,
+    "min": torch.minimum,
+    **{name: getattr(torch, name) for name in ("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "abs", "erf")},
+}
+POISON = float("nan")
+
+
+def wrong(of: Recurrent, w: Any, batch: int = 2) -> float:
+    """Return the worst relative distance of the printed step and its way back from the step itself and autograd."""
+    weights = [t.requires_grad_() for t in leaves(w)[0]]
+    M, d = len(weights[0]), of.hidden
+    draw = torch.Generator().manual_seed(1)
+
+    def rows(count: int) -> list[Tensor]:
+        return [torch.randn(M, batch, d, generator=draw, dtype=torch.float64).requires_grad_() for _ in range(count)]
+
+    x = torch.randn(M, 1, batch, of.inputs, generator=draw, dtype=torch.float64).requires_grad_()
+    before, (late,), pull = rows(of.states), rows(1), [t.detach() for t in rows(of.states)]
+    after = of.step(tuple(u[:, 0] for u in of.drive(x, w)), tuple(before), late, w)
+    inputs = [x, *before, late, *weights]
+    loss = sum((a * g).sum() for a, g in zip(after, pull, strict=True))
+    truth = [*after, *torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)]  # type: ignore[arg-type]
+    return max(map(_distance, _printed(of, w, x, before, late, pull, inputs), truth))
+
+
+def _printed(
+    of: Recurrent, w: Any, x: Tensor, before: list[Tensor], late: Tensor, pull: list[Tensor], inputs: list[Tensor]
+) -> list[Tensor]:
+    """Return the states after the step, and the gradients of ``inputs``, by the printed text."""
+    loop = Loop(of, w)
+    given, plan, d = loop.operands(leaves(w)[0]), loop.plan, of.hidden
+    V, b = torch.cat(list(given.V), 1), torch.cat(list(given.b), 2)
+    gates = [*((x[:, 0] @ V.mT + b).split(d, -1))]
+    W = [m for t in given.W for m in t.split(d, 1)]
+    U = [v for t in given.U for v in t.split(d, -1)]
+    space: dict[str, Any] = dict(FUNCTIONS)
+    exec(listing(plan), space)
+    with torch.no_grad():
+        empty = torch.full_like(before[0], POISON)
+        kept = [g.clone() for g in gates] + [empty] * (plan.kept - len(gates))
+        after, adjoint, slot = [empty] * plan.states, [g.clone() for g in pull], [empty] * plan.slots
+        totals: list[list[Any]] = [[torch.zeros_like(empty)] * max(1, n) for n in (len(given.P), len(U), 1)]
+        back: tuple[Any, ...] = (given.P, U, [late], totals[2]) if plan.looks_back else (given.P, U)
+        space["forward"](before, after, kept, W, *back[: 3 if plan.looks_back else 2])
+        space["back"](before, after, kept, adjoint, slot, totals[0], totals[1], W, *back)
+        homes = {"before": before, "after": after, "kept": kept, "late": [late]}
+        dW = [torch.zeros_like(m) for m in W]
+        for g in plan.gradients:
+            for k in range(g.count):
+                dW[g.matrix + k] += slot[g.slot + k].mT @ homes[g.home[0]][g.home[1]]
+        dP = [t.sum((1, 2), keepdim=True) for t in totals[0][: len(given.P)]]
+        dU = [t.sum(1, keepdim=True) for t in totals[1][: len(U)]]
+    ends = [*gates, *W, *given.P, *U]
+    pulls = [*slot[: len(gates)], *dW, *dP, *dU]
+    live = [(e, p) for e, p in zip(ends, pulls, strict=True) if e.requires_grad]
+    leaf = [t for t in inputs if all(t is not own for own in (*before, late))]
+    found = iter(
+        torch.autograd.grad([e for e, _ in live], leaf, [p for _, p in live], allow_unused=True, materialize_grads=True)
+    )
+    own = {id(t): g for t, g in zip(before, adjoint, strict=True)} | {id(late): totals[2][0]}
+    return [*after, *(own[id(t)] if id(t) in own else next(found) for t in inputs)]
+
+
+def _distance(ours: Tensor, truth: Tensor) -> float:
+    size = truth.detach().norm().item()
+    return ((ours - truth).norm() / max(size, 1.0)).item()

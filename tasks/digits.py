@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -11,20 +12,13 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
+from longwave.tasks.base.spec import TaskSpec, changes, check_variant, note
+from longwave.tasks.smnist import TASK as SMNIST
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
 CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1 and 7", paper="cornn")
-LEM = Recipe(
-    hidden=128,
-    batch=128,
-    epochs=120,
-    drops=(100,),
-    clip=1.0,
-    source="LEM's sequential MNIST, Table 8 and code",
-    paper="lem",
-)
+LEM = replace(SMNIST.recipe(""), source="LEM's sequential MNIST, Table 8 and code")
 
 
 def pixels(order: np.ndarray) -> Data[Sequences]:

@@ -10,7 +10,7 @@ from longwave.platform.boards.row import SHORT, Row, named
 from longwave.platform.boards.verification import verification
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs, beside, quoted
-from longwave.platform.literature.published import names
+from longwave.platform.literature.published import title
 from longwave.platform.records.about import About
 from longwave.platform.records.group import EVERYBODY, Group, Pool
 from longwave.platform.statistics.median import median
@@ -207,12 +207,11 @@ def _trivial(like: Group, name: str, value: float) -> Row:
 
 def _published(like: Group, number: Mapping[str, Any], family: str) -> Row:
     """Return a published number as a row of its own on the board of ``like``."""
-    form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
     return Row(
         **_same(like),
         kind="published",
         model=number["model"],
-        title=names().get(number["model"], number["model"]) + form,
+        title=title(number),
         family=family,
         mean=number["value"],
         std=number["std"],

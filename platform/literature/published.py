@@ -68,6 +68,12 @@ def tables() -> dict[tuple[str, str], dict[str, str]]:
         return {(line["source"], line["table"]): line for line in csv.DictReader(file)}
 
 
+def title(number: Mapping[str, Any]) -> str:
+    """Return the name in print of a number's model, with the form that was printed: ``coRNN (256 units)``."""
+    form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
+    return names().get(number["model"], number["model"]) + form
+
+
 @cache
 def names() -> dict[str, str]:
     """Return the name in print of each model of which a number is published, by its key."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from longwave.platform.literature.pairing import credited, unpaired
-from longwave.platform.literature.published import as_printed, names
+from longwave.platform.literature.published import as_printed, title
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import show
 
@@ -39,14 +39,13 @@ def listing(
 
 
 def _line(number: Mapping[str, Any], why: str) -> list[str]:
-    form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
     spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
     places = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
     of = f" of {number['n']}" if number["n"] else ""
     return [
         number["task"],
         number["variant"] or "—",
-        names()[number["model"]] + form,
+        title(number),
         number["metric"],
         as_printed(number["printed"]) + spread,
         number["statistic"] + of,

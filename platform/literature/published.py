@@ -71,7 +71,8 @@ def tables() -> dict[tuple[str, str], dict[str, str]]:
 def title(number: Mapping[str, Any]) -> str:
     """Return the name in print of a number's model, with the form that was printed: ``coRNN (256 units)``."""
     form = f" ({number['model_variant'].strip('()')})" if number["model_variant"] else ""
-    return names().get(number["model"], number["model"]) + form
+    model: str = number["model"]
+    return names().get(model, model) + form
 
 
 @cache

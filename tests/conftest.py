@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,22 +96,27 @@ def store(tmp_path: Path, open_store: Callable[[str], Store]) -> Store:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
-    """A real PostgreSQL server; calling it makes an empty database and returns its URL."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
-        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    count = 0
+def postgres() -> Iterator[Callable[[], str]]:
+    """A real PostgreSQL server; calling it makes an empty database and returns its URL.
 
-    def database() -> str:
-        nonlocal count
-        count += 1
-        server.psql(f"CREATE DATABASE test{count};")
-        return str(server.get_uri(database=f"test{count}"))
+    It lives outside pytest's own folder: every start of a pytest, a test's own among them, closes that folder to
+    other users, and a server that root starts runs as another user.
+    """
+    with tempfile.TemporaryDirectory(prefix="longwave-postgres-") as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
+            server = pgserver.get_server(folder)
+        count = 0
 
-    yield database
-    server.cleanup()
+        def database() -> str:
+            nonlocal count
+            count += 1
+            server.psql(f"CREATE DATABASE test{count};")
+            return str(server.get_uri(database=f"test{count}"))
+
+        yield database
+        server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -2,6 +2,7 @@
 # make test        install, run every test but the slow ones
 # make test-slow   the slow ones too
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
+# make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types
 # make freeze      record the ids and results of what is new; refuses what changed without a version
 # make lock        resolve the dependencies anew
@@ -10,7 +11,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty check freeze lock
+.PHONY: install demo test test-slow honesty gpu check freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -37,6 +38,9 @@ test-slow: install
 
 honesty: install
 	$(BIN)/python tests/support/honesty.py
+
+gpu: install
+	$(BIN)/python tests/support/gpu.py
 
 check: install
 	$(BIN)/ruff check .

@@ -14,7 +14,6 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
-from longwave.models.kernels import Operands
 
 TABLE = "coRNN, Appendix B, Table 7"
 DT = Param("dt", "Δt", 0.01, 0.1, True, "steps", "Time step of the discretised oscillators.", TABLE)
@@ -98,19 +97,6 @@ class CoRNN(Recurrence[CoRNNWeights]):
         dt = sigmoid(torch.logit(given["dt"]) + given["dt_shift"])
         gamma, epsilon = (relu(given[name] + given[f"{name}_shift"]) for name in ("gamma", "epsilon"))
         return super().weights({**given, "dt": dt, "gamma": gamma, "epsilon": epsilon})
-
-    @property
-    def cell(self) -> str:
-        """``"cornn"``, for both dampings."""
-        return "cornn"
-
-    def operands(self, w: CoRNNWeights) -> Operands:
-        """Return the weights, and the damping as two factors: z[n] = κ (δ z[n-1] + Δt (force))."""
-        if self.damping == "implicit":
-            kappa, delta = 1 / (1 + w.dt * w.epsilon), torch.ones_like(w.dt)
-        else:
-            kappa, delta = torch.ones_like(w.dt), 1 - w.dt * w.epsilon
-        return Operands(V=[w.V], b=[w.b], W=[w.W, w.Wz], P=[w.dt, w.gamma, kappa, delta])
 
     def drive(self, x: Tensor, w: CoRNNWeights) -> tuple[Tensor, ...]:
         """Return V x + b."""

@@ -12,7 +12,6 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.torch_rnn import TorchRecurrence, TorchWeights, count
-from longwave.models.kernels import Operands
 
 
 class GRU(TorchRecurrence):
@@ -32,28 +31,17 @@ class GRU(TorchRecurrence):
     STATE = ("h",)
     GATES = 3
 
-    @property
-    def cell(self) -> str:
-        """``"gru"``."""
-        return "gru"
-
-    def operands(self, w: TorchWeights) -> Operands:
-        """Return the weights; the biases of r and s are one each, that of n stays inside the gate's product."""
-        d = self.hidden_size
-        inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
-        return Operands(V=[w.weight_ih], b=[w.bias_ih + inner], W=[w.weight_hh], U=[w.bias_hh[..., 2 * d :]])
-
     def drive(self, x: Tensor, w: TorchWeights) -> tuple[Tensor, ...]:
-        """Return V x + b of all gates, and c of r and s; that of ñ stays inside, where r multiplies it."""
-        d = self.hidden_size
-        inner = torch.cat([w.bias_hh[..., : 2 * d], torch.zeros_like(w.bias_hh[..., 2 * d :])], -1)
-        return (affine(w.weight_ih, x, w.bias_ih + inner),)
+        """Return V x + b + c of r and s, and V x + b of ñ, whose c stays inside, where r multiplies it."""
+        both = 2 * self.hidden_size
+        c = w.bias_ih[..., :both] + w.bias_hh[..., :both]
+        return affine(w.weight_ih[:, :both], x, c), affine(w.weight_ih[:, both:], x, w.bias_ih[..., both:])
 
     def step(self, u: tuple[Tensor, ...], state: State, w: TorchWeights) -> State:
         """Return (h[n],)."""
         (h,), d = state, self.hidden_size
-        (er, es, en), (hr, hs, hn) = u[0].chunk(3, -1), affine(w.weight_hh, h).chunk(3, -1)
-        new = tanh(en + sigmoid(er + hr) * (hn + w.bias_hh[..., 2 * d :]))
+        (er, es), (hr, hs, hn) = u[0].chunk(2, -1), affine(w.weight_hh, h).chunk(3, -1)
+        new = tanh(u[1] + sigmoid(er + hr) * (hn + w.bias_hh[..., 2 * d :]))
         return (lerp(new, h, sigmoid(es + hs)),)
 
     def one(self, x: Tensor, state: State, weights: list[Tensor]) -> tuple[Tensor, ...]:

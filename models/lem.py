@@ -13,7 +13,6 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
-from longwave.models.kernels import Operands
 
 DT = Param(
     "dt", "Δt", 0.01, 2.0, False, "steps", "Largest time step of both states.", "LEM, Appendix A: Δt < 2", default=1.0
@@ -116,16 +115,6 @@ class LEM(Recurrence[LEMWeights]):
         """Fill the read-out: N(0, 2/d) for the weight, the bias as torch.nn.Linear's."""
         nn.init.normal_(weight, 0.0, (2 / self.hidden_size) ** 0.5, generator=generator)
         nn.init.uniform_(bias, -(self.hidden_size**-0.5), self.hidden_size**-0.5, generator=generator)
-
-    @property
-    def cell(self) -> str | None:
-        """``"lem"``; the forms without gates or with a floor have none."""
-        return "lem" if self.multiscale and not hasattr(self, "floor") else None
-
-    def operands(self, w: LEMWeights) -> Operands:
-        """Return the weights in the cell's order."""
-        gates = "1z2y"
-        return Operands(V=[w.V[k] for k in gates], b=[w.b[k] for k in gates], W=[w.W[k] for k in gates], P=[w.dt])
 
     def drive(self, x: Tensor, w: LEMWeights) -> tuple[Tensor, ...]:
         """Return V x + b of both candidates, and of both gates."""

@@ -14,7 +14,6 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Best, ModelSpec
-from longwave.models.kernels import Operands
 
 TEXT = "Lipschitz RNN, Appendix C"
 EPSILON = Param("epsilon", "ε", 0.001, 1.0, True, "steps", "Step of the solver.", TEXT)
@@ -103,15 +102,6 @@ class LipschitzRNN(Recurrence[LipschitzWeights]):
         """Return the weights, α A and W among them."""
         A = given["alpha"] * structured(given["MA"], given["beta"], given["gamma"])
         return super().weights({**given, "A": A, "W": structured(given["MW"], given["beta_w"], given["gamma_w"])})
-
-    @property
-    def cell(self) -> str:
-        """The cell of the scheme."""
-        return f"lipschitz_{self.scheme}"
-
-    def operands(self, w: LipschitzWeights) -> Operands:
-        """Return the weights, α in A."""
-        return Operands(V=[w.U], b=[w.b], W=[w.A, w.W], P=[w.epsilon])
 
     def drive(self, x: Tensor, w: LipschitzWeights) -> tuple[Tensor, ...]:
         """Return U x + b."""

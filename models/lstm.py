@@ -10,7 +10,6 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import learning_rate
 from longwave.models.base.spec import ModelSpec
 from longwave.models.base.torch_rnn import TorchRecurrence, TorchWeights, count
-from longwave.models.kernels import Operands
 
 
 class LSTM(TorchRecurrence):
@@ -29,15 +28,6 @@ class LSTM(TorchRecurrence):
 
     STATE = ("h", "c")
     GATES = 4
-
-    @property
-    def cell(self) -> str | None:
-        """``"lstm"``."""
-        return "lstm"
-
-    def operands(self, w: TorchWeights) -> Operands:
-        """Return the weights; the two biases of a gate are one here."""
-        return Operands(V=[w.weight_ih], b=[w.bias_ih + 1.0 * w.bias_hh], W=[w.weight_hh])
 
     def step(self, u: tuple[Tensor, ...], state: State, w: TorchWeights) -> State:
         """Return (h[n], c[n])."""

@@ -12,7 +12,6 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.delay import TAU, Delayed
 from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.spec import Best, ModelSpec
-from longwave.models.kernels import Operands
 
 WEIGHTS = "τ-GRU, §5.5"
 ALPHA = Param(
@@ -113,16 +112,6 @@ class TauGRU(Delayed[TauGRUWeights]):
         b = {k: given[f"b{k}"] + 1.0 * given[f"c{k}"] for k in maps}
         one = given[f"b{maps[0]}"].new_ones(1, 1, 1)
         return TauGRUWeights(U, W, b, given.get("alpha", one), given.get("beta", one))
-
-    @property
-    def cell(self) -> str | None:
-        """``"tau_gru"``; only the full form has one."""
-        return "tau_gru" if self.form == "full" else None
-
-    def operands(self, w: TauGRUWeights) -> Operands:
-        """Return the weights in the cell's order."""
-        V, b, W = ([weight[k] for k in "1234"] for weight in (w.U, w.b, w.W))
-        return Operands(V, b, W, P=[w.alpha, w.beta], lags=self.lags())
 
     def drive(self, x: Tensor, w: TauGRUWeights) -> tuple[Tensor, ...]:
         """Return U x + b + c of each map."""

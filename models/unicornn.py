@@ -13,7 +13,7 @@ from longwave.models.base.layer import State
 from longwave.models.base.param import OptionValue, Param, learning_rate
 from longwave.models.base.spec import Best, ModelSpec
 from longwave.models.base.stack import DROPOUT, Stacked
-from longwave.models.kernels import Operands
+from longwave.models.kernels.cells import OSCILLATOR, by_hand
 
 MOST_LAYERS = 6
 DT = Param("dt", "Δt", 0.01, 1.0, True, "steps", "Largest time step of a neuron.", most=1.0)
@@ -104,19 +104,11 @@ class UnICORNN(Stacked[UnICORNNWeights]):
         nn.init.normal_(weight, 0.0, (2 / self.hidden_size) ** 0.5, generator=generator)
         bias.zero_()
 
-    @property
-    def cell(self) -> str:
-        """``"unicornn"``, layer by layer."""
-        return "unicornn"
-
-    def operands(self, w: UnICORNNWeights) -> Operands:
-        """Return one layer's weights."""
-        return Operands(V=[w.V], b=[w.b], P=[w.alpha], U=[w.w, w.dt * sigmoid(w.c)])
-
     def drive(self, x: Tensor, w: UnICORNNWeights) -> tuple[Tensor, ...]:
         """Return V x + b of one layer."""
         return (affine(w.V, x, w.b),)
 
+    @by_hand(OSCILLATOR)
     def step(self, u: tuple[Tensor, ...], state: State, w: UnICORNNWeights) -> State:
         """Return (y[n], z[n]) of one layer, eq. 3.6."""
         y, z = state

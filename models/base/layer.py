@@ -147,14 +147,17 @@ class Layer(nn.Module, Generic[W]):
         mine = chain(self._parameters.values(), self._buffers.values())
         return next(t for t in chain(mine, self.parameters(), self.buffers()) if t is not None).dtype
 
-    def held(self) -> dict[str, Tensor]:
+    def held(self, own: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
         """Return all weights and hyper-parameters by name, with a members axis, as ``lifted`` says.
+
+        Args:
+            own: What to take in place of the layer's own, ``raw``, of the same names and shapes.
 
         Raises:
             ValueError: A weight has another dtype than the others, or none of real numbers.
         """
         dtype, shapes, out = self.dtype, self.shapes(), {}
-        for name, tensor in self._own().items():
+        for name, tensor in (self.raw() if own is None else own).items():
             if tensor.is_complex() or (name in shapes and tensor.dtype != dtype):
                 rule = f"{name} must have the layer's dtype {dtype}, of real numbers, got {tensor.dtype}"
                 raise ValueError(f"{type(self).__name__}: {rule}; cast the whole layer, or see Complex.")
@@ -165,9 +168,15 @@ class Layer(nn.Module, Generic[W]):
                 out.setdefault(param.name, out[param.default])
         return out
 
+    def raw(self) -> dict[str, Tensor]:
+        """Return weights and hyper-parameters by name, as they are held; those of parts are not among them."""
+        # Not by named_parameters(), which walks the modules: this is asked for at every step of a training.
+        held = chain(self._parameters.items(), self._buffers.items())
+        return {name: tensor for name, tensor in held if tensor is not None}
+
     def reset_parameters(self, generators: Generators = None) -> None:
         """Draw all weights anew; member k from its own generator, so it starts like the same trial alone."""
-        tensors = self._own()
+        tensors = self.raw()
         for k in range(self.members or 1):
             generator = generators[k] if generators else None
             one = {name: t.data if self.members is None else t.data[k] for name, t in tensors.items()}
@@ -177,12 +186,6 @@ class Layer(nn.Module, Generic[W]):
             for part in self.children():
                 if isinstance(part, Owned):
                     part.draw(k, generator)
-
-    def _own(self) -> dict[str, Tensor]:
-        """Return weights and hyper-parameters, but those of parts."""
-        # Not by named_parameters(), which walks the modules: this is asked for at every step of a training.
-        held = chain(self._parameters.items(), self._buffers.items())
-        return {name: tensor for name, tensor in held if tensor is not None}
 
     def _chosen(self, name: str, choices: tuple[OptionValue, ...], value: OptionValue) -> OptionValue:
         if value not in choices or type(value) is not type(choices[choices.index(value)]):

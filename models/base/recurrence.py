@@ -47,7 +47,7 @@ class Recurrence(Fusable[W], Generic[W]):
 
     def scan(self, x: Tensor, state: State, w: W, generators: Generators) -> tuple[Tensor, State]:
         """Return the outputs (M, T, B, d) and the last state for x (M, T, B, p)."""
-        return self.through(x, state, w, lambda: self.loop(self.drive(x, w), state, w))
+        return self.loop(self.drive(x, w), state, w)
 
     def loop(self, drive: tuple[Tensor, ...], state: State, w: W) -> tuple[Tensor, State]:
         """Return the first state after each step, (M, T, B, d), and the last state."""

@@ -36,9 +36,9 @@ class SequenceLayer(Layer[W], Generic[W]):
         """Return the outputs (M, T, B, d), which depend on no later input, and the last state, for x (M, T, B, p)."""
         raise NotImplementedError
 
-    def run(self, x: Tensor, state: State, given: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
-        """Return the same for the weights by name, as ``held`` gives them."""
-        return self.scan(x, state, self.weights(given), generators)
+    def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
+        """Return the same with the layer's own weights."""
+        return self.scan(x, state, self.weights(self.held()), generators)
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
         """Return what a read-out of the last step sees, (M, B, d)."""
@@ -87,7 +87,7 @@ class SequenceLayer(Layer[W], Generic[W]):
             state = state and tuple(s.unsqueeze(0) for s in state)
         if state is None:
             state = tuple(x.new_zeros(x.shape[0], x.shape[2], *s) for s in self.state_shapes().values())
-        output, state = self.run(x, state, self.held(), generators)
+        output, state = self.run(x, state, generators)
         if lone:
             output, state = output.squeeze(0), tuple(s.squeeze(0) for s in state)
         return output.transpose(-3, -2) if self.batch_first else output, state
@@ -96,21 +96,28 @@ class SequenceLayer(Layer[W], Generic[W]):
         """Raise ValueError where x or the state has another shape or another dtype than the layer needs."""
         name = type(self).__name__
         lead = () if self.members is None else (self.members,)
-        axes = ("B", "T") if self.batch_first else ("T", "B")
-        wanted = f"({', '.join([*map(str, lead), *axes, str(self.input_size)])})"
-        if not isinstance(x, Tensor):
+        size, shape = self.input_size, tuple(x.shape) if isinstance(x, Tensor) else ()
+        if len(shape) != len(lead) + 3 or shape[: len(lead)] != lead or shape[-1] != size or 0 in shape:
+            axes = ("B", "T") if self.batch_first else ("T", "B")
+            wanted = f"({', '.join([*map(str, lead), *axes, str(size)])})"
+            if isinstance(x, Tensor):
+                raise ValueError(f"{name}: x must be {wanted} and not empty, got {shape}.")
             got = type(x).__name__
             raise ValueError(f"{name}: x must be one tensor {wanted}, of members of equal length, got {got}.")
-        if x.ndim != len(lead) + 3 or x.shape[: len(lead)] != lead or x.shape[-1] != self.input_size or 0 in x.shape:
-            raise ValueError(f"{name}: x must be {wanted} and not empty, got {tuple(x.shape)}.")
         if state is not None and not (isinstance(state, (tuple, list)) and all(isinstance(s, Tensor) for s in state)):
             raise ValueError(f"{name}: state must be a tuple of tensors, got {type(state).__name__}.")
-        for what, tensor in {"x": x, **dict(zip(self.state_shapes(), state or (), strict=False))}.items():
-            if tensor.dtype != self.dtype:
-                raise ValueError(f"{name}: {what} must have the weights' dtype {self.dtype}, got {tensor.dtype}.")
+        dtype = self.dtype
+        for what, tensor in {
+            "x": x,
+            **dict(zip(self.state_shapes() if state else (), state or (), strict=False)),
+        }.items():
+            if tensor.dtype != dtype:
+                raise ValueError(f"{name}: {what} must have the weights' dtype {dtype}, got {tensor.dtype}.")
+        if state is None:
+            return
         rows = (*lead, x.shape[-3 if self.batch_first else -2])
         shapes = {s: (*rows, *shape) for s, shape in self.state_shapes().items()}
-        if state is not None and [tuple(s.shape) for s in state] != list(shapes.values()):
+        if [tuple(s.shape) for s in state] != list(shapes.values()):
             got = [tuple(s.shape) for s in state]
             needed = ", ".join(f"{s} {shape}" for s, shape in shapes.items())
             raise ValueError(f"{name}: state must be {f'the tensors {needed}' if needed else 'empty'}, got {got}.")

@@ -83,22 +83,25 @@ class Stacked(Recurrence[W], Generic[W]):
         """Return the last output: the state itself has no dropout."""
         return outputs[..., -1, :, :]
 
-    def loops(self, given: Mapping[str, Tensor]) -> list[tuple[W, int]]:
-        """Return weights and input features of each layer."""
-        below, found = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[tuple[W, int]]()
+    def loops(self) -> list[int]:
+        """Return the features that each layer reads."""
+        below, found = [torch.empty(1, 1, 1, self.input_size, device="meta")], list[int]()
         for k in range(1, self.layers + 1):
-            found.append((self.weights(self.own(given, k)), self.reads(below, k).shape[-1]))
+            found.append(self.reads(below, k).shape[-1])
             below.append(torch.empty(1, 1, 1, self.hidden_size, device="meta"))
         return found
 
-    def run(self, x: Tensor, state: State, given: dict[str, Tensor], generators: Generators) -> tuple[Tensor, State]:
+    def loop_weights(self, given: Mapping[str, Tensor], loop: int = 0) -> W:
+        """Return what one layer reads."""
+        return self.weights(self.own(given, loop + 1))
+
+    def run(self, x: Tensor, state: State, generators: Generators) -> tuple[Tensor, State]:
         """Return the last layer's outputs (M, T, B, d) and all layers' last states."""
         outputs, n = [x], len(self.STATE)
         last: list[Tensor] = []
+        rate = getattr(self, "dropout", None) if self.training else None
         for k in range(self.layers):
-            w = self.weights(self.own(given, k + 1))
-            y, ends = self.scan(self.reads(outputs, k + 1), state[k * n : (k + 1) * n], w, generators)
-            drops = self.training and "dropout" in given
-            outputs.append(dropped(y, given["dropout"], generators) if drops else y)
+            y, ends = self.through(self.reads(outputs, k + 1), state[k * n : (k + 1) * n], generators, k)
+            outputs.append(y if rate is None else dropped(y, rate.to(y.dtype), generators))
             last += ends
         return outputs[-1], tuple(last)

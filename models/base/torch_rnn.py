@@ -65,11 +65,7 @@ class TorchRecurrence(TorchNamed[TorchWeights]):
         raise NotImplementedError
 
     def scan(self, x: Tensor, state: State, w: TorchWeights, generators: Generators) -> tuple[Tensor, State]:
-        """Return the outputs (M, T, B, d) and the last state."""
-        return self.through(x, state, w, lambda: self._each(x, state, w))
-
-    def _each(self, x: Tensor, state: State, w: TorchWeights) -> tuple[Tensor, State]:
-        """Return the same by torch's operator, member by member."""
+        """Return the outputs (M, T, B, d) and the last state, by torch's operator, member by member."""
         results = [
             self.one(
                 x[k],

@@ -10,6 +10,6 @@ run.py has cpu/run.py's functions, and its name in ``dispatch`` and ``op``.
 """
 
 from longwave.models.kernels.compiler.loop import Operands
-from longwave.models.kernels.dispatch import Route, advance, choose, using
+from longwave.models.kernels.dispatch import Route, advance, advance_from, choose, using
 
-__all__ = ["Route", "Operands", "advance", "choose", "using"]
+__all__ = ["Route", "Operands", "advance", "advance_from", "choose", "using"]

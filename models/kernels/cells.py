@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from longwave.models.kernels.compiler.plan import Plan
+
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+ONCE = "A fused time loop has first derivatives only; for second ones set LONGWAVE_KERNEL=reference, or use float64."
+"""What is said where a second derivative is asked for."""
 
 
 @dataclass(frozen=True)
@@ -30,32 +36,32 @@ class Cell:
     plan: Plan | None = None
 
 
-CELLS = {
-    cell.name: cell
-    for cell in (
-        Cell("lem", ("y", "z"), ("1", "z", "2", "y"), ("1", "z", "2", "y"), ("dt",)),
-        Cell("cornn", ("y", "z"), ("a",), ("y", "z"), ("dt", "gamma", "kappa", "delta")),
-        Cell("lipschitz_euler", ("h",), ("a",), ("A", "W"), ("epsilon",)),
-        Cell("lipschitz_rk2", ("h",), ("a",), ("A", "W"), ("epsilon",)),
-        Cell("tau_gru", ("h",), ("u", "z", "g", "a"), ("1", "2", "3", "4"), ("alpha", "beta")),
-        Cell("lstm", ("h", "c"), ("i", "f", "g", "o"), ("i", "f", "g", "o")),
-        Cell("gru", ("h",), ("r", "s", "n"), ("r", "s", "n"), vectors=("c_n",)),
-        Cell("unicornn", ("y", "z"), ("a",), scalars=("alpha",), vectors=("w", "s")),
-    )
-}
-"""Those that Triton has by hand."""
-PLANNED: dict[str, Cell] = {}
-"""Those that were compiled from a layer's step, by the name of their plan."""
+OSCILLATOR = Cell("unicornn", ("y", "z"), ("a",), scalars=("alpha",), vectors=("s", "w"))
+"""UnICORNN's, by hand in Triton: it loads many steps ahead, and computes z back instead of keeping it."""
+CELLS = {OSCILLATOR.name: OSCILLATOR}
+"""All cells by name; those that were compiled from a layer's step come here by ``planned``."""
 
 
 def find(name: str) -> Cell:
     """Return the cell of this name."""
-    return PLANNED.get(name) or CELLS[name]
+    return CELLS[name]
+
+
+def by_hand(cell: Cell) -> Callable[[Marked], Marked]:
+    """Return a decorator that says of a step that Triton computes it by ``cell``, with the operands of its plan."""
+
+    def marked(step: Marked) -> Marked:
+        step.cell = cell  # type: ignore[attr-defined]
+        return step
+
+    return marked
 
 
 def planned(name: str, plan: Plan) -> Cell:
-    """Return the cell of a plan, which ``PLANNED`` has from now on."""
+    """Return the cell of a plan, which ``CELLS`` has from now on."""
+    if name in CELLS:
+        return CELLS[name]
     parts = {"states": plan.states, "gates": len(plan.gates), "matrices": len(plan.matrices)}
     parts |= {"scalars": len(plan.nums), "vectors": len(plan.vecs)}
     places = {part: tuple(map(str, range(count))) for part, count in parts.items()}
-    return PLANNED.setdefault(name, Cell(name, **places, plan=plan))
+    return CELLS.setdefault(name, Cell(name, **places, plan=plan))

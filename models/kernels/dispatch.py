@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,17 +13,19 @@ import torch
 from torch import Tensor
 
 from longwave.models.kernels.cells import find
-from longwave.models.kernels.compiler.loop import Operands
+from longwave.models.kernels.compiler.loop import Loop, Operands
 from longwave.models.kernels.compiler.recorder import Unsupported
-from longwave.models.kernels.op import backend, scan
+from longwave.models.kernels.op import backend, direct, scan, traced
 
 PATHS = ("reference", "cpu", "triton")
+STORED = {"float32": "triton", "bfloat16": "triton-bfloat16"}
+"""Paths of Triton by the type that it stores drives and kept rows in."""
 _wish: ContextVar[str] = ContextVar("longwave_kernel", default="")
 
 
 @dataclass(frozen=True)
 class Route:
-    """Which way a time loop takes: one of ``PATHS``, and why."""
+    """Which way a time loop takes: one of ``PATHS`` or of ``STORED``, and why."""
 
     path: str
     reason: str
@@ -50,13 +52,13 @@ def using(path: str | None) -> Iterator[None]:
 
 
 def choose(
-    name: str, cell: Callable[[str], str], hidden: int, device: torch.device, dtype: torch.dtype
+    name: str, cell: Callable[[str], str], hidden: int, device: torch.device, dtype: torch.dtype, storage: str
 ) -> tuple[Route, str]:
     """Return the way that the loop of the layer ``name`` takes, and the key of its cell; empty for the reference.
 
     ``cell`` returns that key for a path, or raises ``Unsupported``. A block ``using`` asks for one of ``PATHS``, else
     the environment variable LONGWAVE_KERNEL, read once a process. Where the one asked for, or the one that fits, cannot
-    run the loop, the reference does.
+    run the loop, the reference does. ``storage`` is one of ``STORED``.
 
     Raises:
         ValueError: LONGWAVE_KERNEL is none of these.
@@ -66,8 +68,9 @@ def choose(
     if asked == "reference":
         return Route("reference", f"{'the code' if wish else 'LONGWAVE_KERNEL'} asks for it"), ""
     path = asked or ("triton" if device.type == "cuda" else "cpu")
+    path = STORED[storage] if path == "triton" else path
     try:
-        _check(path, device, dtype)
+        _check(path, device, dtype, storage)
         key = cell(path)
         if obstacle := backend(path).obstacle(find(key), hidden, device):
             raise Unsupported(obstacle)
@@ -75,7 +78,7 @@ def choose(
         return Route("reference", str(error)), ""
     except ImportError as error:
         return Route("reference", f"{path} is not installed ({error})"), ""
-    return Route(path, f"the fused {name} loop, {backend(path).flavour(find(key), hidden)}"), key
+    return _fused(path, name, key, hidden), key
 
 
 def advance(
@@ -105,6 +108,27 @@ def advance(
     return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
 
 
+def advance_from(
+    path: str,
+    cell: str,
+    loop: Loop,
+    weights: Sequence[Tensor],
+    lags: Sequence[int],
+    x: Tensor,
+    state: tuple[Tensor, ...],
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the same from what ``loop`` makes its operands of."""
+    if path != "cpu" or traced():
+        return advance(path, cell, loop.operands(weights, lags), x, state)
+    found: tuple[Tensor, tuple[Tensor, ...]] = direct().advance(find(cell), loop, weights, lags, x, state)
+    return found
+
+
+@cache
+def _fused(path: str, name: str, key: str, hidden: int) -> Route:
+    return Route(path, f"the fused {name} loop, {backend(path).flavour(find(key), hidden)}")
+
+
 @cache
 def _environment() -> str:
     """Return what LONGWAVE_KERNEL asks for; empty if it asks for nothing."""
@@ -118,9 +142,11 @@ def _checked(what: str, path: str) -> str:
     return path
 
 
-def _check(path: str, device: torch.device, dtype: torch.dtype) -> None:
+def _check(path: str, device: torch.device, dtype: torch.dtype, storage: str) -> None:
     """Raise Unsupported where ``path`` cannot run any loop."""
     if dtype != torch.float32:
         raise Unsupported(f"fused loops compute in float32, not in {str(dtype).removeprefix('torch.')}")
+    if path == "cpu" and storage != "float32":
+        raise Unsupported(f"Triton's loops alone store rows in {storage}, on a GPU")
     if path == "cpu" and device.type != "cpu":
         raise Unsupported(f"the tensors are on {device.type}, the C++ loop runs on the CPU")

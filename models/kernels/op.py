@@ -12,24 +12,40 @@ Gradients are exact and the same on every run: no sum depends on the order of th
 
 from __future__ import annotations
 
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.cells import find
+from longwave.models.kernels.cells import ONCE, find
 
 
+@cache
 def backend(path: str) -> ModuleType:
-    """Return the module that computes ``path``, ``"cpu"`` or ``"triton"``."""
+    """Return the module that computes ``path``, ``"cpu"``, ``"triton"`` or ``"triton-bfloat16"``."""
     if path == "cpu":
         from longwave.models.kernels.cpu import run
 
         return run
+    from longwave.models.kernels.triton import halved
     from longwave.models.kernels.triton import run as triton_run
 
-    return triton_run
+    return halved if path == "triton-bfloat16" else triton_run
+
+
+@cache
+def direct() -> ModuleType:
+    """Return the module that computes the path ``"cpu"`` from weights as they are held."""
+    from longwave.models.kernels.cpu import direct as found
+
+    return found
+
+
+def traced() -> bool:
+    """Return whether torch looks on, by a transform or a compiler, and has to see an operator."""
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def _scan(
@@ -91,7 +107,9 @@ def _scan_shapes(
     M, T, B = x.shape[:3]
     d = state.shape[-1]
     shapes = backend(path).kept_shapes(find(cell), M, T, B, d, past.shape[1]) if keep else ((0,), (0,))
-    return x.new_empty(M, T, B, d), x.new_empty(state.shape), x.new_empty(shapes[0]), x.new_empty(shapes[1])
+    types = (x.dtype, x.dtype) if path == "cpu" else backend(path).kept_types(find(cell))
+    kept = [x.new_empty(shape, dtype=dtype) for shape, dtype in zip(shapes, types, strict=True)]
+    return x.new_empty(M, T, B, d), x.new_empty(state.shape), kept[0], kept[1]
 
 
 def _backward_shapes(
@@ -137,9 +155,7 @@ def _backward(ctx: Any, gY: Tensor | None, glast: Tensor | None, *_: Any, direct
 
 
 def _twice(ctx: Any, *_: Any) -> tuple[Any, ...]:
-    raise RuntimeError(
-        "A fused time loop has first derivatives only; for second ones set LONGWAVE_KERNEL=reference, or use float64."
-    )
+    raise RuntimeError(ONCE)
 
 
 def _fold(info: Any, in_dims: tuple[int | None, ...], cell: str, path: str, *rest: Any) -> tuple[Any, Any]:
@@ -188,6 +204,5 @@ class _Direct(torch.autograd.Function):
 
 def scan(*inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the outputs, the last state, and two tensors for the way back; see ``_scan`` for the arguments."""
-    traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-    found: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced else _Direct.apply(*inputs)
+    found: tuple[Tensor, Tensor, Tensor, Tensor] = scan_op(*inputs) if traced() else _Direct.apply(*inputs)
     return found

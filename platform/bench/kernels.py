@@ -216,7 +216,8 @@ def _budgets(cell: str, hidden: int) -> list[dict[str, Any]]:
     try:
         from longwave.models.kernels.triton.budget import budget
 
-        return [{"cell": cell, "hidden": hidden, "way": way, **asdict(budget(cell, way, hidden))} for way in ways]
+        own = layer(cell, Size(1, 1, 1, hidden), torch.device("cpu")).cell_on("triton")
+        return [{"cell": cell, "hidden": hidden, "way": way, **asdict(budget(own, way, hidden))} for way in ways]
     except (ImportError, ValueError):
         return []
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn, sigmoid, tanh
 from torch.nn.functional import linear
 
+from longwave.models.base.fused import Fusable
 from longwave.models.base.layer import Layer, State
 from longwave.models.base.recurrence import Recurrence
-from longwave.models.base.stack import Stacked
-from longwave.models.kernels.cells import CELLS
+from longwave.models.cornn import CoRNN
+from longwave.models.gru import GRU
+from longwave.models.lem import LEM
+from longwave.models.lipschitz_rnn import LipschitzRNN
+from longwave.models.lstm import LSTM
+from longwave.models.tau_gru import TauGRU
+from longwave.models.unicornn import UnICORNN
 
 Step = Callable[[Tensor, State, tuple[Tensor, ...], tuple[float, ...]], State]
 """Takes one input (B, p), the state (B, d) each, weights and numbers; returns the next state."""
@@ -26,7 +32,7 @@ class PlainLoop(nn.Module):
     members axis, and nothing is moved out of the loop. The values are those of the layer it is made from.
 
     Args:
-        layer: A layer without members, with a fused cell and one layer. Its weights are copied.
+        layer: One of ``PLAINS``, without members. Its weights are copied.
 
     Raises:
         ValueError: It is another layer.
@@ -34,19 +40,16 @@ class PlainLoop(nn.Module):
 
     def __init__(self, layer: Layer[Any]) -> None:
         super().__init__()
-        single = layer.members is None and getattr(layer, "layers", 1) == 1
-        if not isinstance(layer, Recurrence) or (cell := layer.cell) is None or not single:
-            raise ValueError(f"{type(layer).__name__}: a plain loop is of one layer that has a fused cell, no members.")
-        held = layer.held()
-        given = layer.operands(layer.weights(layer.own(held, 1) if isinstance(layer, Stacked) else held))
-        V, b = torch.cat(tuple(given.V), 1)[0], torch.cat([part.flatten() for part in given.b])
-        W = torch.cat(tuple(given.W), 1)[0].split(layer.hidden_size) if given.W else ()
-        self.step, arrange = STEPS[cell]
-        weights = arrange(V, b, W, [part.flatten() for part in given.U])
-        self.weights = nn.ParameterList([part.detach().clone() for part in weights])
-        self.numbers = tuple(part.item() for part in given.P)
-        self.hidden, self.states = layer.hidden_size, len(CELLS[cell].states)
-        self.lag = given.lags[0] if given.lags else None
+        plain = next((p for p in PLAINS if isinstance(layer, p.kind) and _chosen(layer, p.options)), None)
+        if plain is None or not isinstance(layer, Fusable) or layer.members is not None:
+            raise ValueError(f"{type(layer).__name__}: there is no plain loop of this layer, or it has members.")
+        self.step = plain.step
+        weights, given = plain.arrange(layer.loop_weights(layer.held()))
+        self.weights = nn.ParameterList([part.detach()[0].squeeze(0).clone() for part in weights])
+        self.numbers = tuple(part.item() for part in given)
+        self.hidden = layer.hidden_size
+        self.states = sum(shape == (self.hidden,) for shape in layer.state_shapes().values())
+        self.lag = next(iter(layer.lags()), None)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the outputs for x from the zero state."""
@@ -68,6 +71,10 @@ class PlainLoop(nn.Module):
         return other
 
 
+def _chosen(layer: Layer[Any], options: Mapping[str, Any]) -> bool:
+    return all(getattr(layer, name, None) == value for name, value in options.items())
+
+
 def _lem(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -> State:
     (y, z), (V, b, W, Wy), (dt,) = state, w, c
     e1, ez, e2, ey = linear(x, V, b).chunk(4, 1)
@@ -79,8 +86,8 @@ def _lem(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -
 
 
 def _cornn(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -> State:
-    (y, z), (W, b), (dt, gamma, _, delta) = state, w, c
-    z = z + dt * (tanh(linear(torch.cat((x, y, z), 1), W, b)) - gamma * y - (1 - delta) / dt * z)
+    (y, z), (W, b), (dt, gamma, epsilon) = state, w, c
+    z = z + dt * (tanh(linear(torch.cat((x, y, z), 1), W, b)) - gamma * y - epsilon * z)
     return y + dt * z, z
 
 
@@ -111,8 +118,8 @@ def _tau_gru(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...
 
 
 def _lstm(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ...]) -> State:
-    (h, memory), (V, b, W) = state, w
-    i, f, g, o = (linear(x, V, b) + linear(h, W)).chunk(4, 1)
+    (h, memory), (V, b, W, c_h) = state, w
+    i, f, g, o = (linear(x, V, b) + linear(h, W, c_h)).chunk(4, 1)
     memory = sigmoid(f) * memory + sigmoid(i) * tanh(g)
     return sigmoid(o) * tanh(memory), memory
 
@@ -131,17 +138,62 @@ def _unicornn(x: Tensor, state: State, w: tuple[Tensor, ...], c: tuple[float, ..
     return y + step * z, z
 
 
-Arrange = Callable[[Tensor, Tensor, tuple[Tensor, ...], list[Tensor]], tuple[Tensor, ...]]
-STEPS: dict[str, tuple[Step, Arrange]] = {
-    "lem": (_lem, lambda V, b, W, U: (V, b, torch.cat(W[:3]), W[3])),
-    "cornn": (_cornn, lambda V, b, W, U: (torch.cat((V, *W), 1), b)),
-    "lipschitz_euler": (_lipschitz_euler, lambda V, b, W, U: (V, b, torch.cat(W))),
-    "lipschitz_rk2": (_lipschitz_rk2, lambda V, b, W, U: (V, b, torch.cat(W))),
-    "tau_gru": (_tau_gru, lambda V, b, W, U: (V, b, torch.cat((W[0], *W[2:])), W[1])),
-    "lstm": (_lstm, lambda V, b, W, U: (V, b, torch.cat(W))),
-    "gru": (_gru, lambda V, b, W, U: (V, b, torch.cat(W), torch.cat((torch.zeros_like(b[: -len(U[0])]), U[0])))),
-    "unicornn": (_unicornn, lambda V, b, W, U: (V, b, *U)),
-}
-"""One step of each cell, and its weights from the fused cell's V (G d, p), b (G d,), W (d, d) each and U (d,) each.
+Arrange = Callable[[Any], tuple[Sequence[Tensor], Sequence[Tensor]]]
 
-coRNN's is the one with explicit damping."""
+
+class Plain(NamedTuple):
+    """A layer as its authors write it.
+
+    Attributes:
+        kind, options: Which layers it is of.
+        step: One step.
+        arrange: Takes the layer's weights, of one member, to those of the step and to its numbers.
+    """
+
+    kind: type[Recurrence[Any]]
+    options: Mapping[str, Any]
+    step: Step
+    arrange: Arrange
+
+
+def _stacked(of: Mapping[str, Tensor], names: str) -> Tensor:
+    return torch.cat([of[name] for name in names], 1)
+
+
+def _flat(of: Mapping[str, Tensor], names: str) -> Tensor:
+    return torch.cat([of[name] for name in names], -1)
+
+
+def _torch_rnn(w: Any) -> tuple[Tensor, ...]:
+    return w.weight_ih, w.bias_ih, w.weight_hh, w.bias_hh
+
+
+def _lipschitz(w: Any) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    return (w.U, w.b, torch.cat((w.A, w.W), 1)), (w.epsilon,)
+
+
+PLAINS = (
+    Plain(
+        LEM,
+        {"multiscale": True, "floor": None},
+        _lem,
+        lambda w: ((_stacked(w.V, "1z2y"), _flat(w.b, "1z2y"), _stacked(w.W, "1z2"), w.W["y"]), (w.dt,)),
+    ),
+    Plain(
+        CoRNN,
+        {"damping": "explicit"},
+        _cornn,
+        lambda w: ((torch.cat((w.V, w.W, w.Wz), 2), w.b), (w.dt, w.gamma, w.epsilon)),
+    ),
+    Plain(LipschitzRNN, {"scheme": "euler"}, _lipschitz_euler, _lipschitz),
+    Plain(LipschitzRNN, {"scheme": "rk2"}, _lipschitz_rk2, _lipschitz),
+    Plain(
+        TauGRU,
+        {"form": "full"},
+        _tau_gru,
+        lambda w: ((_stacked(w.U, "1234"), _flat(w.b, "1234"), _stacked(w.W, "134"), w.W["2"]), (w.alpha, w.beta)),
+    ),
+    Plain(LSTM, {}, _lstm, lambda w: (_torch_rnn(w), ())),
+    Plain(GRU, {}, _gru, lambda w: (_torch_rnn(w), ())),
+    Plain(UnICORNN, {"layers": 1}, _unicornn, lambda w: ((w.V, w.b, w.w, w.dt * sigmoid(w.c)), (w.alpha,))),
+)

@@ -58,6 +58,14 @@ class Timing:
         over = {"eager": self.eager, "compiled": self.compiled, "lstm": self.lstm, "peer": self.peer}
         return {k: ours / v for k, v in under.items() if v} | {k: v / ours for k, v in over.items() if v}
 
+    @property
+    def roofline(self) -> dict[str, float]:
+        """GFlop/s of our products and of independent multiply-adds, and the share; none without a floor or a rate."""
+        if not self.floor or not self.rate:
+            return {}
+        share, peak = self.floor / (self.forward + self.backward), 2e-9 * self.rate
+        return {"reached": peak * share, "peak": peak, "share": share}
+
 
 @dataclass(frozen=True)
 class PackLine:
@@ -102,8 +110,8 @@ class Report:
         return not self.failed and all(line.exact for line in self.lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data, with the ratios and the targets."""
-        lines = [asdict(line) | {"ratios": line.ratios} for line in self.lines]
+        """Return plain JSON data, with ratios, rooflines and targets."""
+        lines = [asdict(line) | {"ratios": line.ratios, "roofline": line.roofline} for line in self.lines]
         packs = [asdict(pack) | {"ratio": pack.ratio} for pack in self.packs]
         judged = [asdict(target) | {"met": target.met} for target in targets(self)]
         return {**asdict(self), "sound": self.sound, "lines": lines, "packs": packs, "targets": judged}

@@ -11,20 +11,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from longwave.platform import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
 from longwave.platform.records.about import VERSION, About
 from longwave.platform.records.identity import digest
-from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import Halving, check_recipe
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
 
-CHOICES = {"precision": ("float32", "float64"), "selection": ("best", "last")}
+CHOICES = {"precision": get_args(Precision), "selection": ("best", "last")}
 LARGEST = 2**31
 """Every seed and every size of a recipe is below."""
 DAY = 86400.0

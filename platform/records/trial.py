@@ -11,6 +11,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.records.identity import digest
 
 Phase = Literal["search", "retrain"]
+Precision = Literal["float32", "float64", "bfloat16"]
 PROTOCOL = "1"
 """Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
 SIZES = ("hidden", "batch", "epochs", "steps")
@@ -48,7 +49,8 @@ class TrialConfig:
         drops: Epochs after which the learning rate drops, by default to a tenth.
         clip: Largest gradient norm; ``None`` means no clipping.
         optimiser: How a step is taken: ``"adam"``, ``"sgd"``, ...
-        precision: ``"float32"`` or ``"float64"``.
+        precision: ``"float32"``, ``"float64"``, or ``"bfloat16"``: float32 but for what a fused loop on a GPU stores,
+            which is the drive and the rows kept for the way back.
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
             competes with: their company decides whether it is stopped.

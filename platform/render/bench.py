@@ -32,18 +32,21 @@ def kernels(report: Report, format: str) -> None:
     if format == "json":
         as_json(report.to_dict())
         return
-    columns = ["cell", "size", "path", "error", "forward", "backward", "GEMM", "floor", *RATIOS.values()]
+    columns = ["cell", "size", "path", "error", "forward", "backward", "GEMM", "floor", "GFlop/s", *RATIOS.values()]
     rows = []
     for line in report.lines:
         us = [f"{t:.2f}" if t else "" for t in (line.forward, line.backward, line.gemm, line.floor)]
         ratios = [_short(line.ratios[name]) if name in line.ratios else "" for name in RATIOS]
         error = Text(f"{line.error:.0e}", "" if line.exact else "red")
-        rows.append([line.cell, line.size, line.path, error, *us, *ratios])
+        speed = "{reached:.0f} of {peak:.0f}, {share:.0%}".format(**line.roofline) if line.roofline else ""
+        rows.append([line.cell, line.size, line.path, error, *us, speed, *ratios])
     versions = ", ".join(f"{name} {report.versions[name]}" for name in ("torch", "triton", "numpy"))
     table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}")
     say(
         "  error: worst relative error of values and gradients against float64. GEMM: the products alone, forward and "
-        "backward, by torch.\n  × eager, × compile, × LSTM, × peer: how many times faster than the plain loop, the "
+        "backward, by torch.\n  GFlop/s: what our products reach, of independent multiply-adds in the same vectors; "
+        "ATEN_CPU_CAPABILITY=avx2 or =default measures narrower ones.\n"
+        "  × eager, × compile, × LSTM, × peer: how many times faster than the plain loop, the "
         "same with a compiled step, torch's LSTM, the other checkout.\n  Lines run on one thread; eager, compile and "
         f"peer over {max((line.capped for line in report.lines), default=0)} steps at most, scaled to the whole."
     )

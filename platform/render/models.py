@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -114,7 +115,7 @@ def _kernel(spec: ModelSpec) -> str:
         return f"{spec.title}: {layer.why()}"
     texts = [f"# {spec.title}: {layer.why()}"]
     try:
-        found = {loop.name: loop.plan for w, p in layer.loops(layer.held()) for loop in [layer.loop_of(w, p)]}
+        found = {loop.name: loop.plan for loop, _ in itertools.starmap(layer.loop_of, enumerate(layer.loops()))}
     except Unsupported:
         return texts[0]
     for plan in found.values():

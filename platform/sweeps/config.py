@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.space import SAMPLERS
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
@@ -125,7 +126,8 @@ class SweepFile(RecipeChanges):
         seed: Decides all draws and seeds of the search.
         sampler: One of Optuna's, by its name in ``space.SAMPLERS``; one that learns does so in ``rounds``.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
-        precision: ``float32`` or ``float64``.
+        precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
+            stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
         space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
             range, choices, or a number that fixes it.
@@ -145,7 +147,7 @@ class SweepFile(RecipeChanges):
     sampler: Annotated[str, AfterValidator(_known)] = "random"
     rounds: PositiveInt = 1
     pack: PositiveInt | Literal["auto"] = "auto"
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"
     halving: Halving | None = None
     space: dict[str, dict[str, Wish]] = {}

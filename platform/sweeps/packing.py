@@ -11,8 +11,8 @@ from longwave.platform.records.trial import TrialConfig
 
 TENSORS_A_PLACE = 24
 """Tensors of a state's size that autograd keeps for each place of an example, such as a step of a sequence."""
-WIDTH = {"float32": 4, "float64": 8}
-"""Bytes a number."""
+WIDTH = {"float32": 4, "float64": 8, "bfloat16": 4}
+"""Bytes a number; of bfloat16 an upper bound, since outputs, adjoints and weights are float32 there too."""
 
 
 def pack_key(configs: Sequence[TrialConfig]) -> str:

@@ -23,6 +23,7 @@ from longwave.platform.training.checkpoint import Saved
 from longwave.platform.training.energy import Meter
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.optimiser import FlatParameters
+from longwave.platform.training.precision import PRECISIONS, store_rows
 from longwave.platform.training.rules import DROPOUTS, Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import scored
@@ -30,7 +31,6 @@ from longwave.platform.training.stopping import halved, out_of_patience
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 
-PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
 TENSORS = ("best", "best_epoch", "best_values", "loss", "seconds", "joules")
 """What a pack knows of each of its members, beside weights and moments."""
 
@@ -61,6 +61,7 @@ class Pack:
         dropouts = {name: [c.params[name] for c in configs] for name in DROPOUTS if name in first.params}
         network = Network(model, sizes, hyper, seeds, first.options, dtype, words, dropouts)
         self.network = network.to(device)
+        store_rows(self.network.layer, first.precision)
         self.parameters = FlatParameters(self.network)
         self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
         self.optimiser, self.steps = self.rules.state(), 0

@@ -16,7 +16,8 @@ from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
-from longwave.platform.training.pack import PRECISIONS, Pack
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import check_training
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
@@ -43,7 +44,8 @@ def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | N
         checkpoint: Where to keep the state at least every 60 s, and where to resume from.
 
     Raises:
-        WorkerError: The trials were planned under other versions than are here; none is ended by that.
+        WorkerError: The trials were planned under other versions than are here, or in a precision that this machine
+            cannot train in; none is ended by that.
         Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
     ended: set[str] = set()
@@ -83,7 +85,10 @@ def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | 
     first = configs[0]
     _check_versions(configs)
     data = _data(first.task, first.variant, first.precision, str(environment.device()))
-    pack = Pack(configs, data, environment.device())
+    try:
+        pack = Pack(configs, data, environment.device())
+    except ConfigError as error:
+        raise WorkerError(f"A worker cannot train what was planned: {error}") from None
     saved = checkpoint.load() if checkpoint else None
     if saved and pack.restore(saved):
         emit(pack.points, pack.ended)

@@ -19,6 +19,9 @@ NUMBERS = {
 }  # fmt: skip
 """Hyper-parameters by name; all but σ are trained, so that they have gradients."""
 
+TAU = [5, 0]
+"""Lags of two members."""
+
 
 def cases() -> dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]]:
     """Return layer and options by name: each model with its defaults, and with one option changed at a time."""
@@ -47,7 +50,7 @@ def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.d
     numbers: dict[str, Any] = {}
     for param in layer.relevant({**defaults, **options}):
         if param.name == "tau":
-            numbers["tau"] = 5 if members is None else [5, 0][:members]
+            numbers["tau"] = TAU[0] if members is None else TAU[:members]
         elif param.name in NUMBERS and (param.name != "floor" or "floor" in chosen):
             value = torch.full(lead, NUMBERS[param.name], dtype=dtype)
             numbers[param.name] = NUMBERS["sigma"] if param.name == "sigma" else nn.Parameter(value)
@@ -56,21 +59,22 @@ def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.d
 
 
 def distances(
-    case: str, d: int, steps: int, batch: int = 3, p: int = 3, draws: int = 0
+    case: str, d: int, steps: int, batch: int = 3, p: int = 3, draws: int = 0, device: str = "cpu"
 ) -> dict[str, tuple[float, float]]:
     """Return, by tensor, how far the fused loop and the float32 reference are from the float64 reference.
 
     The float32 reference is run ``draws`` times more, with everything that it is given moved by up to one unit in the
     last place, as a rounding does; the furthest run counts.
     """
-    layer, exact = build(case, d, p), build(case, d, p, dtype=torch.float64)
+    layer, exact = build(case, d, p).to(device), build(case, d, p, dtype=torch.float64).to(device)
     exact.load_state_dict({name: t.double() for name, t in layer.state_dict().items()})
     x, state = inputs(layer, steps, batch)
+    x, state = x.to(device), tuple(s.to(device) for s in state)
     ours, truth = outcome(layer, x, state), outcome(exact, x, state)
     with using("reference"):
         plain = [outcome(layer, x, state)]
         for seed in range(draws):
-            nudged, generator = build(case, d, p), torch.Generator().manual_seed(seed)
+            nudged, generator = build(case, d, p).to(device), torch.Generator().manual_seed(seed)
             nudged.load_state_dict({name: _moved(t, generator) for name, t in layer.state_dict().items()})
             plain.append(outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state)))
     found = {}
@@ -84,7 +88,9 @@ def distances(
 
 
 def _moved(t: Tensor, generator: torch.Generator) -> Tensor:
-    return t * (1 + 2.0**-23 * torch.randint(-1, 2, t.shape, generator=generator)) if t.is_floating_point() else t
+    if not t.is_floating_point():
+        return t
+    return t * (1 + 2.0**-23 * torch.randint(-1, 2, t.shape, generator=generator).to(t.device))
 
 
 def too_far(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:

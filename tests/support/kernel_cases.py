@@ -9,9 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from longwave.models.base.fused import Fusable
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.cornn import CoRNN
 from longwave.models.gru import GRU
+from longwave.models.kernels.cpu.emit import emit
 from longwave.models.lem import LEM
 from longwave.models.lipschitz_rnn import LipschitzRNN
 from longwave.models.lstm import LSTM
@@ -78,7 +80,7 @@ def outcome(layer: Recurrence, x: Tensor, state: tuple[Tensor, ...]) -> dict[str
     outputs, last = layer(x, tuple(state))
     found = {"outputs": outputs, **{f"last {name}": s for name, s in zip(layer.state_shapes(), last, strict=True)}}
     generator = torch.Generator().manual_seed(1)
-    weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(dtype) for t in found.values()]
+    weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(t) for t in found.values()]
     total = sum((w * t).mean() for w, t in zip(weights, found.values(), strict=True))
     wanted = {"x": x, **dict(zip(layer.state_shapes(), state, strict=True)), **dict(layer.named_parameters())}
     gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)  # type: ignore[arg-type]
@@ -100,3 +102,9 @@ def on_cpu(layer: Recurrence) -> None:
     way = layer.why()
     if way.path != "cpu":
         pytest.skip(f"no fused CPU loop here: {way.reason}")
+
+
+def text_of(layer: Fusable[Any]) -> str:
+    """Return the printed C++ of a layer's cell."""
+    loop, _ = layer.loop_of(0, layer.loops()[0])
+    return emit(loop.plan)

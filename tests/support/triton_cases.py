@@ -1,247 +1,274 @@
-"""The fused cells' equations in float64, and the Triton backend's distance from them.
+"""The Triton backend's distance from float64, for every model with every option, and calls of its bare functions.
 
-``python tests/support/triton_cases.py`` prints the distances in Triton's interpreter if TRITON_INTERPRET is 1, and else
-compiles every launch for a GPU. It is a program of its own because Triton reads that variable when it is imported.
+``python tests/support/triton_cases.py quick`` (or ``full``) prints the distances in Triton's interpreter if
+TRITON_INTERPRET is 1, and else compiles every launch for a GPU. It is a program of its own because Triton reads that
+variable when it is imported.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any
+from unittest.mock import patch
 
+import every_model
 import torch
-from torch import Tensor, sigmoid, tanh
+from every_model import CASES, build, distances
+from kernel_cases import inputs
+from torch import Tensor
+from toy_steps import BINARY, UNARY, Recipe, toy, weights
 
-from longwave.models.kernels.cells import CELLS, Cell
+from longwave.models import kernels
+from longwave.models.kernels import using
+from longwave.models.kernels.cells import Cell, find, planned
+from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.compiler.recorder import leaves
 
 NAMES = ("dx", "dV", "db", "dW", "dP", "dU", "dstate", "dpast")
-SCALARS = {
-    "lem": [(0.7, 1.3)],
-    "cornn": [(0.1, 0.3), (1.7, 0.4), (1.0, 0.6), (0.6, 1.0)],
-    "lipschitz_euler": [(0.1, 0.4)],
-    "lipschitz_rk2": [(0.1, 0.4)],
-    "tau_gru": [(0.7, 1.0), (0.9, 0.5)],
-    "unicornn": [(0.9, 5.0)],
-}
-"""Hyper-parameters of two members, in the order of the cell's scalars."""
+FORMS = ("lem", "gru", "lipschitz_rnn, scheme rk2", "tau_gru", "tau_gru, form delayed weighting", "indrnn", "unicornn")
+"""Cases that differ in what the schedules do for them: blocks, vectors, kept rows, delays, no matrices, by hand."""
+
+SCHEDULES = ("row", "graph", "chunks")
+LAGS = ([5, 0], [3, 2])
+"""Lags of two members: one of them reads the newest state, or both read what lies some steps back."""
+
+
+@contextmanager
+def scheduled(schedule: str) -> Iterator[None]:
+    """Let Triton take one of its schedules inside the block, the row schedule without short lags as "chunks"."""
+    from longwave.models.kernels.triton import delayed, graph, run
+
+    name, short = ("row", 0) if schedule == "chunks" else (schedule, delayed.SHORT)
+    with (
+        patch.object(run, "supports", lambda cell, hidden: (name, "A test asks for it.")),
+        patch.object(delayed, "SHORT", short),
+        patch.object(graph, "WINDOW", 2 if os.environ.get("TRITON_INTERPRET") == "1" else graph.WINDOW),
+        using("triton"),
+    ):
+        yield
+
+
+def far(
+    case: str, schedule: str, d: int, steps: int, batch: int = 2, device: str = "cpu"
+) -> dict[str, tuple[float, float]]:
+    """Return ``distances`` of a case by a schedule; fail where the layer takes another way."""
+    with scheduled(schedule):
+        way = build(case, d).to(device).why()
+        assert way.path == "triton", str(way)
+        return distances(case, d, steps, batch, device=device)
 
 
 @dataclass
-class Case:
-    """Tensors of a call, in float64 and on the CPU."""
+class Call:
+    """What a layer hands to the backend, float32."""
 
     cell: Cell
     tensors: dict[str, Tensor]
-    g_out: Tensor
-    g_last: Tensor
-    lags: list[int] = field(default_factory=list)
+    lags: list[int]
+
+    def front(self) -> tuple[Any, ...]:
+        """Return the arguments of ``run.forward`` but the last."""
+        return (self.cell, *self.tensors.values(), self.lags)
+
+    def adjoints(self) -> tuple[Tensor, Tensor]:
+        """Return adjoints of the outputs and of the last states."""
+        (M, T, B), state = self.tensors["x"].shape[:3], self.tensors["state"]
+        draw = torch.Generator().manual_seed(3)
+        shapes = (M, T, B, state.shape[-1]), state.shape
+        out, last = (torch.randn(shape, generator=draw).to(state.device) for shape in shapes)
+        return out, last
+
+    def to(self, device: str) -> Call:
+        """Return the same on a device."""
+        return replace(self, tensors={name: t.to(device) for name, t in self.tensors.items()})
 
 
-def make(
-    name: str,
-    steps: int,
-    batch: int,
-    d: int,
-    members: int = 2,
-    lags: tuple[int, ...] = (),
-    p: int = 3,
-) -> Case:
-    """Return random tensors of a call."""
-    torch.manual_seed(d + steps)
-    cell = CELLS[name]
-    g, n, h, k = (len(part) for part in (cell.gates, cell.matrices, cell.scalars, cell.vectors))
-    ns, m, normal = len(cell.states), max(lags, default=0), partial(torch.randn, dtype=torch.float64)
-    scalars = torch.tensor(SCALARS.get(name, []), dtype=torch.float64).view(h, 2).T
-    tensors = {
-        "x": normal(members, steps, batch, p),
-        "V": normal(members, g * d, p) / p**0.5,
-        "b": normal(members, g * d) / 3,
-        "W": normal(members, n, d, d) / (2 * d**0.5),
-        "P": scalars[torch.arange(members) % 2].clone(),
-        "U": normal(members, k, d) / 5,
-        "state": normal(ns, members, batch, d) / 3,
-        "past": normal(members, m, batch, d) / 3,
-    }
-    if name == "unicornn":
-        tensors["U"] = torch.stack([torch.rand(members, d), 0.3 * torch.rand(members, d)], 1).double()
-    if name.startswith("lipschitz"):  # a stable linear part
-        a = tensors["W"][:, 0]
-        tensors["W"][:, 0] = a - a.mT - torch.eye(d)
-    tensors = {key: value.float().double() for key, value in tensors.items()}  # the same numbers in float32
-    return Case(
-        cell,
-        tensors,
-        normal(members, steps, batch, d).float().double(),
-        normal(ns, members, batch, d).float().double(),
-        list(lags),
-    )
+class Caught(Exception):
+    """Carries the arguments of a call that was not made."""
 
 
-def lem(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    y, z = s
-    z = z + p[0] * sigmoid(e[0] + m(0, y)) * (tanh(e[1] + m(1, y)) - z)
-    return y + p[0] * sigmoid(e[2] + m(2, y)) * (tanh(e[3] + m(3, z)) - y), z
+def call(case: str, d: int, steps: int, batch: int = 2) -> Call:
+    """Return what a case's layer, or its first one of several, hands to the backend."""
+
+    def caught(cell: str, path: str, *rest: Any) -> None:
+        *tensors, lags, _ = rest
+        found = {name: t.detach().clone() for name, t in zip(("x", *"VbWPU", "state", "past"), tensors, strict=True)}
+        raise Caught(Call(find(cell), found, lags))
+
+    layer = build(case, d)
+    with patch("longwave.models.kernels.dispatch.scan", caught), scheduled("row"), any_device():
+        try:
+            layer(*inputs(layer, steps, batch))
+        except Caught as found:
+            made: Call = found.args[0]
+            return made
+    raise AssertionError(f"{case} does not take Triton's loop.")
 
 
-def cornn(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    y, z = s
-    dt, gamma, kappa, delta = p
-    z = kappa * (delta * z + dt * (tanh(e[0] + m(0, y) + m(1, z)) - gamma * y))
-    return y + dt * z, z
-
-
-def euler(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    return (s[0] + p[0] * (m(0, s[0]) + tanh(e[0] + m(1, s[0]))),)
-
-
-def rk2(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    middle = s[0] + p[0] / 2 * (m(0, s[0]) + tanh(e[0] + m(1, s[0])))
-    return (s[0] + p[0] * (m(0, middle) + tanh(e[0] + m(1, middle))),)
-
-
-def tau_gru(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    (h,) = s
-    new = p[1] * tanh(e[0] + m(0, h)) + p[0] * sigmoid(e[3] + m(3, h)) * tanh(e[1] + m(1, late))
-    gate = sigmoid(e[2] + m(2, h))
-    return ((1 - gate) * h + gate * new,)
-
-
-def lstm(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    i, f, g, o = (e[n] + m(n, s[0]) for n in range(4))
-    c = sigmoid(f) * s[1] + sigmoid(i) * tanh(g)
-    return sigmoid(o) * tanh(c), c
-
-
-def gru(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    (h,) = s
-    r, gate = sigmoid(e[0] + m(0, h)), sigmoid(e[1] + m(1, h))
-    return ((1 - gate) * tanh(e[2] + r * (m(2, h) + u[0])) + gate * h,)
-
-
-def unicornn(s: Any, e: Any, m: Any, p: Any, u: Any, late: Tensor) -> Any:
-    y, z = s
-    z = z - u[1] * (tanh(u[0] * y + e[0]) + p[0] * y)
-    return y + u[1] * z, z
-
-
-STEPS: dict[str, Callable[..., Any]] = {
-    "lem": lem, "cornn": cornn, "lipschitz_euler": euler, "lipschitz_rk2": rk2, "tau_gru": tau_gru, "lstm": lstm,
-    "gru": gru, "unicornn": unicornn,
-}  # fmt: skip
-
-
-def reference(case: Case, device: str = "cpu", use_out: bool = True, use_last: bool = True) -> dict[str, Tensor]:
-    """Return outputs, last states and all gradients by autograd in float64."""
-    leaves = {name: tensor.to(device, copy=True).requires_grad_() for name, tensor in case.tensors.items()}
-    x, w, state = leaves["x"], leaves["W"], tuple(leaves["state"])
-    members, steps, batch, d = case.g_out.shape
-    p = [leaves["P"][:, h, None, None] for h in range(leaves["P"].shape[1])]
-    u = [leaves["U"][:, k, None] for k in range(leaves["U"].shape[1])]
-    drive = torch.einsum("mtbp,mgp->mtbg", x, leaves["V"]) + leaves["b"][:, None, None]
-    seen, m = [*leaves["past"].unbind(1), state[0]], leaves["past"].shape[1]
-    for t in range(steps):
-        late = torch.stack([seen[t + m - lag][k] for k, lag in enumerate(case.lags)]) if case.lags else state[0]
-        state = STEPS[case.cell.name](
-            state, drive[:, t].split(d, -1), lambda n, h: torch.einsum("mbj,mij->mbi", h, w[:, n]), p, u, late
-        )
-        seen.append(state[0])
-    out, last = torch.stack(seen[m + 1 :], 1), torch.stack(state)
-    loss = use_out * (out * case.g_out.to(device)).sum() + use_last * (last * case.g_last.to(device)).sum()
-    grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, materialize_grads=True)
-    return {"Y": out.detach(), "last": last.detach()} | dict(zip((f"d{name}" for name in leaves), grads, strict=True))
-
-
-def fused(
-    case: Case, device: str = "cpu", use_out: bool = True, use_last: bool = True, whole: bool = False, **how: Any
-) -> dict[str, Tensor]:
-    """Return the same from the Triton backend, its new tensors full of NaN; ``whole`` checks the contract's manners."""
+@contextmanager
+def any_device() -> Iterator[None]:
+    """Let Triton's loops be chosen for tensors that are on no GPU."""
     from longwave.models.kernels.triton import run
 
-    torch.set_deterministic_debug_mode("warn")  # also fills new tensors with NaN
-    t = {name: tensor.float().to(device) for name, tensor in case.tensors.items()}
-    g_out, g_last = case.g_out.float().to(device), case.g_last.float().to(device)
-    schedule = how.get("schedule")
-    front = (case.cell, t["x"], t["V"], t["b"], t["W"], t["P"], t["U"], t["state"], t["past"], case.lags)
-    out, last, *kept = run.forward(*front, True, schedule=schedule)
-    back: Any = (
-        case.cell, g_out if use_out else None, g_last if use_last else None, t["x"], t["V"], t["W"], t["P"], t["U"],
-        out, t["state"], t["past"], case.lags, *kept,
-    )  # fmt: skip
-    backward: Any = run.backward
-    grads = backward(*back, True, **how)
-    if whole:
-        members, steps, batch, d = out.shape
-        shapes = run.kept_shapes(case.cell, members, steps, batch, d, t["past"].shape[1])
-        assert [tuple(k.shape) for k in kept] == list(shapes)
-        light = run.forward(*front, False, schedule=schedule)
-        assert torch.equal(light[0], out) and torch.equal(light[1], last)
-        assert light[2].numel() == light[3].numel() == 0
-        again = backward(*back, False, **how)
-        assert again[0].numel() == 0 and all(map(torch.equal, again[1:], grads[1:]))
-        tensors = [k for k in (*t.values(), g_out, g_last, out, last, *kept, *grads) if k.numel()]
-        assert len({k.untyped_storage().data_ptr() for k in tensors}) == len(tensors)
-        assert all(torch.equal(tensor, case.tensors[name].float().to(device)) for name, tensor in t.items())
-    torch.set_deterministic_debug_mode("default")
+    with patch.object(run, "INTERPRETED", True):
+        yield
+
+
+def results(made: Call, use_out: bool = True, use_last: bool = True, **how: Any) -> dict[str, Tensor]:
+    """Return outputs, last states and all gradients of a call."""
+    from longwave.models.kernels.triton import run
+
+    storage = how.pop("storage", torch.float32)
+    out, last, *kept = run.forward(*made.front(), True, schedule=how.get("schedule"), storage=storage)
+    grads = run.backward(*_back(made, out, kept, use_out, use_last), True, **how)
     return {"Y": out, "last": last} | dict(zip(NAMES, grads, strict=True))
 
 
-def distance(case: Case, **how: Any) -> dict[str, float]:
-    """Return ‖difference‖ / ‖truth‖ of every tensor of the call."""
-    uses = {key: how[key] for key in ("device", "use_out", "use_last") if key in how}
-    truth, ours = reference(case, **uses), fused(case, **how)
-    return {name: _relative(ours[name].double(), truth[name]) for name in ours}
+def _back(made: Call, out: Tensor, kept: list[Tensor], use_out: bool = True, use_last: bool = True) -> Any:
+    g_out, g_last = made.adjoints()
+    t = made.tensors
+    states = (t["state"], t["past"], made.lags, *kept)
+    given = (g_out if use_out else None, g_last if use_last else None)
+    return (made.cell, *given, t["x"], t["V"], t["W"], t["P"], t["U"], out, *states)
 
 
-def _relative(ours: Tensor, truth: Tensor) -> float:
-    assert ours.shape == truth.shape, (ours.shape, truth.shape)
-    norm = truth.norm().item()
-    return (ours - truth).norm().item() / norm if norm else ours.abs().sum().item()
+def manners(made: Call, schedule: str) -> None:
+    """Check the contract: nothing is written into inputs, no results share memory, and backward can run twice."""
+    from longwave.models.kernels.triton import run
+
+    before = {name: t.clone() for name, t in made.tensors.items()}
+    out, last, *kept = run.forward(*made.front(), True, schedule=schedule)
+    back = _back(made, out, kept)
+    grads, again = (run.backward(*back, need, schedule=schedule) for need in (True, False))
+    M, T, B, d = out.shape
+    assert [tuple(k.shape) for k in kept] == list(run.kept_shapes(made.cell, M, T, B, d, before["past"].shape[1]))
+    light = run.forward(*made.front(), False, schedule=schedule)
+    assert torch.equal(light[0], out) and torch.equal(light[1], last)
+    assert light[2].numel() == light[3].numel() == 0
+    assert again[0].numel() == 0 and all(map(torch.equal, again[1:], grads[1:]))
+    tensors = [k for k in (*made.tensors.values(), out, last, *kept, *grads) if k.numel()]
+    assert len({k.untyped_storage().data_ptr() for k in tensors}) == len(tensors)
+    assert all(torch.equal(t, before[name]) for name, t in made.tensors.items())
 
 
-def _spread(name: str, **how: Any) -> bool:
-    """Return whether NaN in one member's weights and input leaves every bit of the other's results."""
-    lags = (2, 3) if name == "tau_gru" else ()
-    case = make(name, 2, 1, 5, lags=lags)
-    clean = fused(case, **how)
+def spread(case: str, **how: Any) -> list[str]:
+    """Return the tensors of the first member that NaN in the second one's weights and input changed."""
+    made = call(case, 5, 2, 1)
+    clean = results(made, **how)
     for key in ("x", "W", "V", "state", "past"):
-        case.tensors[key][(slice(None), 1) if key == "state" else 1] = float("nan")
-    broken = fused(case, **how)
-    axis = {"last": 1, "dstate": 1}
-    same = all(torch.equal(clean[k].select(axis.get(k, 0), 0), broken[k].select(axis.get(k, 0), 0)) for k in clean)
-    return same and bool(broken["Y"][1].isnan().all())
+        made.tensors[key][(slice(None), 1) if key == "state" else 1] = float("nan")
+    broken, axis = results(made, **how), {"last": 1, "dstate": 1}
+    assert broken["Y"][1].isnan().all()
+    return [
+        k for k in clean if not torch.equal(clean[k].select(axis.get(k, 0), 0), broken[k].select(axis.get(k, 0), 0))
+    ]
 
 
-def interpreted() -> dict[str, dict[str, float]]:
-    """Return the distances of all small cases."""
-    from longwave.models.kernels.triton import delayed, graph
+def halved(case: str, schedule: str, device: str = "cpu") -> tuple[float, float]:
+    """Return what storing in bfloat16 changes: outputs, once drives are rounded so, and the worst gradient."""
+    from longwave.models.kernels.triton import halved, hoisted, run
 
-    graph.WINDOW = 3
-    found: dict[str, dict[str, float]] = {}
-    for name in CELLS:
-        for schedule in ("row", "graph") if name != "unicornn" else ("anchored", "reversible"):
-            how: dict[str, Any] = {"schedule": schedule}
-            if name == "unicornn":
-                how = {"reversible": schedule == "reversible"}
-            for d, steps, batch in ((16, 3, 1), (5, 7, 2)) if schedule == "row" else ((16, 3, 2), (5, 7, 5)):
-                for lags in ((0, 9), (2, 3)) if name == "tau_gru" else ((),):
-                    key = "-".join(map(str, (name, schedule, d, *lags)))
-                    found[key] = distance(make(name, steps, batch, d, lags=lags), **how)
-            found[f"{name}-{schedule}-NaN stays with its member"] = {"differs": float(not _spread(name, **how))}
-    delayed.SHORT = 0
-    found["tau_gru-row-chunks-2-3"] = distance(make("tau_gru", 7, 2, 5, lags=(2, 3)), schedule="row", whole=True)
-    small = make("lem", 4, 2, 5)
-    for schedule in ("row", "graph"):
-        found[f"lem-{schedule}-only last"] = distance(small, schedule=schedule, use_out=False)
-        found[f"lem-{schedule}-only outputs"] = distance(small, schedule=schedule, use_last=False)
-    found["unicornn-contract"] = distance(make("unicornn", 4, 2, 5), whole=True)
-    found["lipschitz_rk2-contract"] = distance(make("lipschitz_rk2", 2, 1, 5), whole=True)
-    found["gru-contract"] = distance(make("gru", 2, 1, 5), whole=True)
-    found["cornn-row-one step"] = distance(make("cornn", 1, 1, 1), schedule="row")
+    made, drives = call(case, 5, 3, 1).to(device), hoisted.drives
+    whole, half = (results(made, schedule=schedule, storage=storage) for storage in (torch.float32, torch.bfloat16))
+    with patch.object(hoisted, "drives", lambda *of: drives(*of[:4]).bfloat16().float()):
+        rounded = results(made, schedule=schedule)
+    kept = run.forward(*made.front(), True, schedule=schedule, storage=torch.bfloat16)[2:]
+    assert tuple(k.dtype for k in kept) == halved.kept_types(made.cell)
+    assert all(t.dtype == torch.float32 for t in half.values())
+    far = {k: ((half[k] - whole[k]).norm() / whole[k].norm().clamp_min(1e-3)).item() for k in NAMES}
+    return ((half["Y"] - rounded["Y"]).norm() / rounded["Y"].norm()).item(), max(far.values())
+
+
+def linear(case: str, schedule: str) -> float:
+    """Return how far the gradients for both adjoints are from the sum of those for either alone."""
+    made = call(case, 5, 2, 1)
+    both, one, other = (
+        results(made, *given, schedule=schedule) for given in ((True, True), (True, False), (False, True))
+    )
+    return max(((one[k] + other[k] - both[k]).norm() / both[k].norm().clamp_min(1e-3)).item() for k in NAMES)
+
+
+def toys() -> list[Recipe]:
+    """Return steps that use every operation the compiler knows, four each; none reads delayed outputs."""
+    count = len(UNARY) + len(BINARY)
+    lines = [(op, (5 * op) % 4, (3 * op + 1) % 4) for op in range(count)]
+    return [[*lines[k : k + 4], (count + k % 5, 1, 2)] for k in range(0, count, 4)]
+
+
+def toy_distance(recipe: Recipe, schedule: str, d: int = 5) -> float:
+    """Return the worst distance of a toy step's outputs, last states and gradients from its loop in float64."""
+    double = weights(d)
+    single = type(double)(*(getattr(double, f.name).float() for f in fields(double)))
+    draw = torch.Generator().manual_seed(2)
+    x, *state = (torch.randn(2, *shape, generator=draw) for shape in ((3, 1, 2), (1, d), (1, d)))
+    of, found = toy(recipe, d), list[list[Tensor]]()
+    for w, dtype in ((single, torch.float32), (double, torch.float64)):
+        own = [t.detach().to(dtype).requires_grad_() for t in (x, *state)]
+        ends = [t.requires_grad_() for t in (*leaves(w)[0], *own)]
+        if dtype == torch.float32:
+            loop = Loop(of, w)
+            name = planned(loop.lean_name, loop.lean).name
+            with scheduled(schedule):
+                outputs, last = kernels.advance("triton", name, loop.operands(leaves(w)[0]), own[0], tuple(own[1:]))
+        else:
+            u, now, seen = of.drive(own[0], w), tuple(own[1:]), []
+            for n in range(x.shape[1]):
+                now = tuple(of.step(tuple(part[:, n] for part in u), now, now[0], w))
+                seen.append(now[0])
+            outputs, last = torch.stack(seen, 1), now
+        loss = outputs.mean() + sum((s * s).mean() for s in last)
+        found.append([outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)])
+    return max(((a.double() - b).norm() / b.norm().clamp_min(0.1)).item() for a, b in zip(*found, strict=True))
+
+
+def distant(full: bool) -> dict[str, Any]:
+    """Return ``far`` of every case by every schedule at several sizes; or of the forms, with one lag a schedule."""
+    sizes = ((16, 3, 1), (5, 7, 2), (1, 1, 1)) if full else ((5, 3, 2),)
+    found: dict[str, Any] = {"indrnn; row; 40": far("indrnn", "row", 40, 3)}  # two programs a row
+    for case, (d, steps, batch) in itertools.product(CASES if full else FORMS, sizes):
+        delayed = "past" in build(case, 2).state_shapes()
+        schedules = SCHEDULES[: 1 if case == "unicornn" else 2 + delayed]
+        for k, schedule in enumerate(schedules):
+            for lags in (LAGS if full else LAGS[k % 2 :][:1]) if delayed else [()]:
+                with patch.object(every_model, "TAU", list(lags)):
+                    key = "; ".join(map(str, (case, schedule, d, *lags)))
+                    found[key] = far(case, schedule, d, steps + 3 * delayed, batch)
     return found
+
+
+def behaved(full: bool) -> dict[str, Any]:
+    """Return what the forms do with NaN and with absent adjoints, each by every schedule or by one of them."""
+    found: dict[str, Any] = {}
+    for k, case in enumerate(FORMS):
+        for schedule in SCHEDULES[:2] if full else SCHEDULES[k % 2 :][:1]:
+            if full or k % 3 == 0:
+                found[f"{case}; {schedule}; spread"] = spread(case, schedule=schedule)
+                found[f"{case}; {schedule}; halved"] = halved(case, schedule)
+                found[f"{case}; {schedule}; linear"] = linear(case, schedule)
+            manners(call(case, 5, 2, 1), schedule)
+    for k, recipe in enumerate(toys()):
+        for schedule in SCHEDULES[:2] if full else SCHEDULES[k % 2 :][:1]:
+            found[f"toy {k}; {schedule}"] = toy_distance(recipe, schedule)
+    return found | {"unicornn; reversible": reversible()}
+
+
+def interpreted(full: bool) -> dict[str, Any]:
+    """Return what was found of every case."""
+    torch.set_deterministic_debug_mode("warn")  # also fills new tensors with NaN
+    return distant(full) | behaved(full)
+
+
+def reversible() -> float:
+    """Return how far UnICORNN's two ways back are from each other."""
+    made = call("unicornn", 5, 7)
+    one, other = (results(made, reversible=way) for way in (False, True))
+    return max(((one[k] - other[k]).norm() / one[k].norm().clamp_min(1e-3)).item() for k in NAMES)
 
 
 class Hopper:
@@ -259,25 +286,28 @@ class Hopper:
         return GPUTarget("cuda", 90, 32)
 
 
-def compiled() -> dict[str, int]:
-    """Run the host's code of all cells with every launch only compiled; return how many launches of each there were."""
+def compiled(full: bool) -> dict[str, int]:
+    """Run the host's code of all cases with every launch only compiled; return how many launches of each there were."""
     from triton.runtime import driver  # type: ignore[import-untyped]
     from triton.runtime.jit import JITFunction  # type: ignore[import-untyped]
 
-    launch, found = JITFunction.run, dict.fromkeys(CELLS, 0)
+    cases = CASES if full else FORMS
+    launch, found = JITFunction.run, dict.fromkeys(cases, 0)
     driver.set_active(Hopper())
-    for name in CELLS:
+    for case in cases:
 
-        def compile_only(self: Any, *arguments: Any, warmup: bool, cell: str = name, **options: Any) -> Any:
-            found[cell] += 1
+        def compile_only(self: Any, *arguments: Any, warmup: bool, case: str = case, **options: Any) -> Any:
+            found[case] += 1
             return launch(self, *arguments, warmup=True, **options)
 
         JITFunction.run = compile_only
-        for schedule in ("row", "graph"):
-            for lags in ((0, 9), (40, 50)) if name == "tau_gru" else ((),):
-                fused(make(name, 2, 2, 16, lags=lags), schedule=schedule)
+        made = call(case, 16, 2)
+        for schedule in ("row", "chunks", "graph"):
+            with scheduled(schedule):
+                results(made)
     return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(interpreted() if os.environ.get("TRITON_INTERPRET") == "1" else compiled()))
+    interpreter = os.environ.get("TRITON_INTERPRET") == "1"
+    print(json.dumps((interpreted if interpreter else compiled)(sys.argv[1:] == ["full"])))

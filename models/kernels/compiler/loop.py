@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
+from longwave.models.kernels.compiler.copies import Copies, Piece
 from longwave.models.kernels.compiler.listing import digest
 from longwave.models.kernels.compiler.nodes import ordered
 from longwave.models.kernels.compiler.plan import Plan, plan
@@ -36,54 +38,49 @@ class Operands:
     lags: Sequence[int] = ()
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """``count`` blocks of d rows of a tensor, or of its transpose, from ``first`` on; for W of one block of columns."""
-
-    number: int | None
-    flipped: bool
-    first: int
-    column: int = 0
-    count: int = 1
-
-
 class Loop:
     """What is known of a layer's loop for weights of certain shapes.
 
+    ``plan`` keeps what is dear to compute; ``lean`` keeps sums alone, for a GPU, where memory is dearer.
+
     Args:
         of: The layer's drive and step.
-        w: Weights of these shapes.
+        given: What the layer hands over, tensors in mappings and dataclasses, of these shapes.
 
     Raises:
         Unsupported: The compiler does not know what the layer does.
     """
 
-    def __init__(self, of: Recurrent, w: Any) -> None:
-        found = trace(of, w)
+    def __init__(self, of: Recurrent, given: Any) -> None:
+        found = trace(of, given)
         self.d, self.inputs = of.hidden, of.inputs
         if not any(n.op == "drive" for n in ordered(found.after)):
             raise Unsupported("no part of the drive")
         self.plan: Plan = plan(found.before, found.after)
         self.name = digest(self.plan)
+        # Made second, and always, so that its nodes are numbered alike in every process.
+        self.lean: Plan = plan(found.before, found.after, lean=True)
+        self.lean_name = digest(self.lean)
         origin = found.invariants.origin
         gates = [None if n.attr[0] is None else found.gates[n.attr[0]] for n in self.plan.gates]
-        self._V = _joined([_Piece(None, False, 0) if g is None else _Piece(*origin(g.V, True), g.block) for g in gates])
+        self._V = _joined([Piece(None, False, 0) if g is None else Piece(*origin(g.V, True), g.block) for g in gates])
         self._b = _joined(
-            [_Piece(None, False, 0) if g is None or g.b is None else _Piece(g.b, True, g.block) for g in gates]
+            [Piece(None, False, 0) if g is None or g.b is None else Piece(g.b, True, g.block) for g in gates]
         )
         self._W = _joined([_matrix(found.matrices[m], found.invariants) for m in self.plan.matrices])
         self._P = [n.attr[0] for n in self.plan.nums]
-        self._U = _joined([_Piece(n.attr[0], True, n.attr[1]) for n in self.plan.vecs])
+        self._U = _joined([Piece(n.attr[0], True, n.attr[1]) for n in self.plan.vecs])
+        self.M, self.roots = found.members, len(found.invariants.roots)
         pieces = (*self._V, *self._b, *self._W, *self._U)
         self._replay = found.invariants.replay([*(p.number for p in pieces if p.number is not None), *self._P])
+        self._invariants = found.invariants
 
     def operands(self, weights: Sequence[Tensor], lags: Sequence[int] = ()) -> Operands:
-        """Return what the loop takes, in the graph, from the layer's weights as ``leaves`` has them."""
-        found, d = self._replay(weights), self.d
-        like = found[0]
-        M = len(like)
+        """Return what the loop takes, in the graph, from what the layer gives as ``leaves`` has it."""
+        found, d, M = self._replay(dict(enumerate(weights))), self.d, self.M
+        like = next((found[p.number] for p in self._V if p.number is not None), weights[0])
 
-        def matrix(piece: _Piece, width: int) -> Tensor:
+        def matrix(piece: Piece, width: int) -> Tensor:
             """(M, count d, width)."""
             if piece.number is None:
                 return like.new_zeros(M, piece.count * d, width)
@@ -91,7 +88,7 @@ class Loop:
             t = _cut(t.mT if piece.flipped else t, 1, piece.first * d, piece.count * d)
             return _cut(t, 2, piece.column * width, width)
 
-        def vector(piece: _Piece) -> Tensor:
+        def vector(piece: Piece) -> Tensor:
             """(M, 1, count d), of which the tensor has members and units, or one number for all of them."""
             if piece.number is None:
                 return like.new_zeros(M, 1, piece.count * d)
@@ -109,22 +106,28 @@ class Loop:
             lags=lags,
         )
 
+    @cached_property
+    def copies(self) -> Copies:
+        """Which numbers of the weights go where in the operands."""
+        parts = {"V": self._V, "b": self._b, "W": self._W, "P": [Piece(k, True, 0) for k in self._P], "U": self._U}
+        return Copies(self._invariants, self.M, self.d, self.inputs, parts)
+
 
 def _cut(t: Tensor, axis: int, first: int, count: int) -> Tensor:
     return t if t.shape[axis] == count else t.narrow(axis, first, count)
 
 
-def _matrix(m: Matrix, invariants: Invariants) -> _Piece:
+def _matrix(m: Matrix, invariants: Invariants) -> Piece:
     """Return the block of W; the trace multiplies by Wᵀ, whose block (row, column) is W's (column, row)."""
     if m.number is None:
-        return _Piece(None, False, 0)
+        return Piece(None, False, 0)
     number, flipped = invariants.origin(m.number, True)
-    return _Piece(number, flipped, m.column, m.row)
+    return Piece(number, flipped, m.column, m.row)
 
 
-def _joined(pieces: list[_Piece]) -> list[_Piece]:
+def _joined(pieces: list[Piece]) -> list[Piece]:
     """Return the same with neighbours of one tensor as one piece."""
-    found: list[_Piece] = []
+    found: list[Piece] = []
     for p in pieces:
         last = found[-1] if found else None
         joins = (
@@ -133,7 +136,7 @@ def _joined(pieces: list[_Piece]) -> list[_Piece]:
             and (last.number, last.flipped, last.column) == (p.number, p.flipped, p.column)
         )
         if last and joins and last.first + last.count == p.first:
-            found[-1] = _Piece(p.number, p.flipped, last.first, p.column, last.count + 1)
+            found[-1] = Piece(p.number, p.flipped, last.first, p.column, last.count + 1)
         else:
             found.append(p)
     return found

@@ -58,14 +58,16 @@ class Plan:
         return bool(self.delays) or any(home[0] == "late" for home in self.forward.inputs.values())
 
 
-def plan(before: list[Node], after: list[Node], stored: frozenset[str] = COSTLY | {"sum"}) -> Plan:
+def plan(before: list[Node], after: list[Node], lean: bool = False) -> Plan:
     """Return the plan of a step from ``before``, its states, to ``after``.
 
     Args:
         before: State nodes.
         after: As many nodes of the same graph, before sums are fused.
-        stored: Operations whose results are kept for the way back; all others are done again.
+        lean: Whether sums alone are kept for the way back, and no state after a step is read there but by products:
+            for a GPU, where arithmetic is cheaper than memory. Else what is dear is kept too.
     """
+    stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)
     fused = fuse(after)
     after = [fused[n] for n in after]
     nodes = ordered(after)
@@ -73,7 +75,8 @@ def plan(before: list[Node], after: list[Node], stored: frozenset[str] = COSTLY 
     inputs: dict[Node, Home] = {n: ("before", i) for i, n in enumerate(before)} | dict.fromkeys(late, ("late", 0))
     gates, matrices = _order(nodes, inputs, after)
     way = _Return(before, after, gates, matrices, nodes)
-    known = inputs | {n: ("after", i) for i, n in enumerate(after) if n not in inputs}
+    multiplied = {use.row for use in way.uses}
+    known = inputs | {n: ("after", i) for i, n in enumerate(after) if n not in inputs and (n in multiplied or not lean)}
     kept = way.kept(known, stored)
     forward = Program(
         inputs | {n: ("kept", j) for j, n in enumerate(gates)},

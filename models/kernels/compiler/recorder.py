@@ -109,7 +109,7 @@ def _walk(value: Any, found: list[Tensor], form: list[Any]) -> None:
 
 def on_meta(w: W) -> W:
     """Return the same weights as tensors that have shapes but no numbers."""
-    made: W = _changed(w, lambda t: t.detach().to("meta"))
+    made: W = _changed(w, lambda t: torch.empty(t.shape, dtype=t.dtype, device="meta"))
     return made
 
 
@@ -129,13 +129,15 @@ class Invariants:
     A tensor of it is known by a number. Equal calls on equal tensors give one number.
 
     Args:
-        w: The weights that the layer was traced with.
+        given: The weights that the layer was traced with.
     """
 
-    def __init__(self, w: Any) -> None:
-        self.numbers = {id(t): k for k, t in enumerate(leaves(w)[0])}
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        self.roots = leaves(given)[0]
+        self.numbers = {id(t): k for k, t in enumerate(self.roots)}
         self.count = len(self.numbers)
-        self.kept: list[Any] = [w]
+        self.kept: list[Any] = []
         self.calls: list[tuple[Recorded, int]] = []  # and the number of the first result
         self._same: dict[Any, int] = {}
 
@@ -178,7 +180,7 @@ class Invariants:
             if any(first + k in needed for k in range(len(call.results))):
                 calls.append((call, first))
                 needed |= {self.numbers[id(t)] for t in call.tensors if t in self}
-        return Replay(self, tuple(wanted), tuple(reversed(calls)))
+        return Replay(self, needed & set(range(len(self.roots))), tuple(reversed(calls)))
 
     def _key(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -187,15 +189,16 @@ class Invariants:
 
 
 class Replay:
-    """Computes invariants again; see ``Invariants``."""
+    """Computes invariants again, from the weights of the numbers ``needed``; see ``Invariants``."""
 
-    def __init__(self, of: Invariants, wanted: tuple[int, ...], calls: tuple[tuple[Recorded, int], ...]) -> None:
-        self.of, self.wanted, self.calls = of, wanted, calls
+    def __init__(self, of: Invariants, needed: set[int], calls: tuple[tuple[Recorded, int], ...]) -> None:
+        self.of, self.needed, self.calls = of, needed, calls
 
-    def __call__(self, weights: Sequence[Tensor]) -> dict[int, Tensor]:
-        """Return the wanted tensors, by number, from the weights as ``leaves`` has them."""
-        found = dict(enumerate(weights))
-        device = found[0].device
+    def __call__(self, weights: Mapping[int, Tensor]) -> dict[int, Tensor]:
+        """Return the wanted tensors, by number, from the weights by number, and these too."""
+        # What was traced lay in one piece, and a view of it may need that.
+        found = {k: t.contiguous() for k, t in weights.items()}
+        device = next(iter(found.values())).device if found else None
 
         for call, first in self.calls:
             more = {k: self._of(found, v) for k, v in call.kwargs.items()}

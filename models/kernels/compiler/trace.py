@@ -28,6 +28,7 @@ class Recurrent:
         states: How many there are.
         hidden: d.
         inputs: p, for these weights.
+        weights: Of what the loop is given, tensors in mappings and dataclasses: what drive and step read.
     """
 
     drive: Callable[[Tensor, Any], Sequence[Tensor]]
@@ -35,6 +36,7 @@ class Recurrent:
     states: int
     hidden: int
     inputs: int
+    weights: Callable[[Any], Any] = lambda given: given
 
 
 @dataclass(frozen=True)
@@ -54,33 +56,38 @@ class Trace:
     """
 
     invariants: Invariants
+    members: int
     gates: list[Gate] = field(default_factory=list)
     matrices: list[Matrix] = field(default_factory=list)
     before: list[Node] = field(default_factory=list)
     after: list[Node] = field(default_factory=list)
 
 
-def trace(of: Recurrent, w: Any) -> Trace:
-    """Return what a layer computes with weights of the shapes of ``w``.
+def trace(of: Recurrent, given: Any) -> Trace:
+    """Return what a layer computes from tensors of the shapes of ``given``.
 
     Raises:
         Unsupported: It does what the compiler does not know; the message names the operation and the line.
     """
-    blank = on_meta(w)
-    weights, _ = leaves(blank)
-    if not weights:
-        raise Unsupported("a layer without weights")
-    sizes = {n for t in weights for n in t.shape} | {of.hidden, of.inputs}
-    batch = next(n for n in BATCHES if n not in sizes)
+    invariants = Invariants(on_meta(given))
     with torch.no_grad():
-        return _Tracing(of, blank, weights[0], batch).trace
+        with Recorder() as made:
+            w = of.weights(invariants.given)
+        for call in made.calls:
+            invariants.add(call)
+        weights, _ = leaves(w)
+        if not weights:
+            raise Unsupported("a layer without weights")
+        sizes = {n for t in (*weights, *invariants.roots) for n in t.shape} | {of.hidden, of.inputs}
+        batch = next(n for n in BATCHES if n not in sizes)
+        return _Tracing(of, w, invariants, weights[0], batch).trace
 
 
 class _Tracing:
     """The work of ``trace``: the drive first, which has to be affine, then the step."""
 
-    def __init__(self, of: Recurrent, w: Any, like: Tensor, batch: int) -> None:
-        self.d, self.trace = of.hidden, Trace(Invariants(w))
+    def __init__(self, of: Recurrent, w: Any, invariants: Invariants, like: Tensor, batch: int) -> None:
+        self.d, self.trace = of.hidden, Trace(invariants, len(like))
         x = like.new_empty(len(like), 2, batch, of.inputs)
         with Recorder() as drive:
             parts = of.drive(x, w)

@@ -45,22 +45,37 @@ def _compiled(text: str) -> Path:
     """Return the shared library of a cell, built beside its place and then moved there; processes wait for another."""
     compiler, flags = os.environ.get("CXX", "c++"), (*FLAGS, *VECTORS.get(level(), ()))
     made = _folder() / f"{_key(compiler, flags, text)}.so"
-    if not made.exists():
+    if not _sound(made):
         if shutil.which(compiler) is None:
             raise RuntimeError(f"there is no C++ compiler ({compiler}) on PATH")
         made.parent.mkdir(parents=True, exist_ok=True)
         # The system's lock goes with the process, also with one that is killed.
         with FileLock(made.with_suffix(".lock")), tempfile.TemporaryDirectory(dir=made.parent) as build:
-            if not made.exists():
+            if not _sound(made):
+                if made.exists() and _sum(made).exists():
+                    warnings.warn(f"{made} is damaged and is built anew.", stacklevel=3)
                 source, target = Path(build, "cell.cpp"), Path(build, "cell.so")
                 source.write_text(text)
                 command = [compiler, *flags, f"-I{SOURCES}", str(source), "-o", str(target)]
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode:
                     raise RuntimeError(f"{compiler} failed: {next(iter(done.stderr.splitlines()), '')}")
+                with whole(_sum(made)) as partial:
+                    partial.write_text(hashlib.sha256(target.read_bytes()).hexdigest())
                 with whole(made) as partial:
                     shutil.copy(target, partial)
     return made
+
+
+def _sound(made: Path) -> bool:
+    """Return whether a library is there as it was built: to load one that was cut short can end the process."""
+    if not made.exists() or not _sum(made).exists():
+        return False
+    return hashlib.sha256(made.read_bytes()).hexdigest() == _sum(made).read_text()
+
+
+def _sum(made: Path) -> Path:
+    return made.with_suffix(".sha256")
 
 
 @cache

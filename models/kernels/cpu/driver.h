@@ -68,8 +68,7 @@ struct Loop {
     }
   }
 
-  // Apart, as inputs_back is: inside a longer function their sums would not stay in registers.
-  __attribute__((noinline)) void drive(const Task& t, int64_t first, int64_t steps, float* x, float* to) const {
+  void drive(const Task& t, int64_t first, int64_t steps, float* x, float* to) const {
     gather(t, first, steps, x);
     const float* w = t.w + C::panels * D * D;
     groups(C::gates * nb, [&](auto N, int64_t u) {
@@ -195,8 +194,7 @@ struct Loop {
   }
 
   // Gradients of drive weights, bias and input from the drive's adjoints of some steps.
-  __attribute__((noinline)) void inputs_back(const Task& t, int64_t first, int64_t steps, float* x, const float* slots,
-                                             float* dV) const {
+  void inputs_back(const Task& t, int64_t first, int64_t steps, float* x, const float* slots, float* dV) const {
     const float* g = slots;
     gather(t, first, steps, x);
     outer(dV, C::gates * D, x, inputs, inputs, g, slots_width, C::gates * nb, steps * t.n);

@@ -17,8 +17,6 @@ FORMS = {
     "max": "maximum({0}, {1})", "min": "minimum({0}, {1})", "above": "above({0}, {1})", "gt": "flag({0} > {1})",
     "ge": "flag({0} >= {1})", "eq": "flag({0} == {1})", "where": "({0} != 0.0f ? {1} : {2})",
 }  # fmt: skip
-APART = "__attribute__((noinline))"
-"""Where it is called, the compiler would run out of registers, and keep the sums of a product in memory."""
 ADDED = ("sum", "unit", "ring")
 """Places that take a sum of terms."""
 
@@ -42,15 +40,16 @@ def _struct(plan: Plan) -> str:
         f"  static constexpr int {', '.join(f'{name} = {n}' for name, n in counts.items())};\n"
         f"  static constexpr bool delayed = {str(plan.looks_back).lower()};\n",
         _function("static float* pack_forward(float* to, const Task& t, const float* W)", forward.packing()),
-        _function(f"{APART} static void step(const Step<{states}>& s)", forward.body()),
+        _function(f"static void step(const Step<{states}>& s)", forward.body()),
         _function("static float* pack_backward(float* to, const Task& t, const float* W)", back.packing()),
-        _function(f"{APART} static void back(Back<{states}, {scalars}>& s)", back.body()),
+        _function(f"static void back(Back<{states}, {scalars}>& s)", back.body()),
         *([_delays(plan, forward, back)] if plan.looks_back else []),
         "  template <class Gradient>\n"
         + _function(f"static void weights(const Back<{states}, {scalars}>& s, Gradient gradient)", _gradients(plan)),
     ]
     body = "\n".join(parts)
-    opened, closed = '#include "driver.h"\n\nnamespace longwave {\n\n', "\n}  // namespace longwave\n\nENTRY(CELL)\n"
+    opened = '#include "copies.h"\n#include "driver.h"\n\nnamespace longwave {\n\n'
+    closed = "\n}  // namespace longwave\n\nENTRY(CELL)\n"
     return f"{opened}struct CELL {{\n{body}}};\n{closed}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,15 +30,9 @@ OUTPUTS = ("Y", "last", "states", "kept")
 BACKWARD = ("gY", "glast", "dx", "dV", "dW", "dP", "dU", "dstate", "dpast")
 
 
+CALL = struct.Struct(f"{len(SIZES) + len(INPUTS) + len(OUTPUTS) + len(BACKWARD)}q")
+"""``struct Call`` of call.h."""
 _libraries: dict[str, ctypes.CDLL | None] = {}
-
-
-class Call(ctypes.Structure):
-    """``struct Call`` of call.h."""
-
-    _fields_ = [(name, ctypes.c_int64) for name in SIZES] + [
-        (name, ctypes.c_void_p) for name in (*INPUTS, *OUTPUTS, *BACKWARD)
-    ]
 
 
 # A pool a process: a fork has its parent's pool but none of its threads.
@@ -48,7 +43,7 @@ def _threads(process: int) -> ThreadPoolExecutor:
 
 def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes of what the forward pass keeps: states, and what else the way back wants."""
-    rows, blocks, width = _blocks(B, d)
+    rows, blocks, width = blocked(B, d)
     return (M * blocks, len(cell.states), m + T + 1, rows, width), (M * blocks, T, rows, _kept(cell), width)
 
 
@@ -68,8 +63,7 @@ def forward(
     """Return the outputs, the last state, and what the way back wants."""
     inputs = _inputs(x, V, b, W, P, U, state, past, lags)
     (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
-    sizes = _sizes(cell, inputs, keep)
-    first, second = kept_shapes(cell, M, T if keep else sizes["chunk"], B, d, m)
+    first, second = kept_shapes(cell, M, T if keep else chunk(cell, T, B, d), B, d, m)
     # A cell that looks back reads old states even where no backward pass follows.
     if m:
         first = kept_shapes(cell, M, T, B, d, m)[0]
@@ -79,7 +73,7 @@ def forward(
         "states": empty(*first),
         "kept": empty(*second),
     }
-    _run("forward", cell, sizes, inputs | outputs)
+    _run("forward", cell, keep, inputs | outputs)
     if keep:
         return tuple(outputs.values())  # type: ignore[return-value]
     return outputs["Y"], outputs["last"], x.new_empty(0), x.new_empty(0)
@@ -106,7 +100,7 @@ def backward(
     b = V.new_empty(V.shape[:2])
     inputs = _inputs(x, V, b, W, P, U, state, past, lags)
     (M, _, B, p), d = x.shape, state.shape[-1]
-    _, blocks, width = _blocks(B, d)
+    _, blocks, width = blocked(B, d)
     gates, matrices, tasks = len(cell.gates), len(cell.matrices), M * blocks
     adjoints = {name: g.contiguous() for name, g in (("gY", gY), ("glast", glast)) if g is not None}
     out = {
@@ -117,7 +111,7 @@ def backward(
         "dstate": x.new_empty(state.shape),
         "dpast": x.new_empty(past.shape),
     } | ({"dx": empty(*x.shape)} if need_x else {})
-    _run("backward", cell, _sizes(cell, inputs, True), inputs | {"states": states, "kept": kept} | adjoints | out)
+    _run("backward", cell, True, inputs | {"states": states, "kept": kept} | adjoints | out)
     sums = {name: _whole(out[name], M)[..., :d] for name in ("dV", "dW", "dU")}
     both, dW = sums["dV"].flatten(2), sums["dW"].permute(0, 2, 3, 1).contiguous()
     dP = _whole(out["dP"], M)
@@ -139,16 +133,16 @@ def flavour(cell: Cell, hidden: int) -> str:
 
 def multiply_add_rate(rounds: int = 10**6) -> float | None:
     """Return the multiply-adds a second of one thread, the fastest that a product can be; None if nothing compiles."""
-    compiled = library((SOURCES / "rate.cpp").read_text())
-    if compiled is None:
+    found = library((SOURCES / "rate.cpp").read_text())
+    if found is None:
         return None
-    compiled.multiply_adds.restype = ctypes.c_double
-    start = time.perf_counter()
-    done: float = compiled.multiply_adds(ctypes.c_int64(rounds))
-    return done / (time.perf_counter() - start)
+    found.multiply_adds.restype = ctypes.c_double
+    start = time.process_time()
+    done: float = found.multiply_adds(ctypes.c_int64(rounds))
+    return done / (time.process_time() - start)
 
 
-def _blocks(B: int, d: int) -> tuple[int, int, int]:
+def blocked(B: int, d: int) -> tuple[int, int, int]:
     """Return the rows of a block, the number of blocks, and the padded hidden size."""
     # Blocks of equal size: 33 rows are 17 and 16, not 32 and one that leaves its tiles empty.
     blocks = -(-B // ROWS)
@@ -156,10 +150,35 @@ def _blocks(B: int, d: int) -> tuple[int, int, int]:
     return rows, -(-B // rows), -(-d // LANES) * LANES
 
 
+def chunk(cell: Cell, T: int, B: int, d: int) -> int:
+    """Return the steps of a chunk: it keeps about 2^16 numbers, 256 KiB, so that a step finds them in the cache."""
+    rows, _, width = blocked(B, d)
+    most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
+    return min(T, max(1, most // rows))
+
+
 def _library(cell: Cell) -> ctypes.CDLL | None:
     if cell.name not in _libraries:
-        _libraries[cell.name] = None if cell.plan is None else library(emit(cell.plan))
+        found = None if cell.plan is None else library(emit(cell.plan))
+        if found is not None:
+            number, place, text = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
+            found.forward.argtypes = found.backward.argtypes = (text, number, number)
+            found.gather.argtypes = (text, number, number, text, text, place)
+            found.scatter.argtypes = (text, number, number, number, text, place)
+        _libraries[cell.name] = found
     return _libraries[cell.name]
+
+
+def compiled(cell: Cell) -> ctypes.CDLL:
+    """Return the library of a cell that has been asked for before."""
+    found = _library(cell)
+    assert found is not None, "the dispatcher asks for a library before it chooses this path"
+    return found
+
+
+def address(t: Tensor | None) -> int:
+    """Return where a tensor's numbers lie, 0 for none."""
+    return 0 if t is None else t.data_ptr()
 
 
 def _whole(parts: Tensor, M: int) -> Tensor:
@@ -178,26 +197,35 @@ def _inputs(*tensors: Tensor | Sequence[int]) -> dict[str, Tensor]:
     }
 
 
-def _sizes(cell: Cell, inputs: dict[str, Tensor], keep: bool) -> dict[str, int]:
-    (M, T, B, p), d, m = inputs["x"].shape, inputs["state"].shape[-1], inputs["past"].shape[1]
-    rows, _, width = _blocks(B, d)
-    # A chunk keeps about 2^16 numbers, 256 KiB: the step finds in the cache what the drive has put there.
-    most = min(max(2**16 // (_kept(cell) * width), 128), 1024)
-    return dict(zip(SIZES, (M, T, B, p, d, m, rows, min(T, max(1, most // rows)), keep), strict=True))
+def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places: Sequence[int]) -> None:
+    """Run a direction of a cell.
 
+    Args:
+        direction: ``"forward"`` or ``"backward"``.
+        cell: What to run.
+        sizes: M, T, B, p, d, m.
+        keep: Whether a way back follows.
+        places: Addresses of ``INPUTS``, ``OUTPUTS`` and ``BACKWARD``; 0 for none.
 
-def _run(direction: str, cell: Cell, sizes: dict[str, int], tensors: dict[str, Tensor]) -> None:
-    compiled = _library(cell)
-    assert compiled is not None, "the dispatcher asks for a library before it chooses this path"
-    run = getattr(compiled, direction)
-    call = Call(**sizes, **{name: t.data_ptr() for name, t in tensors.items() if t.numel()})
-    tasks = sizes["M"] * -(-sizes["B"] // sizes["rows"])
+    Raises:
+        MemoryError: There is no memory for what it works on.
+    """
+    M, T, B, _, d, _ = sizes
+    rows, blocks, _ = blocked(B, d)
+    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep, *places)
+    run, tasks = getattr(compiled(cell), direction), M * blocks
     parts = min(torch.get_num_threads(), tasks)
-    edges = [tasks * k // parts for k in range(parts + 1)]
-    ranges = [(ctypes.c_int64(a), ctypes.c_int64(b)) for a, b in zip(edges, edges[1:], strict=False)]
     if parts == 1:
-        failed = [run(ctypes.byref(call), *ranges[0])]
+        failed = [run(call, 0, tasks)]
     else:
-        failed = list(_threads(os.getpid()).map(lambda part: run(ctypes.byref(call), *part), ranges))
+        edges = [tasks * k // parts for k in range(parts + 1)]
+        failed = list(_threads(os.getpid()).map(lambda part: run(call, *part), zip(edges, edges[1:], strict=False)))
     if any(failed):
         raise MemoryError(f"The {direction} pass of {cell.name} found no memory for its scratch.")
+
+
+def _run(direction: str, cell: Cell, keep: bool, tensors: dict[str, Tensor]) -> None:
+    (M, T, B, p), d, m = tensors["x"].shape, tensors["state"].shape[-1], tensors["past"].shape[1]
+    names = (*INPUTS, *OUTPUTS, *BACKWARD)
+    places = [tensors[name].data_ptr() if name in tensors and tensors[name].numel() else 0 for name in names]
+    launch(direction, cell, (M, T, B, p, d, m), keep, places)

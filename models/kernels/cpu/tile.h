@@ -14,10 +14,14 @@ namespace longwave {
 
 static_assert(16 % L == 0, "rows are padded to 16 numbers");
 
-// Enough independent sums to hide the latency of a multiply-add, few enough for the registers.
-constexpr int tile_rows(int vectors) { return vectors == 1 ? 8 : 4; }
+// Sums of a tile, independent of each other: enough to hide the latency of a multiply-add; with the factors they fit the
+// registers.
+constexpr int SUMS = REGISTERS == 32 ? 16 : 12;
 
-// Vectors of units that a tile takes at most, of so many sums each: they and their factors have to fit the registers.
+// Rows of a tile of so many vectors; of a single one fewer, since each of its rows costs a load a multiply-add.
+constexpr int tile_rows(int vectors) { return vectors == 1 ? 8 : vectors == 3 ? 4 : SUMS / vectors; }
+
+// Vectors of units that a tile takes at most, of so many sums each.
 constexpr int most(int sums) { return sums == 1 ? 4 : sums == 2 && REGISTERS == 32 ? 2 : 1; }
 
 // What multiplies one packed panel of weights: rows `width` apart, of which `depth` numbers count.
@@ -42,34 +46,35 @@ inline __attribute__((always_inline)) void product(V (&sum)[R][N], const Source&
   }
 }
 
-// Of all sources from First on; a loop over them would keep the sums in memory.
-template <size_t First, int R, int N, size_t S>
-inline __attribute__((always_inline)) void products(V (&sum)[R][N], const std::array<Source, S>& sources, int64_t row) {
-  product<R, N>(sum, sources[First], row);
-  if constexpr (First + 1 < S) products<First + 1, R, N>(sum, sources, row);
-}
-
-template <int R, int N, size_t S, class Start, class Done>
-inline __attribute__((always_inline)) void tile(int64_t row, const std::array<Source, S>& sources, Start start, Done done) {
-  // `start` and `done` may be long, and reach into an array by computed places: they get one of their own, in memory.
-  V sum[R][N], outside[R][N];
-  for (int r = 0; r < R; ++r) start(row + r, outside[r]);
-  for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) sum[r][n] = outside[r][n];
-  products<0, R, N>(sum, sources, row);
-  for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) outside[r][n] = sum[r][n];
-  for (int r = 0; r < R; ++r) done(row + r, outside[r]);
+// Adds the products of `count` rows, R at a time, then of what is left half as many at a time. A function of its own:
+// inside a longer one the sums would not stay in registers.
+template <int R, int N, size_t S>
+__attribute__((noinline)) void tiles(V (*to)[N], const std::array<Source, S>& sources, int64_t row, int64_t count) {
+  for (; count >= R; count -= R, row += R, to += R) {
+    V sum[R][N];
+    for (int r = 0; r < R; ++r)
+      for (int n = 0; n < N; ++n) sum[r][n] = to[r][n];
+    for (const Source& s : sources) product<R, N>(sum, s, row);
+    for (int r = 0; r < R; ++r)
+      for (int n = 0; n < N; ++n) to[r][n] = sum[r][n];
+  }
+  if constexpr (R > 1) tiles<(R + 1) / 2, N>(to, sources, row, count);
 }
 
 // For each row: `start` fills N vectors, the products of all sources are added, `done` takes the sums.
-// Flattened, because sums that a call takes by reference would live in memory and not in registers.
 template <int N, size_t S, class Start, class Done>
-__attribute__((flatten)) inline void stage(int64_t rows, const std::array<Source, S>& sources, Start start, Done done) {
+inline void stage(int64_t rows, const std::array<Source, S>& sources, Start start, Done done) {
   constexpr int R = tile_rows(N);
-  int64_t row = 0;
-  for (; row + R <= rows; row += R) tile<R, N>(row, sources, start, done);
-  for (; row < rows; ++row) tile<1, N>(row, sources, start, done);
+  // A tile at a time in wide layers, for the processor ends one while it multiplies the next; in others calls count.
+  const int64_t block = sources[0].depth > 64 ? R : 4 * R;
+  V sums[4 * R][N];
+  for (int64_t row = 0; row < rows; row += block) {
+    const int64_t count = rows - row < block ? rows - row : block;
+    for (int64_t r = 0; r < count; ++r) start(row + r, sums[r]);
+    tiles<R, N>(sums, sources, row, count);
+#pragma GCC unroll 1  // copies of so long a body only fill the cache of instructions
+    for (int64_t r = 0; r < count; ++r) done(row + r, sums[r]);
+  }
 }
 
 // Calls f(number, first) so that `vectors` vectors are covered by groups of 4, 2 and 1, of `Most` at most.
@@ -110,16 +115,19 @@ inline __attribute__((always_inline)) void outer_tile(
     for (int n = 0; n < N; ++n) add(sum[r][n], to + r * width + n * L);
 }
 
+// As tiles(), of `depth` k.
+template <int R, int N>
+__attribute__((noinline)) void outer_tiles(float* to, int64_t width, const float* a, int64_t a_width, int64_t depth,
+                                           const float* b, int64_t b_width, int64_t rows) {
+  for (; depth >= R; depth -= R, to += R * width, a += R) outer_tile<R, N>(to, width, a, a_width, b, b_width, rows);
+  if constexpr (R > 1) outer_tiles<(R + 1) / 2, N>(to, width, a, a_width, depth, b, b_width, rows);
+}
+
 // to[k][c] += Σ over rows of a[row][k] b[row][c], for `depth` k and `vectors` vectors of c.
 inline void outer(float* to, int64_t width, const float* a, int64_t a_width, int64_t depth, const float* b,
                   int64_t b_width, int64_t vectors, int64_t rows) {
   groups(vectors, [&](auto number, int64_t u) {
-    constexpr int R = tile_rows(number);
-    int64_t k = 0;
-    for (; k + R <= depth; k += R)
-      outer_tile<R, number>(to + k * width + u * L, width, a + k, a_width, b + u * L, b_width, rows);
-    for (; k < depth; ++k)
-      outer_tile<1, number>(to + k * width + u * L, width, a + k, a_width, b + u * L, b_width, rows);
+    outer_tiles<tile_rows(number), number>(to + u * L, width, a, a_width, depth, b + u * L, b_width, rows);
   });
 }
 

@@ -1,5 +1,8 @@
 """The fused time loop in Triton, for NVIDIA GPUs.
 
+A plan of the compiler is printed (``emit``) as functions in a file of Triton's cache (``printed``), which the schedules
+call: ``row`` takes a sequence through all steps in one program, ``graph`` launches block by block, for wide layers.
+
 May import: torch, triton, longwave.models.kernels.
-To add a cell: its step in steps.py and in pieces in pointwise.py, its line in anatomy.py; tests run them without a GPU.
+To add an operation: a line in ``printer.FORMS``, and its function in ``functions`` if Triton has none.
 """

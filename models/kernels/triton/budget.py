@@ -17,11 +17,13 @@ import triton  # type: ignore[import-untyped]
 from triton.backends.compiler import GPUTarget  # type: ignore[import-untyped]
 from triton.compiler import ASTSource  # type: ignore[import-untyped]
 
+from longwave.models.kernels.cells import Cell
+from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton import oscillator, oscillator_kernels, row, row_kernels
-from longwave.models.kernels.triton.anatomy import ANATOMIES, NEAR
+from longwave.models.kernels.triton.printed import printed
 
-TARGET = GPUTarget("cuda", 90, 32)
-"""Hopper."""
+HOPPER = 90
+"""The capability of an H100 or H200; an A100 has 80, a B200 100."""
 TENSOR = ("HMMA", "HGMMA", "IMMA", "WGMMA")
 """Instructions of the tensor cores, whose operands are rounded."""
 BRANCH = re.compile(r"BRA(?:\.\w+)*\s+(?:\w+,\s*)?(?:`\(\S+\)|0x([0-9a-f]+))")
@@ -52,21 +54,30 @@ class Cost:
     ideal: int
 
 
-def budget(cell: str, direction: str, hidden: int) -> Cost:
-    """Return the cost of a cell's kernel of the row schedule on Hopper, "forward" (kept for backward) or "backward".
+def budget(
+    cell: Cell,
+    direction: str,
+    hidden: int,
+    near: bool = False,
+    reversible: bool = False,
+    capability: int = HOPPER,
+    storage: str = "float32",
+) -> Cost:
+    """Return the cost of a cell's kernel of the row schedule, "forward" (kept for backward) or "backward".
 
-    ``cell`` is a cell's name, or "tau_gru_near" for τ-GRU with short lags, or "unicornn_reversible".
+    ``near`` has the delayed products in the loop; ``reversible`` is UnICORNN's other way back; ``storage`` may be
+    "bfloat16", see ``halved``.
 
     Raises:
         ValueError: There is no such kernel.
     """
     if direction not in ("forward", "backward"):
         raise ValueError(f"direction must be forward or backward, got {direction!r}.")
-    if cell.startswith("unicornn"):
-        fn, constants, warps, matrices = *_oscillator(cell, direction, hidden), 0
+    if cell.plan is None:
+        fn, constants, warps, matrices = *_oscillator(reversible, direction, hidden), 0
     else:
-        fn, constants, warps, matrices = _recurrence(cell, direction, hidden)
-    compiled = _compile(fn, constants, warps)
+        fn, constants, warps, matrices = _recurrence(cell.plan, direction, hidden, near)
+    compiled = _compile(fn, constants, warps, GPUTarget("cuda", capability, 32), storage)
     registers, code = _disassembled(compiled.asm["cubin"])
     counts = _loop(code)
     turns = 1 if matrices else counts["STG"]  # ptxas unrolls UnICORNN's loop, which writes once a step
@@ -78,46 +89,48 @@ def budget(cell: str, direction: str, hidden: int) -> Cost:
         multiply_adds=counts["FFMA"] // turns,
         arithmetic=(counts["FFMA"] + counts["FMUL"] + counts["FADD"]) // turns,
         tensor=sum(counts[name] for name in TENSOR),
-        ideal=matrices * row.width(hidden) ** 2 // (32 * warps),
+        ideal=matrices * row.width(hidden, matrices) ** 2 // (32 * warps),
     )
 
 
-def _recurrence(cell: str, direction: str, hidden: int) -> tuple[Any, dict[str, Any], int, int]:
-    """Return kernel, constants, warps and products a step of a cell with matrices."""
-    near = cell == "tau_gru_near"
-    name = "tau_gru" if near else cell
-    if name not in ANATOMIES or hidden > max(row.WARPS):
-        raise ValueError(f"The row schedule has no kernel {cell!r} for d = {hidden}.")
-    anatomy, width = ANATOMIES[name], row.width(hidden)
-    constants = {"SIZE": hidden, "WIDTH": width, "NEAR": near, **anatomy.counts}
+def _recurrence(plan: Plan, direction: str, hidden: int, near: bool) -> tuple[Any, dict[str, Any], int, int]:
+    """Return kernel, constants, warps and products a step of a planned cell."""
+    matrices = len(plan.matrices)
+    if matrices and (hidden > max(row.WARPS) or row.registers(hidden, matrices) > row.MOST):
+        raise ValueError(f"The row schedule has no kernel of {matrices} matrices for d = {hidden}.")
+    steps, width = printed(plan), row.width(hidden, matrices)
+    constants = {"SIZE": hidden, "WIDTH": width, "NEAR": near, **steps.counts}
+    program = plan.forward if direction == "forward" else plan.back
     if direction == "forward":
-        fn, step = row_kernels.forward_kernel, NEAR[0] if near else anatomy.forward
+        fn, step = row_kernels.forward_kernel, steps.forward[near]
         constants |= {"KEEP": True}
     else:
-        fn, step = row_kernels.backward_kernel, NEAR[1] if near else anatomy.backward
-        constants |= {"KO": anatomy.slots, "HAS_GY": True, "HAS_GL": True}
-    products = {"lipschitz_rk2": 4, "tau_gru": 3}.get(cell, len(anatomy.cell.matrices))
+        fn, step = row_kernels.backward_kernel, steps.back[near]
+        constants |= {"KO": steps.slots, "HAS_GY": True, "HAS_GL": True}
+    products = sum(len(n.factors) for block in program.blocks for n in block.sums) + near * len(plan.delays)
     return fn, {"step": step, **constants}, row.WARPS[width], products
 
 
-def _oscillator(cell: str, direction: str, hidden: int) -> tuple[Any, dict[str, Any], int]:
+def _oscillator(reversible: bool, direction: str, hidden: int) -> tuple[Any, dict[str, Any], int]:
     """Return kernel, constants and warps of UnICORNN."""
     constants: dict[str, Any] = {"SIZE": hidden, "BLOCK": oscillator.BLOCK, "AHEAD": oscillator.AHEAD}
     if direction == "forward":
         return oscillator_kernels.forward_kernel, constants, 1
-    constants |= {"ANCHORED": cell != "unicornn_reversible", "HAS_GY": True, "HAS_GL": True}
+    constants |= {"ANCHORED": not reversible, "HAS_GY": True, "HAS_GL": True}
     return oscillator_kernels.backward_kernel, constants, 1
 
 
-def _compile(fn: Any, constants: dict[str, Any], warps: int) -> Any:
+def _compile(fn: Any, constants: dict[str, Any], warps: int, target: Any, storage: str) -> Any:
     """Return the compiled kernel: tensors aligned to 16 bytes, sizes of 32 bits."""
     sizes = {"T", "B", "M", "R", "TE", "TY"}
     kinds = {n: "constexpr" if n in constants else "i32" if n in sizes else "*fp32" for n in fn.arg_names}
+    if storage == "bfloat16":
+        kinds |= {n: "*bf16" for n in ("E", "K", "SK", "X") if kinds.get(n) == "*fp32"}
     if "LAG" in kinds:
         kinds["LAG"] = "*i32"
     aligned = {(i,): [["tt.divisibility", 16]] for i, n in enumerate(fn.arg_names) if kinds[n].startswith("*")}
     source = ASTSource(fn=fn, signature=kinds, constexprs=constants, attrs=aligned)
-    return triton.compile(source, target=TARGET, options={"num_warps": warps, **row.OPTIONS})
+    return triton.compile(source, target=target, options={"num_warps": warps, **row.OPTIONS})
 
 
 def _disassembled(cubin: bytes) -> tuple[int, str]:

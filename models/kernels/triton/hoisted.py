@@ -8,22 +8,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.triton.anatomy import Anatomy
+from longwave.models.kernels.compiler.plan import Plan
+
+CHUNK = 256
+"""Steps whose drives are computed at once where they are stored in another type."""
 
 
-def drives(x: Tensor, v: Tensor, b: Tensor, gates: int) -> Tensor:
-    """Return V x + b, (M, T, B, G, d)."""
+def drives(x: Tensor, v: Tensor, b: Tensor, gates: int, storage: torch.dtype = torch.float32) -> Tensor:
+    """Return V x + b, (M, T, B, G, d), stored in ``storage``; another one than that of x is filled chunk by chunk."""
     members, steps, batch, _ = x.shape
+    if storage != x.dtype:
+        e = x.new_empty(members, steps, batch, gates, v.shape[1] // gates, dtype=storage)
+        for a in range(0, steps, CHUNK):
+            e[:, a : a + CHUNK] = drives(x[:, a : a + CHUNK], v, b, gates)
+        return e
     e = torch.baddbmm(b.unsqueeze(1), x.reshape(members, steps * batch, -1), v.mT)
     return e.view(members, steps, batch, gates, -1)
-
-
-def drive_adjoint(anatomy: Anatomy, adjoints: Tensor) -> Tensor:
-    """Return the adjoint of the drives, (M, T, B, G·d)."""
-    if not anatomy.drive:
-        return adjoints[:, :, :, : len(anatomy.cell.gates)].flatten(-2)
-    first, *others = (adjoints[:, :, :, slot] for slot in anatomy.drive)
-    return first + others[0] if others else first
 
 
 def input_gradients(e: Tensor, x: Tensor, v: Tensor, need_x: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -35,25 +35,32 @@ def input_gradients(e: Tensor, x: Tensor, v: Tensor, need_x: bool) -> tuple[Tens
 
 
 def matrix_gradients(
-    anatomy: Anatomy, adjoints: Tensor, out: Tensor, kept: Tensor, start: Tensor, late: Tensor | None
+    plan: Plan, adjoints: Tensor, pre: Tensor, out: Tensor, kept: Tensor, start: Tensor, late: Tensor | None
 ) -> Tensor:
-    """Return dW, (M, N, d, d): for each matrix the sum over steps and rows of adjoint times source."""
+    """Return dW, (M, N, d, d): for each matrix the sum over steps and rows of slot times what the matrix multiplied."""
     members, d = len(out), out.shape[-1]
-    dw = out.new_zeros(members, len(anatomy.cell.matrices), d, d)
-    for matrix, slot, count, (where, which) in anatomy.weights:
-        a = adjoints[:, :, :, slot : slot + count].flatten(-2)
-        if where == "before":
-            sequence = out if which == 0 else kept[which - 1]
+    dw = out.new_zeros(members, len(plan.matrices), d, d)
+    for g in plan.gradients:
+        a = adjoints[:, :, :, g.slot : g.slot + g.count].flatten(-2)
+        array, j = g.home
+        if array == "before":
+            sequence = out if j == 0 else kept[j - 1]
             # The first step's source is the start, which lies elsewhere; to join them would copy the sequence.
-            part = _outer(a[:, :1], start[which].unsqueeze(1)) + _outer(a[:, 1:], sequence[:, :-1])
+            part = _outer(a[:, :1], start[j].unsqueeze(1)) + _outer(a[:, 1:], sequence[:, :-1])
         else:
-            source = late if where == "late" else kept[which]
-            assert source is not None
-            part = _outer(a, source)
-        dw[:, matrix : matrix + count] += part.view(members, count, d, d)
+            part = _outer(a, late if array == "late" else _row(plan, array, j, pre, out, kept))  # type: ignore[arg-type]
+        dw[:, g.matrix : g.matrix + g.count] += part.view(members, g.count, d, d)
     return dw
+
+
+def _row(plan: Plan, array: str, j: int, pre: Tensor, out: Tensor, kept: Tensor) -> Tensor:
+    """Return a row of all steps, (M, T, B, d): of the states after a step, or of what was kept."""
+    if array == "after":
+        return out if j == 0 else kept[j - 1]
+    gates = len(plan.gates)
+    return pre[:, :, :, j] if j < gates else kept[plan.states - 1 + j - gates]
 
 
 def _outer(a: Tensor, source: Tensor) -> Tensor:
     """Return the sums of a sourceᵀ over time and rows, (M, k, d)."""
-    return torch.bmm(a.flatten(1, 2).mT, source.flatten(1, 2))
+    return torch.bmm(a.flatten(1, 2).mT, source.flatten(1, 2).to(a.dtype))

@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {"num_warps": 1, "num_stages": 1, "enable_fp_fusion": 
 def forward(drive: Tensor, start: Tensor, p: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
     """Return the outputs (M, T, B, d) and the last states (2, M, B, d) from the drives (M, T, B, d)."""
     members, steps, batch, d = drive.shape
-    out, last = torch.empty_like(drive), torch.empty_like(start)
+    out, last = start.new_empty(drive.shape), torch.empty_like(start)
     with torch.cuda.device_of(drive):
         forward_kernel[(-(-batch * d // BLOCK), members)](
             drive, out, start, last, p, u, steps, batch * d, members, SIZE=d, BLOCK=BLOCK, AHEAD=AHEAD, **OPTIONS
@@ -44,9 +44,9 @@ def backward(
     u: Tensor,
     reversible: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the adjoints of the drives, of the start, of α (M, 1), and of w and s (M, 2, d); z is the last one."""
+    """Return the adjoints of the drives, of the start, of α (M, 1), and of s and w (M, 2, d); z is the last one."""
     members, steps, batch, d = drive.shape
-    g_drive, g_start = torch.empty_like(drive), torch.empty_like(start)
+    g_drive, g_start = torch.empty_like(out), torch.empty_like(start)
     sums = out.new_empty(3, members, batch, d)
     with torch.cuda.device_of(drive):
         backward_kernel[(-(-batch * d // BLOCK), members)](

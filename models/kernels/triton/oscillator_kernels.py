@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from longwave.models.kernels.triton.pointwise import tanh
+from longwave.models.kernels.triton.functions import tanh
 from longwave.models.kernels.triton.row_kernels import load, store
 
 
@@ -14,7 +14,8 @@ def ahead(base, step, at, inside, t, direction, AHEAD: tl.constexpr):
     """Return the values of AHEAD steps, from the one at ``base`` on; t steps follow it."""
     out = ()
     for i in tl.static_range(AHEAD):
-        out = out + (tl.load(base + tl.minimum(t, i) * direction * step + at, mask=inside, other=0.0),)
+        x = tl.load(base + tl.minimum(t, i) * direction * step + at, mask=inside, other=0.0)
+        out = out + (x.to(tl.float32),)
     return out
 
 
@@ -25,7 +26,7 @@ def shift(values, base, step, at, inside, t, direction, AHEAD: tl.constexpr):
     for i in tl.static_range(1, AHEAD):
         out = out + (values[i],)
     reach = tl.minimum(t, AHEAD) * tl.cast(step, tl.int64) * direction
-    return out + (tl.load(base + reach + at, mask=inside, other=0.0),)
+    return out + (tl.load(base + reach + at, mask=inside, other=0.0).to(tl.float32),)
 
 
 @triton.jit
@@ -33,7 +34,7 @@ def lane(P, U, S, k, R, M, SIZE: tl.constexpr, BLOCK: tl.constexpr):
     """Return the place of a lane's unit, whether there is one, and its w, s, α and two of ``S``."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < R
-    w, s = load(U + k * 2 * SIZE, SIZE, at % SIZE, inside, 2)
+    s, w = load(U + k * 2 * SIZE, SIZE, at % SIZE, inside, 2)
     y, z = load(S + k * R, M * R, at, inside, 2)
     return at, inside, w, s, tl.load(P + k), y, z
 
@@ -64,7 +65,7 @@ def backward_kernel(
     X, Y, Z, S, GY, GL, P, U, GX, GS, Q, T, R, M, SIZE: tl.constexpr, BLOCK: tl.constexpr, AHEAD: tl.constexpr,
     ANCHORED: tl.constexpr, HAS_GY: tl.constexpr, HAS_GL: tl.constexpr,
 ):  # fmt: skip
-    """Write the drives' adjoint GX, the start's GS (2, M, R) and the lanes' sums Q (3, M, R) for w, s and α.
+    """Write the drives' adjoint GX, the start's GS (2, M, R) and the lanes' sums Q (3, M, R) for s, w and α.
 
     Z (M, R) is the last z; GL (2, M, R) the last states' adjoints. ``before`` holds y of the steps before; at the last
     turn the start's y takes its place. ANCHORED reads y and computes only z back; else the rounding of both grows with
@@ -105,4 +106,4 @@ def backward_kernel(
         x = x_next
         X, Y, GX, GY = X - R, Y - R, GX - R, GY - R
     store(GS + k * R, M * R, at, inside, (gy, gz), 0, 2)
-    store(Q + k * R, M * R, at, inside, (gw, gs, ga), 0, 3)
+    store(Q + k * R, M * R, at, inside, (gs, gw, ga), 0, 3)

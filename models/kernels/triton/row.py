@@ -1,4 +1,4 @@
-"""The row schedule: exact float32, weights in registers, for d up to 128."""
+"""The row schedule: exact float32, weights in registers, for d up to 128; without weights for any d."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.triton.anatomy import NEAR, Anatomy
+from longwave.models.kernels.triton.printed import PrintedPlan
 from longwave.models.kernels.triton.row_kernels import backward_kernel, forward_kernel
 
 WARPS = {16: 1, 32: 1, 64: 4, 128: 8}
 """Warps of a program by its width. 16 warps of 128 registers would spill more than 8 of 255 do."""
+MOST = 256
+"""Registers of a thread that weights may take: four matrices of 128² push out some dozens of others, which is cheap."""
 OPTIONS: dict[str, Any] = {"num_stages": 1, "maxnreg": 255, "enable_fp_fusion": True}
 """Left to itself ptxas may settle on 64 registers and spill hundreds; fused multiply-adds go off by default in 3.10."""
 
 
-def width(hidden: int) -> int:
-    """Return the power of two, 16 or more, that holds d."""
-    return max(16, 1 << (hidden - 1).bit_length())
+def width(hidden: int, matrices: int) -> int:
+    """Return the power of two, 16 or more, that holds d; without matrices one of 32 at most, for a part of the row."""
+    found = max(16, 1 << (hidden - 1).bit_length())
+    return found if matrices else min(found, 32)
+
+
+def registers(hidden: int, matrices: int) -> int:
+    """Return the registers of a thread that the weights take, for d of ``WARPS``."""
+    size = width(hidden, matrices)
+    return matrices * size * size // (32 * WARPS[size])
 
 
 def forward(
-    anatomy: Anatomy,
+    steps: PrintedPlan,
     drive: Tensor,
     out: Tensor,
     kept: Tensor,
@@ -40,21 +49,22 @@ def forward(
         w: (M, N, d, d), not transposed.
         lags: (M,) int32 to put the delayed product into the loop; ``out`` then lies behind the past and h[0].
     """
-    members, steps, batch, d = out.shape
+    members, time, batch, d = out.shape
     last = torch.empty_like(start)
-    code = NEAR[0] if lags is not None else anatomy.forward
+    code, counts = steps.forward[lags is not None], steps.counts
+    size = width(d, counts["N"])
     with torch.cuda.device_of(out):
-        forward_kernel[(batch, members)](
+        forward_kernel[(batch, members, -(-d // size))](
             drive, out, kept, start, last, w.mT.contiguous(), p, u, drive if lags is None else lags,
-            steps, batch, members, drive.stride(0) // drive.stride(1), out.stride(0) // out.stride(1),
-            step=code, SIZE=d, WIDTH=width(d), KEEP=keep, NEAR=lags is not None, num_warps=WARPS[width(d)],
-            **anatomy.counts, **OPTIONS,
+            time, batch, members, drive.stride(0) // drive.stride(1), out.stride(0) // out.stride(1),
+            step=code, SIZE=d, WIDTH=size, KEEP=keep, NEAR=lags is not None, num_warps=WARPS[size],
+            **counts, **OPTIONS,
         )  # fmt: skip
     return last
 
 
 def backward(
-    anatomy: Anatomy,
+    steps: PrintedPlan,
     pre: Tensor,
     out: Tensor,
     kept: Tensor,
@@ -67,21 +77,23 @@ def backward(
     adjoints: Tensor,
     lags: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Fill ``adjoints`` (M, T, B, slots, d); return the start's adjoint and sums (M, B, H, d) of the scalars' terms.
+    """Fill ``adjoints`` (M, T, B, slots, d); return the start's adjoint, sums (M, B, H + K, d) for scalars, vectors.
 
     ``pre`` and ``kept`` are what ``forward`` kept; ``g_out`` lies in memory like ``out``, ``adjoints`` like ``pre``.
     """
-    members, steps, batch, d = out.shape
+    members, time, batch, d = out.shape
     g_start = torch.empty_like(start)
-    sums = out.new_empty(members, batch, len(anatomy.cell.scalars), d)
-    code = NEAR[1] if lags is not None else anatomy.backward
+    code, counts = steps.back[lags is not None], steps.counts
+    size = width(d, counts["N"])
+    sums = out.new_empty(members, batch, counts["H"] + counts["NU"], d)
     with torch.cuda.device_of(out):
-        backward_kernel[(batch, members)](
-            pre, out, kept, start, out if g_out is None else g_out, start if g_last is None else g_last,
+        backward_kernel[(batch, members, -(-d // size))](
+            pre, out, kept, start, start.to(kept.dtype),
+            out if g_out is None else g_out, start if g_last is None else g_last,
             w, p, u, adjoints, g_start, sums, pre if lags is None else lags,
-            steps, batch, members, pre.stride(0) // pre.stride(1), out.stride(0) // out.stride(1),
-            step=code, SIZE=d, WIDTH=width(d), KO=anatomy.slots, HAS_GY=g_out is not None,
-            HAS_GL=g_last is not None, NEAR=lags is not None, num_warps=WARPS[width(d)],
-            **anatomy.counts, **OPTIONS,
+            time, batch, members, pre.stride(0) // pre.stride(1), out.stride(0) // out.stride(1),
+            step=code, SIZE=d, WIDTH=size, KO=steps.slots, HAS_GY=g_out is not None,
+            HAS_GL=g_last is not None, NEAR=lags is not None, num_warps=WARPS[size],
+            **counts, **OPTIONS,
         )  # fmt: skip
     return g_start, sums

@@ -15,10 +15,10 @@ SIZES = ("T", "B", "M", "TE", "TY")
 
 @triton.jit
 def load(base, stride, at, inside, N: tl.constexpr):
-    """Return N vectors that lie ``stride`` apart."""
+    """Return N vectors that lie ``stride`` apart, in float32 whatever they are stored in."""
     out = ()
     for i in tl.static_range(N):
-        out = out + (tl.load(base + i * stride + at, mask=inside, other=0.0),)
+        out = out + (tl.load(base + i * stride + at, mask=inside, other=0.0).to(tl.float32),)
     return out
 
 
@@ -49,8 +49,13 @@ def numbers(base, N: tl.constexpr):
 def parameters(
     W, P, U, k, SIZE: tl.constexpr, WIDTH: tl.constexpr, N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr
 ):  # fmt: skip
-    """Return the units, which of them exist, and one member's matrices, scalars and vectors."""
+    """Return the units, which of them exist, and one member's matrices, scalars and vectors.
+
+    A step without matrices has several programs a row, each with its own units.
+    """
     at = tl.arange(0, WIDTH)[None, :]
+    if N == 0:
+        at += tl.program_id(2) * WIDTH
     inside = at < SIZE
     w = tiles(W + k * N * SIZE * SIZE, N, SIZE, WIDTH)
     return at, inside, w, numbers(P + k * H, H), load(U + k * NU * SIZE, SIZE, at, inside, NU)
@@ -67,18 +72,18 @@ def zeros(N: tl.constexpr, WIDTH: tl.constexpr):
 
 @triton.jit
 def read(
-    E, Y, K, S, GY, ystep, plane, splane, at, inside, started,
+    E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, started,
     SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, HAS_GY: tl.constexpr,
 ):  # fmt: skip
     """Return what a backward step reads: the states before it, pre-activations, extras and the output's adjoint.
 
-    The states are those of the step before if ``started``, else the start S: a choice of pointers, because a mask made
-    from the loop's index is no boolean in the interpreter.
+    The states are those of the step before if ``started``, else the start S, which SK has in the type of K: a choice
+    of pointers, because a mask made from the loop's index is no boolean in the interpreter.
     """
     s = (tl.load(tl.where(started, Y - ystep, S) + at, mask=inside, other=0.0),)
     for i in tl.static_range(1, NS):
-        before = tl.where(started, K + (i - 1) * plane - ystep, S + i * splane)
-        s = s + (tl.load(before + at, mask=inside, other=0.0),)
+        before = tl.where(started, K + (i - 1) * plane - ystep, SK + i * splane)
+        s = s + (tl.load(before + at, mask=inside, other=0.0).to(tl.float32),)
     gy = s[0]
     if HAS_GY:
         gy = tl.load(GY + at, mask=inside, other=0.0)
@@ -109,11 +114,11 @@ def forward_kernel(
     for t in range(T):
         # At the last step it loads that step again: no mask can be made from t, see ``read``.
         following = load(E + tl.minimum(T - 1 - t, 1) * estep, SIZE, at, inside, G)
-        x = ()
+        late = s[0]
         if NEAR:  # the history is written and read by different threads of this program
             tl.debug_barrier()
-            x = (tl.where(lag > 0, tl.load(Y - (lag + 1) * ystep + at, mask=inside, other=0.0), s[0]),)
-        s, a, x = step(s, a, x, w, p, u)
+            late = tl.where(lag > 0, tl.load(Y - (lag + 1) * ystep + at, mask=inside, other=0.0), s[0])
+        s, a, x = step(s, a, w, p, u, inside, late)
         tl.store(Y + at, s[0], mask=inside)
         if KEEP:
             store(E, SIZE, at, inside, a, 0, G)
@@ -128,49 +133,49 @@ def forward_kernel(
 
 @triton.jit(do_not_specialize=SIZES)
 def backward_kernel(
-    E, Y, K, S, GY, GL, W, P, U, ADJ, GS, Q, LAG, T, B, M, TE, TY,
+    E, Y, K, S, SK, GY, GL, W, P, U, ADJ, GS, Q, LAG, T, B, M, TE, TY,
     step: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr,
     N: tl.constexpr, H: tl.constexpr, NU: tl.constexpr, KO: tl.constexpr, HAS_GY: tl.constexpr, HAS_GL: tl.constexpr,
     NEAR: tl.constexpr,
 ):  # fmt: skip
-    """Write the products' adjoints ADJ (M, TE, B, KO, d), the start's GS, sums Q (M, B, H, d) of the scalars' terms.
+    """Write the slots ADJ (M, TE, B, KO, d), the start's adjoint GS, sums Q (M, B, H + NU, d) of the terms.
 
-    The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY lies like Y.
+    The other tensors are those of ``forward_kernel``, E and K kept by it, W not transposed; GY lies like Y, SK like S.
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
     estep, ystep, ostep = B * G * SIZE, B * SIZE, B * KO * SIZE
     last = tl.cast(T, tl.int64) - 1
-    E += ((k * TE + last) * B + row) * G * SIZE
-    ADJ += ((k * TE + last) * B + row) * KO * SIZE
+    E, ADJ = E + ((k * TE + last) * B + row) * G * SIZE, ADJ + ((k * TE + last) * B + row) * KO * SIZE
     Y += ((k * TY + last) * B + row) * SIZE
     GY += ((k * TY + last) * B + row) * SIZE
     K += ((k * T + last) * B + row) * SIZE
-    S += (k * B + row) * SIZE
+    S, SK = S + (k * B + row) * SIZE, SK + (k * B + row) * SIZE
     plane, splane = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE
-    g, q = zeros(NS, WIDTH), zeros(H, WIDTH)
+    g, q, lag = zeros(NS, WIDTH), zeros(H + NU, WIDTH), tl.load(LAG + k)
     if HAS_GL:
         g = load(GL + (k * B + row) * SIZE, splane, at, inside, NS)
-    lag = tl.load(LAG + k)
-    s, a, x, gy = read(E, Y, K, S, GY, ystep, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY)
+    n = (tl.load(Y + at, mask=inside, other=0.0),) + load(K, plane, at, inside, NS - 1)
+    s, a, x, gy = read(E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY)
     for i in range(T):
         back = tl.minimum(T - 1 - i, 1)
         E -= back * estep
         Y, GY, K = Y - back * ystep, GY - back * ystep, K - back * ystep
-        following = read(E, Y, K, S, GY, ystep, plane, splane, at, inside, T - 1 - i > 1, SIZE, NS, G, X, HAS_GY)
+        following = read(E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, T - 1 - i > 1, SIZE, NS, G, X, HAS_GY)
         if HAS_GY:
             g = plus_first(g, gy, NS)
-        if NEAR:  # as in the forward loop
+        later = a
+        if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
             tl.debug_barrier()
-            later = tl.load(ADJ + tl.minimum(lag, i) * ostep + SIZE + at, mask=inside, other=0.0)
-            x = (tl.where(lag <= i, later, 0.0), lag == 0)
-        g, o, terms = step(g, s, a, x, w, p, u)
+            later = only(load(ADJ + tl.minimum(lag, i) * ostep, SIZE, at, inside, G), lag <= i, G)
+        g, o, terms = step(g, s, n, a, x, w, p, u, inside, later, lag == 0)
         store(ADJ, SIZE, at, inside, o, 0, KO)
-        q = plus(q, terms, H)
+        q = plus(q, terms, H + NU)
+        n = s
         s, a, x, gy = following
         ADJ -= ostep
     store(GS + (k * B + row) * SIZE, splane, at, inside, g, 0, NS)
-    store(Q + (k * B + row) * H * SIZE, SIZE, at, inside, q, 0, H)
+    store(Q + (k * B + row) * (H + NU) * SIZE, SIZE, at, inside, q, 0, H + NU)
 
 
 @triton.jit
@@ -188,4 +193,13 @@ def plus_first(a, b, N: tl.constexpr):
     out = (a[0] + b,)
     for i in tl.static_range(1, N):
         out = out + (a[i],)
+    return out
+
+
+@triton.jit
+def only(a, true, N: tl.constexpr):
+    """Return N vectors, zeros unless ``true``."""
+    out = ()
+    for i in tl.static_range(N):
+        out = out + (tl.where(true, a[i], 0.0),)
     return out

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from longwave.models.kernels.cells import Cell
+from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton import delayed, graph, hoisted, oscillator, row
-from longwave.models.kernels.triton.anatomy import ANATOMIES
+from longwave.models.kernels.triton.emit import unit_slots
+from longwave.models.kernels.triton.printed import printed
 
 SCHEDULES = {"row": row, "graph": graph}
 Shape = tuple[int, ...]
@@ -24,16 +26,21 @@ OLDEST = (7, 5)
 
 def supports(cell: Cell, hidden: int) -> tuple[str, str]:
     """Return the schedule for a hidden size, "row" or "graph", and the reason in a sentence."""
-    if cell.name == "unicornn":
+    count = len(cell.matrices)
+    if not count:
         return "row", "No matrix in the loop: one lane runs one unit."
-    if hidden <= max(row.WARPS):
-        warps = row.WARPS[row.width(hidden)]
-        return "row", f"{len(cell.matrices)} matrices of {hidden}² numbers stay in the registers of {warps} warps."
-    return "graph", f"d = {hidden} is above {max(row.WARPS)}: the matrices do not fit into registers."
+    if hidden > max(row.WARPS):
+        return "graph", f"d = {hidden} is above {max(row.WARPS)}: the matrices do not fit into registers."
+    if row.registers(hidden, count) > row.MOST:
+        return "graph", f"{count} matrices of {hidden}² numbers do not fit into registers."
+    warps = row.WARPS[row.width(hidden, count)]
+    return "row", f"{count} matrices of {hidden}² numbers stay in the registers of {warps} warps."
 
 
 def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
     """Return why the loop cannot run on ``device``; empty if it can. Triton's interpreter runs on the CPU."""
+    if cell.plan is not None and ("late", 0) in cell.plan.forward.inputs.values():
+        return "the step uses delayed outputs beside its products, which Triton's loops do not"
     if INTERPRETED:
         return ""
     if device.type != "cuda":
@@ -52,9 +59,15 @@ def flavour(cell: Cell, hidden: int) -> str:
 
 def kept_shapes(cell: Cell, M: int, T: int, B: int, d: int, m: int) -> tuple[Shape, Shape]:
     """Return the shapes of what ``forward`` keeps for ``backward``: pre-activations, and values beside the output."""
-    if cell.name == "unicornn":
+    if cell.plan is None:
         return (M, T, B, 1, d), (M, B, d)
-    return (M, T, B, len(cell.gates), d), (ANATOMIES[cell.name].kept, M, T, B, d)
+    gates = len(cell.gates)
+    return (M, T, B, gates, d), (len(cell.states) - 1 + cell.plan.kept - gates, M, T, B, d)
+
+
+def kept_types(cell: Cell) -> tuple[torch.dtype, torch.dtype]:
+    """Return the types of what ``forward`` keeps."""
+    return torch.float32, torch.float32
 
 
 def forward(
@@ -70,6 +83,7 @@ def forward(
     lags: list[int],
     keep: bool,
     *,
+    storage: torch.dtype = torch.float32,
     schedule: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return the outputs (M, T, B, d), the last states (NS, M, B, d) and two kept tensors, empty unless ``keep``.
@@ -78,25 +92,25 @@ def forward(
         cell: Which recurrence.
         x, V, b: Input (M, T, B, p) and the drive's map (M, G·d, p), (M, G·d).
         W, P, U: Matrices (M, N, d, d), scalars (M, H), vectors (M, K, d).
-        state, past, lags: Start (NS, M, B, d); for τ-GRU h before the start, (M, m, B, d), and the members' lags.
+        state, past, lags: Start (NS, M, B, d); the outputs before it, (M, m, B, d), and the lags, for a delay.
         keep: Whether a backward follows.
+        storage: The type that drives and kept tensors are stored in; see ``halved``.
         schedule: "row" or "graph", chosen by ``supports`` if not given.
     """
-    name, start = cell.name, state.contiguous()
-    e = hoisted.drives(x, V, b, len(cell.gates))
-    members, steps, batch, _, d = e.shape
+    start = state.contiguous()
+    e = hoisted.drives(x, V, b, len(cell.gates), storage)
+    members, time, batch, _, d = e.shape
     p, u, nothing = P.contiguous(), U.contiguous(), e.new_empty(0)
-    if name == "unicornn":
+    if cell.plan is None:
         out, last = oscillator.forward(e[:, :, :, 0], start, p, u)
-        return (out, last, e, last[1].clone()) if keep else (out, last, nothing, nothing.clone())
-    runner = SCHEDULES[schedule or supports(cell, d)[0]]
-    w = _scaled(cell, W, P)
-    kept = e.new_empty(kept_shapes(cell, members, steps, batch, d, past.shape[1])[1] if keep else (0,))
-    if name == "tau_gru":
-        out, last = delayed.forward(runner, e, start, past, lags, w, p, keep)
+        return (out, last, e, last[1].clone()) if keep else (out, last, nothing, out.new_empty(0))
+    runner, steps, w = SCHEDULES[schedule or supports(cell, d)[0]], printed(cell.plan), W.contiguous()
+    kept = e.new_empty(kept_shapes(cell, members, time, batch, d, past.shape[1])[1] if keep else (0,))
+    if cell.plan.looks_back:
+        out, last = delayed.forward(runner, steps, e, kept, start, past, lags, w, p, u, keep)
     else:
-        out = e.new_empty(members, steps, batch, d)
-        last = runner.forward(ANATOMIES[name], e, out, kept, start, w, p, u, keep)
+        out = start.new_empty(members, time, batch, d)
+        last = runner.forward(steps, e, out, kept, start, w, p, u, keep)
     return out, last, e if keep else nothing, kept
 
 
@@ -127,37 +141,30 @@ def backward(
     """
     start, out, p, u = state.contiguous(), Y.contiguous(), P.contiguous(), U.contiguous()
     gY, glast = (g if g is None else g.contiguous() for g in (gY, glast))
-    if cell.name == "unicornn":
+    if cell.plan is None:
         back = oscillator.REVERSIBLE if reversible is None else reversible
         e, dstate, dp, du = oscillator.backward(kept1[:, :, :, 0], out, kept2, start, gY, glast, p, u, back)
         dw, dpast = torch.zeros_like(W), torch.zeros_like(past)
         return *hoisted.input_gradients(e, x, V, need_x), dw, dp, du, dstate, dpast
-    members, steps, batch, d = out.shape
-    anatomy, runner = ANATOMIES[cell.name], SCHEDULES[schedule or supports(cell, d)[0]]
-    w = _scaled(cell, W, P)
-    adjoints = out.new_empty(members, steps, batch, anatomy.slots, d)
+    runner, steps = SCHEDULES[schedule or supports(cell, out.shape[3])[0]], printed(cell.plan)
+    w, adjoints = W.contiguous(), out.new_empty(*out.shape[:3], steps.slots, out.shape[3])
     dpast, late = torch.zeros_like(past), None
-    if cell.name == "tau_gru":
-        dstate, dpast, sums, late = delayed.backward(runner, kept1, out, start, past, lags, gY, glast, w, p, adjoints)
+    if cell.plan.looks_back:
+        dstate, dpast, sums, late = delayed.backward(
+            runner, steps, kept1, out, kept2, start, past, lags, gY, glast, w, p, u, adjoints
+        )
     else:
-        dstate, sums = runner.backward(anatomy, kept1, out, kept2, start, gY, glast, w, p, u, adjoints)
-    dw = hoisted.matrix_gradients(anatomy, adjoints, out, kept2, start, late)
-    dp = _scalar_gradients(cell, sums, W, P, dw)
-    du = adjoints[:, :, :, 3].sum((1, 2)).unsqueeze(1) if cell.name == "gru" else torch.zeros_like(U)
-    return *hoisted.input_gradients(hoisted.drive_adjoint(anatomy, adjoints), x, V, need_x), dw, dp, du, dstate, dpast
+        dstate, sums = runner.backward(steps, kept1, out, kept2, start, gY, glast, w, p, u, adjoints)
+    dw = hoisted.matrix_gradients(cell.plan, adjoints, kept1, out, kept2, start, late)
+    drive = adjoints[:, :, :, : len(cell.gates)].flatten(-2)
+    numbers = _number_gradients(cell.plan, sums, adjoints)
+    return *hoisted.input_gradients(drive, x, V, need_x), dw, *numbers, dstate, dpast
 
 
-def _scaled(cell: Cell, w: Tensor, p: Tensor) -> Tensor:
-    """Return the matrices of the loop; the Lipschitz RNN's A times ε, so that ε's gradient takes no division by ε."""
-    if not cell.name.startswith("lipschitz"):
-        return w.contiguous()
-    return torch.cat([w[:, :1] * p[:, :, None, None], w[:, 1:]], 1)
-
-
-def _scalar_gradients(cell: Cell, sums: Tensor, w: Tensor, p: Tensor, dw: Tensor) -> Tensor:
-    """Return dP, (M, H), from the loop's sums (M, B, H, d); turn the Lipschitz RNN's d(εA) in ``dw`` into dA."""
-    dp = sums.sum((1, 3), dtype=torch.float64)
-    if cell.name.startswith("lipschitz"):
-        dp += (w[:, 0].double() * dw[:, 0]).sum((1, 2)).unsqueeze(1)
-        dw[:, 0] *= p.unsqueeze(-1)
-    return dp.float()
+def _number_gradients(plan: Plan, sums: Tensor, adjoints: Tensor) -> tuple[Tensor, Tensor]:
+    """Return dP (M, H) and dU (M, K, d) from the loop's sums (M, B, H + K, d), and from slots."""
+    scalars = len(plan.nums)
+    dp, du = sums[:, :, :scalars].sum((1, 3), dtype=torch.float64).float(), sums[:, :, scalars:].sum(1)
+    for vector, slot in unit_slots(plan):
+        du[:, vector] += adjoints[:, :, :, slot].sum((1, 2))
+    return dp, du

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from unittest.mock import patch
 
+import every_model
 import pytest
 import torch
-from triton_cases import distance, fused, make
-
-from longwave.models.kernels.cells import CELLS
+from every_model import CASES, build, distances, too_far
+from kernel_cases import inputs, outcome
+from triton_cases import FORMS, SCHEDULES, scheduled
 
 pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -17,53 +18,43 @@ if torch.cuda.is_available():  # read when cuBLAS starts; without it torch warns
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 STEPS = 200
-LAGS = {"tau_gru": [(0, 7), (40, 65), (33, 250)]}
 
 
-def cases() -> list[Any]:
-    return [
-        pytest.param(name, d, batch, lags, id="-".join(map(str, (name, d, batch, *lags))))
-        for name in CELLS
-        for d in (16, 32, 60, 64, 128, 256)
-        for batch in (1, 5, 130)
-        for lags in LAGS.get(name, [()])
-    ]
+@pytest.mark.parametrize(("d", "batch"), [(60, 5), (256, 130)])
+@pytest.mark.parametrize("case", FORMS)
+def test_values_and_all_gradients_equal_those_of_float64(case: str, d: int, batch: int) -> None:
+    assert build(case, d).to("cuda").why().path == "triton"
+    assert too_far(distances(case, d, STEPS, batch, device="cuda")) == {}
 
 
-@pytest.mark.parametrize("name, d, batch, lags", cases())
-def test_values_and_all_gradients_equal_those_of_float64(name: str, d: int, batch: int, lags: tuple[int, ...]) -> None:
-    found = distance(make(name, STEPS, batch, d, lags=lags), device="cuda")
-    assert {key: value for key, value in found.items() if not value < 1e-5} == {}
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 5, 130])
+@pytest.mark.parametrize("d", [16, 60, 128, 256])
+@pytest.mark.parametrize("case", CASES)
+def test_so_they_do_for_every_model_with_every_option_at_all_sizes(case: str, d: int, batch: int) -> None:
+    assert too_far(distances(case, d, STEPS, batch, device="cuda")) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in CELLS if name != "unicornn"])
+@pytest.mark.parametrize("lags", [[0, 7], [33, 250]])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_all_lags_are_right_by_every_schedule(schedule: str, lags: list[int]) -> None:
+    with scheduled(schedule), patch.object(every_model, "TAU", lags):
+        assert too_far(distances("tau_gru", 60, STEPS, device="cuda")) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FORMS)
 @pytest.mark.parametrize("d", [16, 128])
-def test_the_graph_schedule_is_right_at_widths_of_the_row_schedule(name: str, d: int) -> None:
-    lags = (0, 40) if name == "tau_gru" else ()
-    found = distance(make(name, STEPS, 5, d, lags=lags), device="cuda", schedule="graph")
-    assert {key: value for key, value in found.items() if not value < 1e-5} == {}
+def test_the_graph_schedule_is_right_at_widths_of_the_row_schedule(case: str, d: int) -> None:
+    with scheduled("graph"):
+        assert too_far(distances(case, d, STEPS, device="cuda")) == {}
 
 
-@pytest.mark.parametrize("reversible", [False, True])
-def test_both_backward_passes_of_unicornn_are_right(reversible: bool) -> None:
-    found = distance(make("unicornn", STEPS, 130, 128), device="cuda", reversible=reversible)
-    assert {key: value for key, value in found.items() if not value < 1e-5} == {}
-
-
-@pytest.mark.parametrize("name", CELLS)
-@pytest.mark.parametrize("d", [32, 128, 256])
-def test_two_runs_agree_to_the_bit(name: str, d: int) -> None:
-    case = make(name, STEPS, 130, d, lags=(3, 40) if name == "tau_gru" else ())
-    first, second = fused(case, device="cuda"), fused(case, device="cuda")
-    assert [key for key in first if not torch.equal(first[key], second[key])] == []
-
-
+@pytest.mark.parametrize("case", FORMS)
 @pytest.mark.parametrize("d", [32, 256])
-def test_nan_in_one_member_leaves_every_bit_of_another(d: int) -> None:
-    case = make("lem", STEPS, 5, d)
-    clean = fused(case, device="cuda")
-    case.tensors["W"][1] = float("nan")
-    broken = fused(case, device="cuda")
-    assert broken["Y"][1].isnan().all()
-    assert torch.equal(clean["Y"][0], broken["Y"][0])
-    assert torch.equal(clean["dW"][0], broken["dW"][0])
+def test_two_runs_agree_to_the_bit(case: str, d: int) -> None:
+    layer = build(case, d).to("cuda")
+    x, state = inputs(layer, STEPS, 130)
+    given = x.to("cuda"), tuple(s.to("cuda") for s in state)
+    first, second = outcome(layer, *given), outcome(layer, *given)
+    assert [key for key in first if not torch.equal(first[key], second[key])] == []

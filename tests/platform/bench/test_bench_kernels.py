@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_a_plain_loop_is_its_layer(cell: str) -> None:
 def test_a_plain_loop_is_of_one_layer_with_a_cell() -> None:
     several = UnICORNN(1, 4, dt=0.1, alpha=1.0, layers=2)
     for other in (several, EXPRNN.build(Sizes(1, 4, 1, 5)), LEM(1, 4, members=2), LEM(1, 4, multiscale=False)):
-        with pytest.raises(ValueError, match=f"{type(other).__name__}: a plain loop is of one layer that has a fused"):
+        with pytest.raises(ValueError, match=f"{type(other).__name__}: there is no plain loop of this layer"):
             PlainLoop(other)
     PlainLoop(CHRONO_LSTM.build(Sizes(1, 4, 1, 5)))
 
@@ -118,10 +119,6 @@ def test_an_error_in_single_precision_alone_is_found() -> None:
             y, z = super().step(u, state, w)
             return (y if y.dtype == torch.float64 else y * 1.001), z
 
-        @property
-        def cell(self) -> None:
-            return None
-
     assert 1e-4 < worst_error(Wrong(2, 5), SMALL) < 1e-1
     assert worst_error(LEM(2, 5), SMALL) < 1e-6
 
@@ -133,6 +130,15 @@ def test_targets_are_judged_from_above_and_from_below() -> None:
     assert found == {2.0: False, 1.5: True, 1.2: True}
 
 
+def test_a_roofline_is_what_the_products_reach_of_the_peak() -> None:
+    rate = 1e11
+    floor = processor_floor("lem", PSMNIST, rate)
+    line = Timing("lem", PSMNIST, "cpu", "", 1e-7, 100.0, 300.0, 2.5, rate, floor, 5.0, None, 6.0, None, 200)
+    flops = 2 * multiply_adds("lem", PSMNIST) / 400e-6
+    assert line.roofline == pytest.approx({"reached": flops / 1e9, "peak": 200.0, "share": flops / 2e11})
+    assert replace(line, floor=None).roofline == {} == replace(line, rate=None).roofline
+
+
 def test_the_command_needs_torch_and_numpy_alone_and_writes_all_numbers(tmp_path: Path) -> None:
     (tmp_path / "scale.py").write_text("ONE = 1.0")
     (tmp_path / "network.py").write_text(CHECKOUT)
@@ -140,7 +146,9 @@ def test_the_command_needs_torch_and_numpy_alone_and_writes_all_numbers(tmp_path
     code = PROGRAM.format(absent=ABSENT, arguments=arguments)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert all(word in done.stdout for word in ("lem", "unicornn", "T=7 B=3 p=2 d=4", "× peer", "network.py"))
+    assert all(
+        word in done.stdout for word in ("lem", "unicornn", "T=7 B=3 p=2 d=4", "GFlop/s", "× peer", "network.py")
+    )
     report = json.loads((tmp_path / "out").read_text())
     assert {"torch", "numpy", "triton", "python", "device", "commit"} <= set(report["versions"])
     assert report["sound"] and not report["failed"] and len(report["packs"]) == 2

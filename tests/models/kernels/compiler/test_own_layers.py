@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
-from kernel_cases import on_cpu
+from kernel_cases import assert_close, inputs, on_cpu, outcome
 from more_files import with_models
 from torch import Tensor, tanh
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.recurrence import Recurrence
+from longwave.models.kernels import using
 from longwave.models.lem import LEM
 
 MODEL = '''"""A gated cell with a norm inside, in a file of its own."""
@@ -73,16 +74,17 @@ def test_a_model_file_outside_the_package_is_fused_without_a_word_of_its_own(tmp
         "print(every_model.build('normed', 7).why())\n"
         "print(every_model.too_far(every_model.distances('normed', 7, 20)))\n"
     )
-    assert with_models(tmp_path, program).splitlines()[-2:][0].startswith("cpu: the fused Normed loop")
-    assert with_models(tmp_path, program).splitlines()[-1] == "{}"
+    way, wrong = with_models(tmp_path, program).splitlines()[-2:]
+    assert way.startswith("cpu: the fused Normed loop") and wrong == "{}"
 
 
 @dataclass(frozen=True)
 class OddWeights:
-    """V and W."""
+    """V and W, and a number that is no tensor."""
 
     V: Tensor
     W: Tensor
+    scale: float = 1.0
 
 
 class Odd(Recurrence[OddWeights]):
@@ -91,13 +93,22 @@ class Odd(Recurrence[OddWeights]):
     WEIGHTS = OddWeights
     STATE = ("h",)
 
-    def __init__(self, inner: Callable[[Tensor], Tensor], driven: Callable[[Tensor], Tensor] = lambda x: x) -> None:
-        self.inner, self.driven = inner, driven
+    def __init__(
+        self,
+        inner: Callable[[Tensor], Tensor],
+        driven: Callable[[Tensor], Tensor] = lambda x: x,
+        made: Callable[[OddWeights], OddWeights] = lambda w: w,
+    ) -> None:
+        self.inner, self.driven, self.made = inner, driven, made
         super().__init__(2, 4)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return V and W."""
         return {"V": (4, 2), "W": (4, 4)}
+
+    def weights(self, given: Mapping[str, Tensor]) -> OddWeights:
+        """Return what the test makes of V and W."""
+        return self.made(super().weights(given))
 
     def drive(self, x: Tensor, w: OddWeights) -> tuple[Tensor, ...]:
         """Return the drive."""
@@ -105,7 +116,7 @@ class Odd(Recurrence[OddWeights]):
 
     def step(self, u: tuple[Tensor, ...], state: State, w: OddWeights) -> State:
         """Return the next state."""
-        return (tanh(affine(w.W, self.inner(state[0]), u[0])),)
+        return (tanh(w.scale * affine(w.W, self.inner(state[0]), u[0])),)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +144,27 @@ def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], T
 def test_a_drive_that_is_not_affine_is_named() -> None:
     reason = Odd(lambda h: h, driven=torch.tanh).why().reason
     assert reason.startswith("the step of Odd uses tanh in the drive, which must be V x + b, at test_own_layers.py:")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda w: replace(w, W=w.W.clone().clamp_(-0.2, 0.2)),
+        lambda w: replace(w, W=w.W / w.W.abs().max().item()),
+        lambda w: replace(w, scale=w.W.abs().max().item()),
+    ],
+)
+def test_weights_that_no_trace_can_follow_are_computed_at_each_call(made: Callable[[OddWeights], OddWeights]) -> None:
+    on_cpu(LEM(1, 4))
+    torch.manual_seed(0)
+    layer = Odd(lambda h: h, made=made)
+    assert layer.why().path == "cpu"
+    x, state = inputs(layer, 5, 3)
+    for _ in range(2):
+        with using("reference"):
+            truth = outcome(layer, x, state)
+        assert_close(outcome(layer, x, state), truth)
+        layer.W.data *= 2
 
 
 def test_another_step_of_the_same_class_is_another_loop() -> None:

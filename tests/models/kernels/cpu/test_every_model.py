@@ -70,6 +70,7 @@ def test_a_member_that_is_not_finite_does_not_touch_its_neighbour(case: str, poi
     spoiled = outcome(layer, x, state)
     for name, value in whole.items():
         assert torch.equal(spoiled[name][0], value[0]), name
+    assert not spoiled["outputs"][1].isfinite().all()
 
 
 def test_garbage_in_fresh_memory_reaches_no_result() -> None:

@@ -1,0 +1,148 @@
+"""How weights become operands where their numbers need only be copied or added: from which places to which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.compiler.recorder import Invariants
+from longwave.models.kernels.compiler.sources import Term, copied
+
+
+@dataclass(frozen=True)
+class Piece:
+    """``count`` blocks of d rows of a tensor, or of its transpose, from ``first`` on; for W of one block of columns."""
+
+    number: int | None
+    flipped: bool
+    first: int
+    column: int = 0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class CopiedBlock:
+    """Rows and columns of one source, times ``factor``, that are added to the block ``place`` of an operand.
+
+    Attributes:
+        operand: ``"V"``, ``"b"``, ``"W"``, ``"P"`` or ``"U"``.
+        place: Which d rows of V or W, which d numbers of b or U, which number of P.
+        source: Place among ``Copies.sources``.
+        at, row, column: Where a member's numbers begin, and how far its rows and columns are apart.
+        shared: Whether all members have the same.
+        rows, columns: How many; vectors and numbers have one row.
+    """
+
+    operand: str
+    place: int
+    source: int
+    factor: float
+    at: int
+    row: int
+    column: int
+    shared: bool
+    rows: int
+    columns: int
+
+
+class Copies:
+    """All blocks of a loop's operands.
+
+    Args:
+        invariants: What the operands are made of.
+        members, d, inputs: M, d, p.
+        pieces: By operand, in its order.
+
+    Attributes:
+        needed: Numbers of the weights that the operands depend on.
+        sources: Shapes (M, ...) of what blocks are taken from: of weights, then of ``computed``, then the number 1.
+        direct, wide: Numbers of the weights among them, and whether these are in float64.
+        computed: Numbers of invariants that torch has to compute.
+        blocks: The blocks.
+    """
+
+    def __init__(
+        self, invariants: Invariants, members: int, d: int, inputs: int, pieces: Mapping[str, Sequence[Piece]]
+    ) -> None:
+        self.M, self.d, self.inputs = members, d, inputs
+        self._invariants, self._found = invariants, copied(invariants)
+        self._shapes: dict[int, tuple[int, ...]] = {k: tuple(t.shape) for k, t in enumerate(invariants.roots)}
+        for call, first in invariants.calls:
+            self._shapes.update({first + k: tuple(t.shape) for k, t in enumerate(call.results)})
+        numbers = dict.fromkeys(p.number for part in pieces.values() for p in part if p.number is not None)
+        terms = {n: self._terms(n) for n in numbers}
+        self.direct = tuple(dict.fromkeys(t.number for found in terms.values() for t in found or ()))
+        self.computed = tuple(n for n in numbers if terms[n] is None)
+        self.replay = invariants.replay(self.computed)
+        self.needed = tuple(sorted({*self.direct, *self.replay.needed}))
+        self._places = {n: k for k, n in enumerate((*self.direct, *self.computed))}
+        self.wide = tuple(invariants.roots[n].dtype == torch.float64 for n in self.direct)
+        self.sources = [self._shapes[n] for n in self.direct] + [_three(self._shapes[n]) for n in self.computed]
+        self.sources.append(())
+        own = {n: (self._own(n),) if found is None else found for n, found in terms.items()}
+        self.blocks = [
+            b for operand, part in pieces.items() for at, p in _placed(part) for b in self._blocks(operand, at, p, own)
+        ]
+
+    def made(self, weights: Mapping[int, Tensor]) -> list[Tensor]:
+        """Return what torch has to compute, from the weights by number."""
+        if not self.computed:
+            return []
+        found = self.replay(weights)
+        return [found[n].to(torch.float32).reshape(_three(found[n].shape)).contiguous() for n in self.computed]
+
+    def _terms(self, number: int) -> tuple[Term, ...] | None:
+        """Return the terms of a tensor with three axes, of weights that have its members; None where torch computes."""
+        terms, shape = self._found.get(number), self._shapes[number]
+        if terms is None or len(shape) != 3:
+            return None
+        for t in terms:
+            whole = self._shapes[t.number]
+            if self.M > 1 and t.strides[0] and (whole[0] != self.M or t.strides[0] != math.prod(whole[1:])):
+                return None
+        return terms
+
+    def _own(self, number: int) -> Term:
+        members, rows, columns = _three(self._shapes[number])
+        return Term(number, 1.0, 0, (rows * columns if members == self.M else 0, columns, 1))
+
+    def _blocks(self, operand: str, place: int, p: Piece, own: Mapping[int, tuple[Term, ...]]) -> list[CopiedBlock]:
+        d, rows, columns = self.d, self.d, self.inputs if operand == "V" else self.d
+        if p.number is None:
+            one = len(self.sources) - 1
+            return [CopiedBlock(operand, place, one, 1 / d, 0, 0, 0, True, d, d)] if operand == "W" else []
+        _, high, wide = _three(self._shapes[p.number])
+        first, column = p.first * d, p.column * columns
+        if operand in "bPU":
+            rows, columns = 1, 1 if operand == "P" else d
+            first, column = 0, first if wide > 1 else 0
+        found = []
+        for t in own[p.number]:
+            member, row, along = t.strides
+            if operand in "VW" and p.flipped:
+                row, along = along, row
+            if operand in "bPU":
+                row, along = 0, along if wide > 1 else 0
+            at = t.at + first * row + column * along
+            source, shared = self._places[t.number], not member
+            found.append(CopiedBlock(operand, place, source, t.factor, at, row, along, shared, rows, columns))
+        return found
+
+
+def _three(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return the shape with axes for members and rows; what has no members axis is shared by all."""
+    return (shape[0], shape[1], shape[2]) if len(shape) == 3 else (1, 1, math.prod(shape))
+
+
+def _placed(pieces: Sequence[Piece]) -> list[tuple[int, Piece]]:
+    """Return each single block of the pieces with its place."""
+    single = [
+        Piece(p.number, p.flipped, p.first + k if p.number is not None else 0, p.column)
+        for p in pieces
+        for k in range(p.count)
+    ]
+    return list(enumerate(single))

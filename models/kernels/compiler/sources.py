@@ -1,0 +1,102 @@
+"""Which invariants are weights, views or sums of them: numbers that need only be copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.compiler.recorder import Invariants, Recorded
+
+
+@dataclass(frozen=True)
+class Term:
+    """``factor`` times a tensor's numbers, read from place ``at`` on in ``strides``; ``number`` is the tensor's."""
+
+    number: int
+    factor: float
+    at: int
+    strides: tuple[int, ...]
+
+
+Terms = tuple[Term, ...]
+ZEROS = ("zeros", "zeros_like", "new_zeros")
+
+
+def copied(of: Invariants) -> dict[int, Terms]:
+    """Return the terms of each invariant that is a view of a weight, or a sum of such views, by its number.
+
+    Zeros have no terms. A weight in float64 is read as float32, the only dtype in which sums are known.
+    """
+    finder = _Finder(of)
+    for call, first in of.calls:
+        for k, t in enumerate(call.results):
+            terms = finder.terms(call, t)
+            if terms is not None:
+                finder.enter(first + k, t, terms)
+    return finder.found
+
+
+class _Finder:
+    def __init__(self, of: Invariants) -> None:
+        self.of = of
+        self.found: dict[int, Terms] = {}
+        self.owners: dict[int, tuple[Tensor, Terms]] = {}
+        """The tensor that a memory was made for."""
+        for k, t in enumerate(of.roots):
+            if t.dtype in (torch.float32, torch.float64):
+                self.enter(k, t, (Term(k, 1.0, 0, t.stride()),))
+
+    def enter(self, number: int, t: Tensor, terms: Terms) -> None:
+        self.found[number] = terms
+        self.owners.setdefault(_memory(t), (t, terms))
+
+    def terms(self, call: Recorded, t: Tensor) -> Terms | None:
+        """Return the terms of a result; None where it is no such sum, or where no gradient passes."""
+        if call.name in ZEROS:
+            return ()
+        given = [self.found.get(self.of.numbers[id(a)]) if a in self.of else None for a in call.tensors]
+        known = [terms for terms in given if terms is not None]
+        if not given or len(known) < len(given):
+            return None
+        if not any(known):
+            return () if call.name in ("mul", "detach") else None
+        if any(_memory(t) == _memory(a) for a in call.tensors):
+            return self._seen(t) if call.name != "detach" else None
+        if call.name == "_to_copy":
+            return known[0] if t.dtype == torch.float32 and t.is_contiguous() else None
+        return self._sum(call, t, known) if t.dtype == torch.float32 else None
+
+    @staticmethod
+    def _sum(call: Recorded, t: Tensor, given: list[Terms]) -> Terms | None:
+        numbers = [a for a in call.args if not isinstance(a, Tensor)]
+        if call.name == "mul" and len(given) == 1 and all(isinstance(a, (int, float)) for a in numbers):
+            return _scaled(given[0], numbers[0])
+        if call.name in ("add", "sub") and len(given) == 2 and all(a.shape == t.shape for a in call.tensors):
+            sign = -1.0 if call.name == "sub" else 1.0
+            return given[0] + _scaled(given[1], sign * call.kwargs.get("alpha", 1))
+        return None
+
+    def _seen(self, t: Tensor) -> Terms | None:
+        """Return the terms of a view."""
+        if _memory(t) not in self.owners:
+            return None
+        owner, terms = self.owners[_memory(t)]
+        if len(terms) == 1 and terms[0].number < len(self.of.roots) and owner is self.of.roots[terms[0].number]:
+            return (replace(terms[0], at=int(t.storage_offset()), strides=t.stride()),)
+        if not t.is_contiguous() or [n for n in t.shape if n > 1] != [n for n in owner.shape if n > 1]:
+            return None
+        found = []
+        for term in terms:
+            own = iter([s for s, n in zip(term.strides, owner.shape, strict=True) if n > 1])
+            found.append(replace(term, strides=tuple(next(own) if n > 1 else 0 for n in t.shape)))
+        return tuple(found)
+
+
+def _scaled(terms: Terms, factor: float) -> Terms:
+    return tuple(replace(term, factor=factor * term.factor) for term in terms)
+
+
+def _memory(t: Tensor) -> int:
+    return int(t.untyped_storage()._cdata)

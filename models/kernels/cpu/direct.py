@@ -1,0 +1,246 @@
+"""A call from a layer's weights as they are held to their gradients: one node in torch's graph, few calls of torch.
+
+Operands are copied together, and gradients taken apart, in C++ (copies.h): a small layer's loop of twenty steps takes
+less time than torch needs for one node a weight.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.kernels.cells import ONCE, Cell, planned
+from longwave.models.kernels.compiler.copies import CopiedBlock
+from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.cpu.memory import empty
+from longwave.models.kernels.cpu.run import address, blocked, chunk, compiled, kept_shapes, launch
+
+BLOCK = struct.Struct("3qd17q")
+"""``struct Block`` of copies.h."""
+OPERANDS = ("V", "b", "W", "P", "U")
+GRADIENTS = {"V": 0, "b": 0, "W": 1, "P": 2, "U": 3}
+"""Where tasks leave the gradients of each operand: among dV, dW, dP, dU."""
+
+
+class CopyTable:
+    """What of a loop's copies does not change from call to call, as copies.h reads it."""
+
+    def __init__(self, cell: Cell, loop: Loop) -> None:
+        self.copies, self.cell = loop.copies, cell
+        self.M, self.d, self.p = loop.M, loop.d, loop.inputs
+        d, p, D = self.d, self.p, blocked(1, self.d)[2]
+        G, N, H, K = (len(part) for part in (cell.gates, cell.matrices, cell.scalars, cell.vectors))
+        self.sizes = dict(zip(OPERANDS, (G * d * p, G * d, N * d * d, H, K * d), strict=True))
+        starts = list(accumulate((self.M * n for n in self.sizes.values()), initial=0))
+        self.starts, self.total = dict(zip(OPERANDS, starts, strict=False)), starts[-1]
+        self.gradients = ((p + 1) * G * D, d * N * D, H, K * D)
+        # By operand: where block `place` begins in a task's gradients, and how far its rows and columns are apart.
+        self.back = {"V": (D, 1, G * D), "b": (D, 0, 1), "W": (D, 1, N * D), "P": (1, 0, 1), "U": (D, 0, 1)}
+        self.back_start = {"b": p * G * D}
+        shapes = self.copies.sources[:-1]
+        self.places = list(accumulate((prod(s) for s in shapes), initial=0))
+        self.like = [torch.empty(s) for s in shapes]
+        self.blocks = b"".join(map(self._packed, self.copies.blocks))
+        self.count = len(self.copies.blocks)
+        self.strides = [t.stride() for t in self.like]
+        self.wide = {n for n, wide in zip(self.copies.direct, self.copies.wide, strict=True) if wide}
+        self.pointers = struct.Struct(f"{len(shapes) + 1}q")
+
+    def _packed(self, b: CopiedBlock) -> bytes:
+        columns = self.p if b.operand == "V" else self.d
+        one = b.source == len(self.copies.sources) - 1
+        size = 0 if one or b.shared else prod(self.copies.sources[b.source]) // self.M
+        width = 1 if b.operand == "P" else self.d * (columns if b.operand in "VW" else 1)
+        step, row, column = self.back[b.operand]
+        back = self.back_start.get(b.operand, 0) + b.place * step
+        array = GRADIENTS[b.operand]
+        return BLOCK.pack(
+            *(b.rows, b.columns, b.source < len(self.copies.wide) and self.copies.wide[b.source], b.factor),
+            *(b.source, b.at, 0 if b.shared else 1, b.row, b.column),
+            *(0, self.starts[b.operand] + b.place * width, self.sizes[b.operand], columns, 1),
+            *(array, back, self.gradients[array], row, column),
+            *(-1 if one else self.places[b.source] + b.at, size),
+        )
+
+
+@cache
+def table(loop: Loop) -> CopyTable:
+    """Return the table of a loop."""
+    return CopyTable(planned(loop.name, loop.plan), loop)
+
+
+ONE = torch.ones(1)
+
+
+def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) -> Tensor:
+    """Return all operands, one after the other; ``weights`` are those of ``copies.needed``."""
+    by_number = dict(zip(t.copies.needed, weights, strict=True))
+    sources = [by_number[n] for n in t.copies.direct] + list(made)
+    members, lone = [], t.M == 1
+    for k, (source, strides) in enumerate(zip(sources, t.strides, strict=True)):
+        own = source.stride()
+        if own != strides and (lone or own[1:] != strides[1:]):
+            sources[k] = source = source.contiguous()
+            own = source.stride()
+        members.append(0 if lone else own[0])
+    operands = torch.zeros(t.total)
+    places = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
+    library = compiled(t.cell)
+    library.gather(t.blocks, t.count, t.M, places, t.pointers.pack(*members, 0), operands.data_ptr())
+    return operands
+
+
+class Direct(torch.autograd.Function):
+    """The outputs and the last states of a loop, of the weights as they are held."""
+
+    @staticmethod
+    def forward(ctx: Any, t: CopyTable, lags: Tensor | None, x: Tensor, past: Tensor | None, *rest: Tensor) -> Any:
+        """Return the outputs and each last state; ``rest`` are the states, then the weights of ``copies.needed``."""
+        count = len(t.cell.states)
+        state, weights = rest[:count], rest[count:]
+        ctx.weights, ctx.made = weights, None
+        made: list[Tensor] = []
+        if t.copies.computed:
+            own = {n: w.detach().requires_grad_(w.requires_grad) for n, w in zip(t.copies.needed, weights, strict=True)}
+            with torch.enable_grad():
+                made = t.copies.made(own)
+            ctx.made = own, made
+        outputs, last, saved = forward(t, lags, x, past, state, weights, made, True)
+        ctx.save_for_backward(x, *saved, *(() if past is None else (past,)))
+        ctx.table, ctx.lags = t, lags
+        ctx.set_materialize_grads(False)
+        return outputs, *last
+
+    @staticmethod
+    def backward(ctx: Any, gY: Tensor | None, *glast: Tensor | None) -> tuple[Any, ...]:
+        """Return the gradients of what ``forward`` takes."""
+        t, needs, (x, operands, states, kept, *past) = ctx.table, ctx.needs_input_grad[2:], ctx.saved_tensors
+        with torch.no_grad():
+            saved = (x, operands, states, kept, past[0] if past else None)
+            found, parts = _backward(t, ctx.lags, *saved, gY, glast, needs)
+            found += _of_weights(t, parts, ctx.made, needs[len(found) :])
+        if torch.is_grad_enabled():
+            ends = [i for i, g in enumerate(found) if g is not None]
+            pulls = (g for g in (gY, *glast) if g is not None)
+            once = _Once.apply(len(ends), *(found[i] for i in ends), x, *ctx.weights, *pulls)
+            for i, g in zip(ends, once, strict=True):
+                found[i] = g
+        return None, None, *found
+
+
+class _Once(torch.autograd.Function):
+    """Gradients that have none themselves."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *given: Tensor) -> Any:
+        return tuple(g.view_as(g) for g in given[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError(ONCE)
+
+
+def advance(
+    cell: Cell, loop: Loop, weights: Sequence[Tensor], lags: Sequence[int], x: Tensor, state: tuple[Tensor, ...]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return the outputs (M, T, B, d) and the last state of a fused loop; see ``dispatch.advance``."""
+    t, count = table(loop), len(cell.states)
+    back = torch.tensor(lags, dtype=torch.int64) if lags else None
+    past = state[count].transpose(1, 2) if len(state) > count else None
+    own = [weights[n] for n in t.copies.needed]
+    given = (x, *state, *own)
+    if torch.is_grad_enabled() and any(g.requires_grad for g in given):
+        Y, *last = Direct.apply(t, back, x, past, *state[:count], *own)
+    else:
+        made = t.copies.made(dict(zip(t.copies.needed, own, strict=True)))
+        Y, last, _ = forward(t, back, x, past, state[:count], own, made, False)
+    if past is None:
+        return Y, tuple(last)
+    seen = torch.cat([past, state[0].unsqueeze(1), Y], 1)
+    return Y, (*last, seen[:, -past.shape[1] - 1 : -1].transpose(1, 2))
+
+
+def forward(
+    t: CopyTable,
+    lags: Tensor | None,
+    x: Tensor,
+    past: Tensor | None,
+    state: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    made: Sequence[Tensor],
+    keep: bool,
+) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the outputs, the last states, and what the way back wants: operands, states, kept rows."""
+    (M, T, B, _), d, m = x.shape, t.d, 0 if past is None else past.shape[1]
+    operands = gathered(t, weights, made)
+    steps = T if keep else chunk(t.cell, T, B, d)
+    first, second = kept_shapes(t.cell, M, steps, B, d, m)
+    if m and not keep:
+        first = kept_shapes(t.cell, M, T, B, d, m)[0]
+    outputs, states, kept = empty(M, T, B, d), empty(*first), empty(*second)
+    start, last = torch.stack(tuple(state)), torch.empty(len(state), M, B, d)
+    x, past = x.contiguous(), None if past is None else past.contiguous()
+    places = [operands.data_ptr() + 4 * at for at in t.starts.values()]
+    read = [x.data_ptr(), *places, start.data_ptr(), address(past), address(lags)]
+    written = [outputs.data_ptr(), last.data_ptr(), states.data_ptr(), kept.data_ptr()]
+    launch("forward", t.cell, (M, T, B, t.p, d, m), keep, [*read, *written, *[0] * 9])
+    return outputs, last.unbind(), (operands, states, kept)
+
+
+def _backward(
+    t: CopyTable,
+    lags: Tensor | None,
+    x: Tensor,
+    operands: Tensor,
+    states: Tensor,
+    kept: Tensor,
+    past: Tensor | None,
+    gY: Tensor | None,
+    glast: Sequence[Tensor | None],
+    needs: Sequence[bool],
+) -> tuple[list[Tensor | None], Sequence[Tensor]]:
+    """Return the gradients of x, past and the states, where they are wanted, and of the sources."""
+    (M, T, B, p), d, count = x.shape, t.d, len(t.cell.states)
+    x, past = x.contiguous(), None if past is None else past.contiguous()
+    m, tasks = 0 if past is None else past.shape[1], blocked(B, d)[1]
+    raw = torch.empty(M * tasks * sum(t.gradients))
+    starts = list(accumulate((4 * M * tasks * n for n in t.gradients), initial=raw.data_ptr()))[:-1]
+    dx = empty(*x.shape) if needs[0] else None
+    dpast, dstate = None if past is None else torch.empty_like(past), torch.empty(count, M, B, d)
+    pull, ends = None if gY is None else gY.contiguous(), None
+    if any(g is not None for g in glast):
+        ends = torch.stack([x.new_zeros(M, B, d) if g is None else g for g in glast])
+    places = [operands.data_ptr() + 4 * at for at in t.starts.values()]
+    read = [x.data_ptr(), *places, 0, address(past), address(lags), 0, 0, states.data_ptr(), kept.data_ptr()]
+    written = [address(pull), address(ends), address(dx), *starts, dstate.data_ptr(), address(dpast)]
+    launch("backward", t.cell, (M, T, B, p, d, m), True, [*read, *written])
+    flat = torch.zeros(t.places[-1])
+    compiled(t.cell).scatter(t.blocks, t.count, M, tasks, struct.pack("4q", *starts), flat.data_ptr())
+    given = zip((dx, dpast, *dstate.unbind()), needs, strict=False)
+    return [g if needed else None for g, needed in given], torch._utils._unflatten_dense_tensors(flat, t.like)
+
+
+def _of_weights(t: CopyTable, parts: Sequence[Tensor], through: Any, needs: Sequence[bool]) -> list[Tensor | None]:
+    """Return the gradients of the weights: what was copied, and what came through invariants that torch computed."""
+    direct = len(t.copies.direct)
+    found = dict(zip(t.copies.direct, parts, strict=False))
+    if through is not None:
+        own, made = through
+        live = [(y, g) for y, g in zip(made, parts[direct:], strict=True) if y.requires_grad]
+        ends = [n for n in t.copies.replay.needed if own[n].requires_grad]
+        if live and ends:
+            more = torch.autograd.grad(
+                [y for y, _ in live], [own[n] for n in ends], [g for _, g in live], retain_graph=True, allow_unused=True
+            )
+            for n, g in zip(ends, more, strict=True):
+                if g is not None:
+                    found[n] = found[n] + g if n in found else g
+    given = [found.get(n) if needed else None for n, needed in zip(t.copies.needed, needs, strict=True)]
+    return [g.double() if g is not None and n in t.wide else g for n, g in zip(t.copies.needed, given, strict=True)]

@@ -1,0 +1,38 @@
+"""The same loops, with half the memory a step: drives and what is kept for the way back are stored in bfloat16.
+
+Sums, states, outputs and gradients stay float32, in registers and outside. An error of one part in 256 of what is
+stored is the price, which a trial's ``precision`` names.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from longwave.models.kernels.cells import Cell
+from longwave.models.kernels.triton import run
+from longwave.models.kernels.triton.run import backward, kept_shapes
+
+__all__ = ["backward", "flavour", "forward", "kept_shapes", "kept_types", "obstacle"]
+OLDEST = (8, 0)
+"""The oldest GPU that rounds to bfloat16."""
+
+forward = partial(run.forward, storage=torch.bfloat16)
+
+
+def kept_types(cell: Cell) -> tuple[torch.dtype, torch.dtype]:
+    """Return the types of what ``forward`` keeps. The last z of UnICORNN, which all others follow from, stays whole."""
+    return torch.bfloat16, torch.float32 if cell.plan is None else torch.bfloat16
+
+
+def obstacle(cell: Cell, hidden: int, device: torch.device) -> str:
+    """Return why the loop cannot run on ``device``; empty if it can."""
+    if device.type == "cuda" and (found := torch.cuda.get_device_capability(device)) < OLDEST:
+        return f"bfloat16 needs a GPU of capability {OLDEST}, this is {found}"
+    return run.obstacle(cell, hidden, device)
+
+
+def flavour(cell: Cell, hidden: int) -> str:
+    """Return the schedule's name, and why it is used."""
+    return f"{run.flavour(cell, hidden)} Drives and what is kept are stored in bfloat16."

@@ -1,0 +1,110 @@
+"""The printed steps of a plan as Triton's functions. Triton reads a function's source lines, so the text is a file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from longwave.files import whole
+from longwave.models.kernels.compiler.blocks import Program
+from longwave.models.kernels.compiler.plan import Plan
+from longwave.models.kernels.triton.emit import emit, slot_count
+from longwave.models.kernels.triton.printer import active
+
+RowRun = tuple[str, int, int]
+"""Neighbouring rows that a product reads: the array, the first, the end."""
+Grid = tuple[tuple[int, ...], ...]
+"""Numbers of the recurrent matrices that stand, as blocks, in one larger matrix."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block of the graph schedule: products of ``runs`` of rows with a grid of matrices each, then ``code``."""
+
+    code: Any
+    runs: tuple[tuple[RowRun, Grid], ...]
+    sums: int
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedPlan:
+    """The functions of a plan; see ``emit``.
+
+    Attributes:
+        plan: What was printed.
+        forward, back: Whole steps, for the row schedule: with delayed products hoisted, and inside.
+        parts, back_parts: The same, block by block.
+        slots: Rows of adjoints that the way back yields.
+    """
+
+    plan: Plan
+    forward: tuple[Any, Any]
+    back: tuple[Any, Any]
+    parts: tuple[Part, ...]
+    back_parts: tuple[Part, ...]
+    slots: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the kernels' constants: states, gates, other kept rows, matrices, scalars, vectors."""
+        p = self.plan
+        own = {"NS": p.states, "G": len(p.gates), "X": p.kept - len(p.gates)}
+        return own | {"N": len(p.matrices), "H": len(p.nums), "NU": len(p.vecs)}
+
+
+@cache
+def printed(plan: Plan) -> PrintedPlan:
+    """Return the functions of a plan, from a file in Triton's cache (TRITON_CACHE_DIR) that is named by its text."""
+    module = _module(emit(plan))
+
+    def ways(name: str) -> tuple[Any, Any]:
+        return getattr(module, name), getattr(module, f"{name}_near", None)
+
+    def parts(way: str, program: Program) -> tuple[Part, ...]:
+        return tuple(
+            Part(getattr(module, f"{way}_{k}"), _runs(plan, program, k), len(program.blocks[k].sums))
+            for k in active(program.blocks)
+        )
+
+    forward, back = parts("forward", plan.forward), parts("back", plan.back)
+    return PrintedPlan(plan, ways("forward"), ways("back"), forward, back, slot_count(plan))
+
+
+def _module(text: str) -> Any:
+    name = f"longwave_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+    if name not in sys.modules:
+        folder = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton/cache") / "longwave"
+        path = folder / f"{name}.py"
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            with whole(path) as partial:
+                partial.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name]
+
+
+def _runs(plan: Plan, program: Program, k: int) -> tuple[tuple[RowRun, Grid], ...]:
+    """Return what the product of block ``k`` reads: runs of neighbouring rows, and the matrices of each row by sum."""
+    factors = [n.factors for n in program.blocks[k].sums]
+    rows = sorted(
+        (program.row(row), tuple(plan.matrices.index(f[i][1]) for f in factors))
+        for i, (_, _, row) in enumerate(factors[0] if factors else ())
+    )
+    found: list[tuple[RowRun, Grid]] = []
+    for (array, j), matrices in rows:
+        if found and found[-1][0][0] == array and found[-1][0][2] == j:
+            (_, first, _), grid = found[-1]
+            found[-1] = ((array, first, j + 1), (*grid, matrices))
+        else:
+            found.append(((array, j, j + 1), (matrices,)))
+    return tuple(found)

@@ -1,0 +1,106 @@
+"""One node from the weights as they are held: who asks for gradients, and who looks on, sees what torch would show."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from every_model import CASES, build
+from kernel_cases import inputs, on_cpu, outcome
+from torch import nn
+from torch.func import functional_call, vmap
+
+from longwave.models.kernels import dispatch
+from longwave.models.lem import LEM
+from longwave.models.lstm import LSTM
+
+
+@pytest.mark.parametrize("members", [None, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_operands_that_are_copied_are_those_that_torch_makes(
+    case: str, members: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = build(case, 6, members=members)
+    on_cpu(layer)
+    x, state = inputs(layer, 3, 2)
+    ours = outcome(layer, x, state)
+    monkeypatch.setattr(dispatch, "traced", lambda: True)
+    for name, value in outcome(layer, x, state).items():
+        assert torch.allclose(ours[name], value, rtol=1e-5, atol=1e-6), name
+
+
+def test_a_weight_is_one_step_from_the_outputs_and_its_hook_is_called_once() -> None:
+    layer = LEM(2, 5)
+    on_cpu(layer)
+    outputs, _ = layer(torch.randn(4, 3, 2))
+    seen: list[torch.Size] = []
+    for p in layer.parameters():
+        p.register_hook(lambda g: seen.append(g.shape))
+    node = outputs.grad_fn.next_functions[0][0]  # behind the members axis
+    assert type(node).__name__ == "DirectBackward"
+    assert sum(type(n).__name__ == "AccumulateGrad" for n, _ in node.next_functions if n) == len([*layer.parameters()])
+    outputs.sum().backward()
+    assert sorted(seen) == sorted(p.shape for p in layer.parameters())
+
+
+def test_gradients_are_apart_in_memory_so_that_clipping_scales_each_once() -> None:
+    layer = LEM(2, 5)
+    on_cpu(layer)
+    layer(torch.randn(4, 3, 2))[0].sum().backward()
+    grads = [p.grad for p in layer.parameters() if p.grad is not None]
+    before = [g.clone() for g in grads]
+    for g in grads:
+        g.mul_(0.5)
+    assert all(torch.equal(g, 0.5 * b) for g, b in zip(grads, before, strict=True))
+
+
+def test_what_needs_no_gradient_gets_none_and_changes_no_other() -> None:
+    layer = LSTM(2, 5)
+    on_cpu(layer)
+    x = torch.randn(4, 3, 2)
+    layer(x)[0].sum().backward()
+    whole = {name: p.grad for name, p in layer.named_parameters()}
+    layer.zero_grad()
+    layer.weight_hh.requires_grad_(False)
+    layer(x)[0].sum().backward()
+    assert layer.weight_hh.grad is None
+    assert all(torch.equal(p.grad, whole[name]) for name, p in layer.named_parameters() if p.requires_grad)
+
+
+def test_a_trained_number_in_float64_has_a_gradient_in_float64() -> None:
+    layer = LEM(2, 5, dt=nn.Parameter(torch.tensor(0.5, dtype=torch.float64)))
+    on_cpu(layer)
+    layer(torch.randn(4, 3, 2))[0].sum().backward()
+    assert layer.dt.grad.dtype == torch.float64 and layer.dt.grad.abs() > 0
+
+
+def test_other_weights_can_be_lent_to_a_layer_one_by_one_and_mapped() -> None:
+    layer = LSTM(2, 5)
+    on_cpu(layer)
+    x, own = torch.randn(4, 3, 2), dict(layer.named_parameters())
+    several = {name: torch.stack([p.detach(), 0.5 * p.detach()]) for name, p in own.items()}
+    mapped = vmap(lambda w: functional_call(layer, w, x)[0])(several)
+    for k in range(2):
+        alone = functional_call(layer, {name: t[k] for name, t in several.items()}, x)[0]
+        assert torch.allclose(mapped[k], alone, atol=1e-6)
+
+
+def test_weights_that_lie_across_memory_give_the_same_numbers() -> None:
+    layer = LSTM(2, 5)
+    on_cpu(layer)
+    x = torch.randn(4, 3, 2)
+    before = layer(x)[0]
+    layer.weight_hh.data = layer.weight_hh.data.mT.contiguous().mT
+    assert not layer.weight_hh.is_contiguous()
+    assert torch.equal(layer(x)[0], before)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_gradient_of_one_last_state_alone_is_right(last: int) -> None:
+    layer = LSTM(2, 5)
+    on_cpu(layer)
+    x = torch.randn(4, 3, 2)
+    exact = LSTM(2, 5).double()
+    exact.load_state_dict({name: p.double() for name, p in layer.state_dict().items()})
+    (ours,) = torch.autograd.grad(layer(x)[1][last].sum(), layer.weight_hh)
+    (truth,) = torch.autograd.grad(exact(x.double())[1][last].sum(), exact.weight_hh)
+    assert torch.allclose(ours.double(), truth, atol=1e-5)

@@ -1,0 +1,82 @@
+"""``make gpu``, as far as it goes without a GPU: all of its parts at small sizes, in Triton's interpreter."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gpu
+import pytest
+import torch
+from tree import ROOT
+
+from longwave.platform.bench.report import Target
+
+pytest.importorskip("triton", reason="Triton has no wheel for this platform")
+
+
+def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "tests/support/gpu.py", str(tmp_path / "found.json")]
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["misses"] == []
+    schedules = {tuple(line["case"].split(", ")[:2]) for line in found["cells"]}
+    assert schedules == {(c, s) for c in ("lem", "tau_gru") for s in ("row", "graph", "chunks")} - {("lem", "chunks")}
+    assert [pack["members"] for pack in found["kernels"]["packs"]] == [1, 2]
+    ways = {(line["sweep"].split(",")[0], line["kernel"].split(":")[0], line["status"]) for line in found["sweeps"]}
+    assert ways == {
+        ("sweep in float32", "triton", "ok"),
+        ("sweep in bfloat16", "triton-bfloat16", "ok"),
+    }
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_gpu_it_says_so_and_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu.main([]) == 2
+    assert capsys.readouterr() == ("", "make gpu needs a CUDA device, and there is none here.\n")
+
+
+def test_a_miss_and_a_failure_are_told_and_end_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def far(case: str, schedule: str, *_: Any) -> dict[str, tuple[float, float]]:
+        if schedule == "graph":
+            raise RuntimeError("no such kernel\nmore")
+        return {"outputs": (1e-7, 1e-7), "dx": (float("nan") if schedule == "chunks" else 2e-5, 1e-6)}
+
+    monkeypatch.setattr(gpu, "far", far)
+    for part in ("halves", "kernels", "sweeps"):
+        monkeypatch.setattr(gpu, part, lambda *_: [])
+    assert gpu.told(gpu.examine(gpu.small(), "cpu"), tmp_path / "found.json") == 1
+    misses = json.loads((tmp_path / "found.json").read_text())["misses"]
+    assert misses == [
+        "lem, row, d=3: {'dx': (2e-05, 1e-06)}",
+        "lem, graph, d=3: RuntimeError: no such kernel",
+        "tau_gru, row, d=3, lags [2, 1]: {'dx': (2e-05, 1e-06)}",
+        "tau_gru, graph, d=3, lags [2, 1]: RuntimeError: no such kernel",
+        "tau_gru, chunks, d=3, lags [2, 1]: {'dx': (nan, 1e-06)}",
+    ]
+    assert ": 3 cases, 5 misses.\n" in capsys.readouterr().out
+
+
+def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
+    found = gpu.Findings()
+    monkeypatch.setattr(gpu, "targets", lambda report: [Target("a ratio", 1.0, 2.0)])
+    gpu.kernels(gpu.small(), found)
+    assert found.misses[-1] == "a ratio: 1.00, asked 2"
+    assert found.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(found.misses) == 2
+
+
+def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    asked = gpu.whole()
+    assert set(asked.cases) == set(gpu.CASES)
+    assert {pack.members for pack in asked.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
+    assert asked.agenda.sizes == gpu.planned("cuda").sizes and set(asked.hidden) == set(gpu.SCHEDULES)

@@ -1,0 +1,227 @@
+"""Is everything right on this GPU, and how fast is it? ``make gpu`` asks, and ends non-zero on any miss.
+
+``python tests/support/gpu.py`` measures every cell by every schedule against float64, then ``longwave bench kernels``
+with packs of 1 to 64, then short sweeps in both precisions, and writes ``infra/benchmarks/<gpu>.json``.
+``python tests/support/gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import every_model
+import torch
+from every_model import CASES, build, too_far
+from rich.console import Console
+from tree import ROOT
+from triton_cases import FORMS, SCHEDULES, far, halved
+
+from longwave.models.kernels import using
+from longwave.models.kernels.dispatch import STORED
+from longwave.platform.bench.kernels import Agenda, measure, planned
+from longwave.platform.bench.report import targets
+from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PackSize, Size
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training import environment
+from longwave.tasks import adding
+
+HALVED = 1e-2
+"""Largest relative change of a gradient by rows in bfloat16."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured.
+
+    Attributes:
+        cases: Names of ``every_model``.
+        hidden: Hidden sizes by schedule.
+        steps, batch: Of each case.
+        halves: Cases and schedules of which rows are stored in bfloat16.
+        lags: Of the two members of a layer that looks back.
+        agenda: What ``bench kernels`` measures.
+        sweep: Settings of the sweeps.
+    """
+
+    cases: Sequence[str]
+    hidden: dict[str, Sequence[int]]
+    steps: int
+    batch: int
+    halves: Sequence[tuple[str, str]]
+    lags: Sequence[list[int]]
+    agenda: Agenda
+    sweep: dict[str, Any]
+
+
+def whole() -> Scale:
+    """Return what a GPU is asked."""
+    packs = [PackSize(2**k, FITZHUGH) for k in range(7)] + [PackSize(64, EIGENWORMS)]
+    return Scale(
+        tuple(CASES),
+        {"row": (16, 60, 128), "graph": (16, 60, 128, 256), "chunks": (60, 128)},
+        200,
+        5,
+        tuple(itertools.product(FORMS, ("row", "graph"))),
+        ([5, 0], [40, 65]),
+        replace(planned("cuda"), packs=packs),
+        {"task": "fitzhugh_nagumo", "models": ["lem", "gru", "unicornn"], "trials": 8, "retrain": 2, "epochs": 5},
+    )
+
+
+def small() -> Scale:
+    """Return what the interpreter is asked."""
+    size = Size(2, 1, 1, 3)
+    agenda = planned("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
+    settings = {"task": "adding", "variant": "N=2", "models": ["lem"], "trials": 2, "retrain": 1, "hidden": 3}
+    return Scale(
+        ("lem", "tau_gru"),
+        dict.fromkeys(SCHEDULES, (3,)),
+        3,
+        1,
+        (("lem", "row"),),
+        ([2, 1],),
+        replace(agenda, packs=[PackSize(1, size), PackSize(2, size)]),
+        {**settings, "batch": 2, "steps": 1, "epochs": 1},
+    )
+
+
+class Findings:
+    """What was found, and what was missed: a failure is a result like any other."""
+
+    def __init__(self) -> None:
+        self.misses: list[str] = []
+
+    def attempt(self, what: str, run: Callable[[], Any]) -> list[Any]:
+        """Return what ``run`` returns, in a list; an empty one, and a miss, if it fails."""
+        print(what, file=sys.stderr)
+        try:
+            return [run()]
+        except Exception as error:
+            self.misses.append(f"{what}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+            return []
+
+    def demand(self, true: bool, what: str) -> None:
+        """Note a miss unless ``true``."""
+        if not true:
+            self.misses.append(what)
+
+
+def cells(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
+    """Return how far each case is from float64 by each schedule, at each size."""
+    lines = []
+    for case, schedule in itertools.product(scale.cases, SCHEDULES):
+        delayed = "past" in build(case, 2).state_shapes()
+        if schedule == "chunks" and not delayed:
+            continue
+        for d, lags in itertools.product(scale.hidden[schedule], scale.lags if delayed else [[]]):
+            if not _fits(case, schedule, d):
+                continue
+            what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
+            with patch.object(every_model, "TAU", lags or every_model.TAU):
+                run = lambda: far(case, schedule, d, scale.steps, scale.batch, device)  # noqa: B023, E731
+                for errors in found.attempt(what, run):
+                    lines.append({"case": what, "error": max(own for own, _ in errors.values())})
+                    found.demand(not too_far(errors), f"{what}: {too_far(errors)}")
+    return lines
+
+
+def _fits(case: str, schedule: str, d: int) -> bool:
+    """Return whether the schedule is one for this width."""
+    from longwave.models.kernels.triton.run import supports
+
+    return schedule == "graph" or supports(build(case, 2).cell_on("triton"), d)[0] == "row"
+
+
+def halves(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
+    """Return what rows in bfloat16 change."""
+    lines = []
+    for case, schedule in scale.halves:
+        what = f"{case}, {schedule}, rows in bfloat16"
+        for outputs, gradients in found.attempt(what, lambda: halved(case, schedule, device)):  # noqa: B023
+            lines.append({"case": what, "outputs": outputs, "gradients": gradients})
+            found.demand(0 < gradients < HALVED, f"{what}: gradients change by {gradients:.1e}")
+    return lines
+
+
+def kernels(scale: Scale, found: Findings) -> dict[str, Any]:
+    """Return the report of ``bench kernels``."""
+    report = measure(scale.agenda, lambda words: print(words, file=sys.stderr))
+    found.misses += report.failed
+    for line in report.lines:
+        found.demand(line.exact, f"{line.cell}, {line.size}: error {line.error:.1e}")
+        found.demand(line.path == "triton", f"{line.cell}, {line.size}: {line.path}, {line.reason}")
+    for target in targets(report):
+        found.demand(target.met, f"{target.what}: {target.found:.2f}, asked {target.bound:g}")
+    return report.to_dict()
+
+
+def sweeps(scale: Scale, found: Findings) -> list[dict[str, Any]]:
+    """Return how the trials of a short sweep ended, in each precision that Triton's loops have."""
+    lines = []
+    for precision, path in STORED.items():
+        for runs in found.attempt(f"sweep in {precision}", lambda: _ended({**scale.sweep, "precision": precision})):  # noqa: B023
+            for model, run in runs:
+                what, way = f"sweep in {precision}, {model} {run.trial}", run.environment["kernel"]
+                lines.append({"sweep": what, "status": run.status, "seconds": run.seconds, "kernel": way})
+                found.demand(run.status == "ok", f"{what}: {run.status}, {run.reason}")
+                right = way.startswith(f"{path}: ") and run.environment["precision"] == precision
+                found.demand(right, f"{what}: ran by {way}, in {run.environment['precision']}")
+    return lines
+
+
+def _ended(settings: dict[str, Any]) -> list[Any]:
+    """Return model and run of each trial of a sweep, run in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = check_sweep({"name": "gpu", **settings}, "gpu.toml")
+        with Store(f"sqlite:///{folder}/store.db") as store:
+            sweep.start(file, store, Workers(1, Path(folder), here=True), None, Console(file=io.StringIO()))
+            return [(t.config.model, t.run) for t in store.trials_of([a.id for a in store.asked("gpu")])]
+
+
+def examine(scale: Scale, device: str) -> dict[str, Any]:
+    """Return all that was found, and the misses."""
+    found = Findings()
+    parts = {
+        "cells": cells(scale, device, found),
+        "halves": halves(scale, device, found),
+        "kernels": kernels(scale, found),
+        "sweeps": sweeps(scale, found),
+    }
+    return {"versions": environment.describe(), **parts, "misses": found.misses}
+
+
+def told(found: dict[str, Any], path: Path) -> int:
+    """Write the file and print the misses; return 1 if there are any."""
+    path.write_text(json.dumps(found, indent=2, default=str) + "\n")
+    print("\n".join([f"{path.name}: {len(found['cells'])} cases, {len(found['misses'])} misses.", *found["misses"]]))
+    return 1 if found["misses"] else 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure; return as ``told`` does, or 2 if there is no GPU."""
+    if arguments and os.environ.get("TRITON_INTERPRET") == "1":
+        with using("triton"), patch.object(adding, "HELD_OUT", 4):
+            return told(examine(small(), "cpu"), Path(arguments[0]))
+    if torch.cuda.is_available():
+        name = re.sub(r"[^a-z0-9]+", "-", torch.cuda.get_device_name().lower()).strip("-")
+        return told(examine(whole(), "cuda"), ROOT / f"infra/benchmarks/{name}.json")
+    print("make gpu needs a CUDA device, and there is none here.", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,10 @@
 # make test        install, run every test but the slow ones
 # make test-slow   the slow ones too
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
+# make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
-# make check       formatting, lint, types
+# make check       formatting, lint, types, security, licences
+# make audit       known vulnerabilities of the locked packages; asks an outside service
 # make freeze      record the ids and results of what is new; refuses what changed without a version
 # make lock        resolve the dependencies anew
 PY ?= python3
@@ -11,7 +13,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty gpu check freeze lock
+.PHONY: install demo test test-slow honesty chaos gpu check audit freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -42,10 +44,18 @@ honesty: install
 gpu: install
 	$(BIN)/python tests/support/gpu.py
 
+chaos: install
+	$(BIN)/python tests/support/chaos.py
+
 check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package
+	$(BIN)/python tests/support/licences.py
+
+audit: | $(UV)
+	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 freeze: install
 	$(BIN)/python tests/support/frozen.py

@@ -18,6 +18,7 @@ from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import store_url
 from longwave.platform.records.run import ENDED, Point
 from longwave.platform.records.stored import Trial
+from longwave.platform.render.harmless import in_markdown
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -70,7 +71,7 @@ def page(url: str) -> None:
         else:
             nothing("The store holds no retrainings yet. A sweep retrains its winners last; they appear here then.")
     except LongwaveError as error:
-        nothing(str(error))
+        nothing(in_markdown(str(error)))
 
 
 def nothing(why: str) -> None:

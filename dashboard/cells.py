@@ -16,6 +16,7 @@ from longwave.platform.boards.texts import DASH, in_print, protocol, published, 
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
+from longwave.platform.render.harmless import in_markdown, visible
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -122,7 +123,7 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
             "seconds": pd.Series([run.seconds if run else None for run in runs], dtype="float"),
         }
     )
-    reasons = [run.reason if run else "" for run in runs]
+    reasons = [visible(run.reason) if run else "" for run in runs]
     return frame.assign(reason=reasons) if any(reasons) else frame
 
 
@@ -174,11 +175,13 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     known = [name for name in first if any(name in facts for facts in environments)]
     names = known + sorted({name for facts in environments for name in facts} - set(known))
     columns = {
-        "value" if len(environments) == 1 else f"environment {k}": [facts.get(name, DASH) for name in names]
+        "value" if len(environments) == 1 else f"environment {k}": [
+            in_markdown(facts.get(name, DASH)) for name in names
+        ]
         for k, facts in enumerate(environments, 1)
     }
     plain = {"dirty": "uncommitted changes"}
-    return pd.DataFrame({"fact": [plain.get(name, name) for name in names], **columns})
+    return pd.DataFrame({"fact": [in_markdown(plain.get(name, name)) for name in names], **columns})
 
 
 def board_key(rows: Sequence[Row]) -> str:

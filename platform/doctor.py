@@ -12,6 +12,7 @@ from pathlib import Path
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.paths import home, store_url
+from longwave.platform.redaction import redacted
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,21 @@ def examine(store: str | None) -> list[Finding]:
         _finding("commit", _commit),
         _finding("data folder", lambda: _writable(home())),
         _finding("generated data", _cache),
-        _finding("store", lambda: _store(store)),
+        *_store(store),
     ]
 
 
 def _finding(what: str, look: Callable[[], str]) -> Finding:
     try:
-        return Finding(what, True, look())
+        return Finding(what, True, redacted(look()))
     except (LongwaveError, ImportError, OSError, TypeError, ValueError) as error:
-        return Finding(what, False, str(error).splitlines()[0])
+        return Finding(what, False, redacted(str(error)).splitlines()[0])
 
 
 def _packages() -> str:
     from importlib.metadata import version
 
-    from longwave.platform.sweeps.executor import import_ray
+    from longwave.platform.sweeps.on_ray.switches import import_ray
 
     import_ray()
     names = ("torch", "ray", "optuna", "mlflow", "sqlalchemy", "streamlit")
@@ -88,12 +89,27 @@ def _cache() -> str:
     return _writable(folder())
 
 
-def _store(given: str | None) -> str:
-    from longwave.platform.storage.store import Store
+def _store(given: str | None) -> list[Finding]:
+    """Return what is found of the store: one line, or one of each thing that is wrong with it."""
+    from longwave.platform.storage.engine import shown
+    from longwave.platform.storage.soundness import faults_at
 
     url = store_url(given)
     if given is None and not Path(url.removeprefix("sqlite:///")).exists():
-        return "none yet; the first sweep makes it"
+        return [Finding("store", True, "none yet; the first sweep makes it")]
+    try:
+        wrong = faults_at(url)
+    except LongwaveError as error:
+        return [Finding("store", False, str(error))]
+    if not wrong:
+        return [_finding("store", lambda: f"{shown(url)}: {_results(url)}")]
+    cure = f"longwave doctor --repair --store {shown(url)}" if url.startswith("sqlite") else "a backup of the server's"
+    line = f"{shown(url)} is damaged; what is right of it is saved by: {cure}"
+    return [Finding("store", False, line), *(Finding("store", False, fault) for fault in wrong)]
+
+
+def _results(url: str) -> str:
+    from longwave.platform.storage.store import Store
+
     with Store(url, create=False) as store:
-        tasks = store.tasks()
-    return f"{url}: results on {', '.join(tasks) or 'no task yet'}"
+        return f"sound, results on {', '.join(store.tasks()) or 'no task yet'}"

@@ -29,8 +29,9 @@ FILES = Source(
     needs=(*LISTS.values(), NOISE, *WORDS),
     remotes=(
         Remote(
-            "http://download.tensorflow.org/data/speech_commands_v0.02.tar.gz",
+            "https://storage.googleapis.com/download.tensorflow.org/data/speech_commands_v0.02.tar.gz",
             "speech_commands_v0.02.tar.gz",
+            "6b74f3901214cb2c2934e98196829835",
             unpack=True,
         ),
     ),

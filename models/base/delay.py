@@ -39,6 +39,11 @@ class Delayed(Recurrence[W], Generic[W]):
         """Return the shapes of h and of the past."""
         return {"h": (self.hidden_size,), "past": (max(self.lags()), self.hidden_size)}
 
+    def taken_up(self, state: State) -> State:
+        """Return the state with as much of the past as these members look back; others looked further."""
+        h, past = state
+        return h, past[..., past.shape[-2] - max(self.lags()) :, :]
+
     def next(self, u: tuple[Tensor, ...], h: Tensor, delayed: Tensor, w: W) -> Tensor:
         """Return h[n+1], (M, B, d), from one step ``u`` of the drive, h[n] and h[n−τ]."""
         raise NotImplementedError

@@ -122,6 +122,10 @@ class Layer(nn.Module, Generic[W]):
         """
         raise NotImplementedError
 
+    def taken_up(self, state: State) -> State:
+        """Return the state of these members as they carry it, from what they carried among others."""
+        return state
+
     def constrain(self) -> None:
         """Put the weights back, in place, where the layer's definition wants them; called after each update."""
 

@@ -17,8 +17,8 @@ from longwave.platform.records.about import About
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import StoredSweep, Trial
 from longwave.platform.records.trial import Phase, TrialConfig
+from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import utc_now
 from longwave.platform.storage.store import Store
 
 TASKS, MODELS, ROWS, SEEDS = 30, 22, 2, 5
@@ -51,7 +51,7 @@ def board_benchmark(runs: int, repeats: int) -> list[BoardTime]:
     """Return what boards of a generated store of about ``runs`` runs take; PostgreSQL where pgserver is installed."""
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        for url in _urls(Path(folder)):
+        for url in urls(Path(folder)):
             with Store(url) as store:
                 made = fill(store, runs)
             with Store(url, create=False) as store:
@@ -139,7 +139,7 @@ def _ms(call: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def _urls(folder: Path) -> Iterator[str]:
+def urls(folder: Path) -> Iterator[str]:
     """Yield the URLs of empty databases: SQLite's, and that of a PostgreSQL server of its own."""
     yield f"sqlite:///{folder / 'store.db'}"
     with _postgresql(folder / "postgresql") as url:

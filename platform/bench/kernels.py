@@ -20,7 +20,7 @@ from longwave.models.kernels.cpu.run import multiply_add_rate
 from longwave.platform.bench.floors import Products, gpu_floor, processor_floor
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import OtherLEM, OtherLSTM, find_lem, worst_error
-from longwave.platform.bench.report import PackLine, Report, Timing
+from longwave.platform.bench.report import KernelReport, PackLine, Timing
 from longwave.platform.bench.sizes import (
     DT,
     LAYERS,
@@ -94,7 +94,7 @@ def _size(text: str) -> Size:
     return Size(*map(int, parts))
 
 
-def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Report:
+def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
     """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
 
     What a line compares is measured in turns on one thread. An error in one line does not cost the others.
@@ -102,7 +102,7 @@ def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Report
     Raises:
         ConfigError: The other checkout has no LEM.
     """
-    report, other = Report(_versions(), str(plan.device)), None
+    report, other = KernelReport(_versions(), str(plan.device)), None
     if plan.peer is not None:
         other, path = find_lem(plan.peer, plan.device.type == "cuda")
         report.notes.append(f"peer: {other.__name__} of {path}")

@@ -84,7 +84,7 @@ class PackLine:
 
 
 @dataclass(frozen=True)
-class Report:
+class KernelReport:
     """All that was measured.
 
     Attributes:
@@ -162,7 +162,7 @@ NAMES = {
 """What a ratio says."""
 
 
-def targets(report: Report) -> list[Target]:
+def targets(report: KernelReport) -> list[Target]:
     """Return the targets that the report's lines are about."""
     kind = report.device.split(":")[0]
     asked, found = ON_PROCESSOR if kind == "cpu" else ON_GPU, []

@@ -23,7 +23,7 @@ from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.turns import threads
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training.environment import device
@@ -87,7 +87,7 @@ def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]
     with threads(1):
         task = get_task(TASK)
         data = task.load("").to(device())
-        packs = {m: Pack(_configs(model, m), data, device()) for m in (1, members)}
+        packs = {m: Pack(some_configs(model, m), data, device()) for m in (1, members)}
         best = dict.fromkeys(packs, float("inf"))
         for _ in range(repeats + 1):
             for m, pack in packs.items():
@@ -120,7 +120,7 @@ def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tupl
     Each way has as many processes, by default one a core, of one thread each.
     """
     count, missing = processes or os.cpu_count() or 1, ""
-    configs = [replace(c, epochs=epochs) for c in _configs(model, trials)]
+    configs = [replace(c, epochs=epochs) for c in some_configs(model, trials)]
     get_task(TASK).load("")
     alone, ways = [[c] for c in configs], dict[str, float]()
     context = multiprocessing.get_context("spawn")
@@ -164,23 +164,22 @@ def _train(configs: Sequence[TrialConfig], kernel: str | None) -> None:
         train(configs, _demand_ok)
 
 
-def _demand_ok(points: Sequence[Point], runs: Sequence[Run]) -> None:
-    for run in runs:
+def _demand_ok(report: Report) -> None:
+    for run in report.runs:
         if run.status != "ok":
             raise RuntimeError(f"A trial ended as {run.status}: {run.reason}")
 
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
     """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
-    from longwave.platform.sweeps.executor import run_plain, running
+    from longwave.platform.sweeps.on_ray.plain import run_plain
     from longwave.platform.sweeps.workers import Workers
 
     plain_network(configs[0])  # or the error would come from a worker
     gpus = 1 / count if device().type == "cuda" else 0.0
     with tempfile.TemporaryDirectory() as folder:
         workers = Workers(count, Path(folder), gpus=gpus)
-        with running(workers):
-            rows = run_plain(plain_trial, configs, workers)
+        rows = run_plain(plain_trial, configs, workers)
     return float(max(row["at"] for row in rows) - min(row["began"] for row in rows))
 
 
@@ -221,7 +220,8 @@ def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
         yield {"began": began, "at": time.time(), "valid": valid.item()}
 
 
-def _configs(model: str, members: int) -> list[TrialConfig]:
+def some_configs(model: str, members: int) -> list[TrialConfig]:
+    """Return trials of one epoch of a model on FitzHugh-Nagumo, of its recipe."""
     spec, task = get_model(model), get_task(TASK)
     recipe = task.recipe(model)
     params = {p.name: (p.low * p.high) ** 0.5 for p in spec.space(TASK)} | {"lr": 1e-3}

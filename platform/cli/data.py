@@ -79,10 +79,11 @@ def _described(task: TaskSpec) -> dict[str, str]:
 @contextmanager
 def _bars() -> Iterator[OnProgress]:
     """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    from longwave.platform.render.terminal import Terminal
+
+    console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         shown = ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.render.harmless import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +100,8 @@ def _say(findings: Sequence[Objection]) -> bool:
         kind = (finding.severity, finding.check)
         counts[kind] = counts.get(kind, 0) + 1
         if counts[kind] <= SHOWN:
-            typer.echo(f"{finding.severity}: {finding.check}: {finding.message}", err=finding.severity == "reject")
+            said = one_line(f"{finding.severity}: {finding.check}: {finding.message}")
+            typer.echo(said, err=finding.severity == "reject")
     for (severity, check), n in counts.items():
         if n > SHOWN:
             typer.echo(f"{severity}: {check}: {n - SHOWN} more.", err=severity == "reject")

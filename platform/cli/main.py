@@ -7,23 +7,33 @@ from typing import Any
 
 import typer
 
-from longwave.platform.cli import data, editions, exchange, literature, rows, show, sweep, tools  # noqa: F401  they register
+from longwave.platform.cli import data, editions, exchange, literature, rows, show, steer, sweep, tools  # noqa: F401  they register
 from longwave.platform.cli.app import app
-from longwave.platform.errors import LongwaveError
+from longwave.platform.errors import ConfigError, Interrupted, LongwaveError
+from longwave.platform.redaction import redacted
+from longwave.platform.render.harmless import one_line
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
+LONGEST = 4096
+"""Most characters of an argument: as many as a path can have."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 for bad input, 130 when interrupted."""
+    """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal."""
     try:
+        _check_arguments(sys.argv[1:] if arguments is None else arguments)
         result: Any = app(arguments, prog_name="longwave", standalone_mode=False)
         if result == INTERRUPTED:
             typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0
+    except Interrupted as error:
+        typer.echo(str(error), err=True)
+        return error.status
     except (LongwaveError, _data_error()) as error:
         message = str(error)
+    except OSError as error:
+        message = f"{error.strerror or error}: {error.filename}." if error.filename else f"{error.strerror or error}."
     except Exception as error:
         # Click's usage errors: a wrong option, a missing argument. Typer no longer exports their base class.
         if not hasattr(error, "format_message"):
@@ -33,8 +43,17 @@ def main(arguments: list[str] | None = None) -> int:
             typer.echo(message)
             return 2
         message += f"{'' if message.endswith('?') else '.'} Try: {_command(error)} --help"
-    typer.echo(f"longwave: {message}", err=True)
+    typer.echo(f"longwave: {one_line(redacted(message))}", err=True)
     return 2
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Raise ConfigError for what no name, path or address is; it would end deep inside some library."""
+    for text in arguments:
+        if len(text) > LONGEST:
+            raise ConfigError(f"An argument has at most {LONGEST} characters, got {len(text)}: {text[:40]}…")
+        if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+            raise ConfigError(f"An argument is UTF-8 text without NUL, got {text[:40]!r}.")
 
 
 def _data_error() -> type[Exception]:

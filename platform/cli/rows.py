@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longwave.platform.cli.app import ListFormat, StoreOption, app
 from longwave.platform.render.export import Format
+from longwave.platform.render.harmless import visible
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -47,7 +49,8 @@ def reproduce(
     with Store(store_url(store), create=False) as known:
         if patch:
             stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
-            typer.echo("".join(stored) or "No uncommitted changes of this row are stored.\n", nl=False, err=not stored)
+            text = "".join(stored) or "No uncommitted changes of this row are stored.\n"
+            typer.echo(visible(text) if sys.stdout.isatty() else text, nl=False, err=not stored)  # git reads a pipe
             return 0
         with waiting("Preparing data"):
             plan = reproduce.plan(known, row, seed, task)
@@ -89,11 +92,11 @@ def diff(
 
 def _rerun(plan: RerunPlan) -> Rerun:
     """Train with a progress bar, on a terminal."""
-    from rich.console import Console
     from rich.progress import Progress
 
+    from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.reproduce import rerun
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)
         return rerun(plan, lambda point: progress.update(bar, completed=point.epoch))

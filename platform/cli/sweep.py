@@ -1,4 +1,4 @@
-"""Commands that train: sweep plan, run, resume, status."""
+"""Commands that train: sweep plan, run, resume."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.entry import Sweep
+    from longwave.platform.sweeps.workers import Workers
 
-sweep = typer.Typer(help="Plan, run, resume and watch sweeps.", no_args_is_help=True, rich_markup_mode=None)
+sweep = typer.Typer(help="Plan, run, watch and steer sweeps.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweep, name="sweep")
 
 WorkersOption = Annotated[
@@ -69,13 +70,17 @@ def run(
     from longwave.platform.render.terminal import waiting
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.executor import running
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.sweep import plan
 
-    with waiting("Preparing data"):
-        resolved = resolve(read_sweep(file))
-    with Store(store_url(store)) as known:
-        _train(plan(resolved, known), known, workers, storage, ray, gpus, here, mlflow)
+    checked = read_sweep(file)
+    how = _workers(checked.name, workers, storage, ray, gpus, here)
+    with running(how):  # Ray starts while data are prepared
+        with waiting("Preparing data"):
+            resolved = resolve(checked)
+        with Store(store_url(store)) as known:
+            _train(plan(resolved, known), known, how, mlflow)
 
 
 @sweep.command("resume")
@@ -98,51 +103,24 @@ def resume(
     from longwave.platform.sweeps.sweep import stored_sweep
 
     with Store(store_url(store), create=False) as known:
-        _train(stored_sweep(known, name), known, workers, storage, ray, gpus, here, mlflow)
+        _train(stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, here), mlflow)
 
 
-@sweep.command("status")
-def status(
-    name: Annotated[str, typer.Argument(help="Name of a sweep in the store.")],
-    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
-    store: StoreOption = None,
-) -> None:
-    """Print how far a sweep is. Trials planned, running and done are counted, and how they ended.
-
-    Example: longwave sweep status demo --format json
-    """
-    from longwave.platform.paths import store_url
-    from longwave.platform.render import terminal
-    from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.entry import labels
-
-    with Store(store_url(store), create=False) as known:
-        cells = labels(known.sweep(name).plan)
-        trials, reasons = known.asked(name), known.failures(name)
-    terminal.status(name, trials, reasons, format.value, cells)
-
-
-def _train(
-    sweep: Sweep,
-    store: Store,
-    workers: int | None,
-    storage: Path | None,
-    ray: str | None,
-    gpus: float,
-    here: bool,
-    mlflow: str | None,
-) -> None:
+def _workers(name: str, workers: int | None, storage: Path | None, ray: str | None, gpus: float, here: bool) -> Workers:
     import os
 
-    from rich.console import Console
-
-    from longwave.platform.paths import mlflow_server, sweep_storage
-    from longwave.platform.sweeps.sweep import resume as go_on
+    from longwave.platform.paths import sweep_storage
     from longwave.platform.sweeps.workers import Workers
 
-    count = workers or os.cpu_count() or 1
+    return Workers(workers or os.cpu_count() or 1, sweep_storage(storage, name), ray, gpus, here)
+
+
+def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None) -> None:
+    from longwave.platform.paths import mlflow_server
+    from longwave.platform.render.terminal import Terminal
+    from longwave.platform.sweeps.driver import resume as go_on
+
     file = sweep.file
-    how = Workers(count, sweep_storage(storage, file.name), ray, gpus, here)
-    console, board = Console(), f"longwave board {file.task or ''}".strip()
+    console, board = Terminal(), f"longwave board {file.task or ''}".strip()
     view = go_on(sweep, store, how, mlflow_server(mlflow), console)
     console.print(f"{file.name}: {view.counts()}. See it with: {board}", highlight=False)

@@ -24,17 +24,40 @@ class Device(StrEnum):
 
 
 @app.command()
-def doctor(store: StoreOption = None) -> int:
+def doctor(
+    store: StoreOption = None,
+    repair: Annotated[bool, typer.Option(help="Save what is right of a damaged SQLite store in a new one.")] = False,
+    to: Annotated[Path | None, typer.Option(help="The new store's file. Default: one beside the old.")] = None,
+) -> int:
     """Check the installation: versions, devices, folders, store. Exits with 1 if something is broken.
+
+    With --repair, save a damaged store's right rows; the old file stays as it is. Exits with 1 if any were lost.
 
     Example: longwave doctor
     """
     from longwave.platform.doctor import examine
     from longwave.platform.render import terminal
 
+    if repair or to is not None:
+        return _repair(store, repair, to)
     findings = examine(store)
     terminal.findings(findings)
     return 0 if all(finding.good for finding in findings) else 1
+
+
+def _repair(store: str | None, repair: bool, to: Path | None) -> int:
+    from longwave.platform.errors import ConfigError
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import terminal
+    from longwave.platform.storage.rescue import rescue
+
+    head, _, file = store_url(store).partition(":///")
+    if not repair or head != "sqlite":
+        raise ConfigError("--to goes with --repair, and --repair with a store that is a SQLite file.")
+    with terminal.waiting("Saving what is readable"):
+        saved = rescue(Path(file), to)
+    terminal.rescued(saved)
+    return 1 if any(table.lost != 0 for table in saved.tables) else 0
 
 
 @bench.command("sweep")
@@ -106,6 +129,25 @@ def bench_kernels(
     return 0 if report.sound else 1
 
 
+@bench.command("start")
+def bench_start(
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 3,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how long a sweep takes to its first epoch, new or resumed, on Ray and without; Ray itself stands beside.
+
+    Example: longwave bench start
+    """
+    from longwave.platform.bench.start import starts
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = starts(model, repeats)
+    render_bench.starts(measured, format.value)
+
+
 @bench.command("data")
 def bench_data(
     tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: psmnist and ncifar.")] = None,
@@ -143,6 +185,26 @@ def bench_board(
     render_bench.boards(measured, format.value)
 
 
+@bench.command("store")
+def bench_store(
+    points: Annotated[int, typer.Option(min=500, help="Curve points that one process writes in batches.")] = 20_000,
+    commits: Annotated[int, typer.Option(min=100, help="Commits of one row by all writers together.")] = 8_000,
+    writers: Annotated[int, typer.Option(min=1, max=64, help="Processes that commit at once.")] = 8,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how fast a store is written: curve points in batches, and commits of one row by several processes.
+
+    Example: longwave bench store --writers 8
+    """
+    from longwave.platform.bench.store import store_benchmark
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = store_benchmark(points, commits, writers)
+    render_bench.stores(measured, format.value)
+
+
 @mlflow.command("sync")
 def sync(
     server: Annotated[
@@ -150,19 +212,20 @@ def sync(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Send an MLflow server what it missed. Sending twice changes nothing.
+    """Send an MLflow server what it does not have, lost runs too. Sending twice changes nothing.
 
     Example: longwave mlflow sync --server http://127.0.0.1:5000
     """
     from longwave.platform.errors import ConfigError
     from longwave.platform.paths import mlflow_server, store_url
+    from longwave.platform.redaction import redacted
     from longwave.platform.render.terminal import waiting
     from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.tracking import sync as send
+    from longwave.platform.sweeps.mirror import sync as send
 
     target = mlflow_server(server)
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")
-    with Store(store_url(store), create=False) as known, waiting(f"Sending to {target}"):
+    with Store(store_url(store), create=False) as known, waiting(f"Sending to {redacted(target)}"):
         touched = send(known, target)
-    typer.echo(f"{touched} trials sent to {target}.")
+    typer.echo(f"{touched} trials sent to {redacted(target)}.")

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -17,6 +18,9 @@ from longwave.tasks.base.spec import TaskSpec
 
 TIMEOUT = (10.0, 30.0)
 """Seconds a server has to accept a connection, and then to send the next bytes."""
+LARGEST = 16 * 2**30
+"""Most bytes of a download whose server does not say how many there are, and the most that it may say."""
+LOOPBACK = {("http", name) for name in ("127.0.0.1", "localhost", "::1")}
 OnProgress = Callable[[str, int, int | None], None]
 """``report(what, bytes done, bytes in all)``: how far something is; None for what has no known size."""
 
@@ -158,12 +162,14 @@ def _download(remote: Remote, path: Path, report: OnProgress) -> None:
     done = partial.stat().st_size if partial.exists() and mark.exists() else 0
     with _ask(remote.url, done, mark.read_text(encoding="latin-1") if done else "") as answer:
         done = done if answer.status_code == requests.codes.partial_content else 0
-        size = answer.headers.get("Content-Length")
-        total = done + int(size) if size else None
+        size = answer.headers.get("Content-Length", "")
+        total = done + int(size) if size.isdecimal() else None
+        _check_size(total or 0, LARGEST)
         with partial.open("ab" if done else "wb") as file:
             if not done:
                 mark.write_text(_version(answer), encoding="latin-1")
             for block in answer.raw.stream(2**18, decode_content=False):
+                _check_size(done + len(block), total or LARGEST)
                 done += file.write(block)
                 report(remote.name, done, total)
     if total is not None and done != total:
@@ -175,12 +181,31 @@ def _download(remote: Remote, path: Path, report: OnProgress) -> None:
     partial.replace(path)
 
 
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise OSError(f"it has more than {most} bytes")
+
+
+def _check_https(url: str) -> None:
+    """Raise OSError where others could read and change what is sent: without encryption, but from this machine."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOOPBACK:
+        raise OSError(f"files come by https alone, not by {parts.scheme or 'no scheme'} from {parts.hostname}")
+
+
 def _ask(url: str, done: int, version: str) -> requests.Response:
     """Ask for a file without its first ``done`` bytes; for all of it where they are of another version."""
+    _check_https(url)
     headers = {"Accept-Encoding": "identity"}
     if resume := bool(done and version):
         headers |= {"Range": f"bytes={done}-", "If-Range": version}
     answer = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
+    try:
+        for step in (*answer.history, answer):
+            _check_https(step.url)
+    except OSError:
+        answer.close()
+        raise
     code, starts = answer.status_code, answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
     if code == requests.codes.ok or (resume and code == 206 and starts and _version(answer) in ("", version)):
         return answer

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from longwave.platform.boards.row import named
 from longwave.platform.boards.texts import plain, shown, span
 from longwave.platform.editions.edition import Edition
+from longwave.platform.render.harmless import in_markdown
 
 REASONS = (
     "A moved rank is told with everything on its board that can have moved it: the row's own seeds and median, rows "
@@ -56,7 +57,7 @@ def difference(before: Edition, after: Edition) -> list[Change]:
 
 def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) -> str:
     """Return what changed since the edition ``previous``, as Markdown."""
-    lines = [f"# {made.title}: edition {made.id}", ""]
+    lines = [f"# {in_markdown(made.title)}: edition {made.id}", ""]
     if previous is None:
         return "\n".join([*lines, "The first edition.", ""])
     lines += [f"Since edition {previous}: {len(changes) or 'no'} changes. {REASONS if changes else ''}".rstrip(), ""]
@@ -64,10 +65,11 @@ def changelog(made: Edition, previous: str | None, changes: Sequence[Change]) ->
     for change in changes:
         if place != (change.task, change.variant):
             place = (change.task, change.variant)
-            lines += [*([""] if lines[-1] else []), f"## {change.task} {change.variant}".rstrip(), ""]
+            lines += [*([""] if lines[-1] else []), f"## {in_markdown(f'{change.task} {change.variant}')}".rstrip(), ""]
         ends = " → ".join(filter(None, (change.before, change.after)))
         kind = "" if change.kind == "reproduced" else f" ({change.kind})"
-        lines.append(f"- {change.title} `{change.key[:12]}`{kind}: {ends}: {'; '.join(change.reasons)}")
+        title, ends, why = map(in_markdown, (change.title, ends, "; ".join(change.reasons)))
+        lines.append(f"- {title} `{change.key[:12]}`{kind}: {ends}: {why}")
     return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
 
 

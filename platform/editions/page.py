@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.results import NAME as RESULTS
 from longwave.platform.render.board import OVERALL, RANKED, advised
+from longwave.platform.render.harmless import all_visible, in_html
 from longwave.platform.statistics.verdict import ENOUGH
 
 SITE = Path(__file__).with_name("site")
@@ -72,15 +72,21 @@ def page(
         "changes": [change.to_dict() for change in changes],
     }
     parts = {
-        "title": html.escape(edition.title),
+        "title": in_html(edition.title),
         "style": _site("page.css"),
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
         "figure": _figure(figure),
         "methods": _methods(),
-        "results": f"Without {RESULTS}: {html.escape(lacks)}" if lacks else FOUND,
-        "data": json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        "results": f"Without {RESULTS}: {in_html(lacks)}" if lacks else FOUND,
+        "data": _data(data),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _site("page.html"))
+
+
+def _data(data: Mapping[str, Any]) -> str:
+    """Return JSON that ends no script."""
+    text = json.dumps(all_visible(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
 
 
 def _board(rows: Sequence[Row]) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def _board(rows: Sequence[Row]) -> dict[str, Any]:
 def _figure(figure: str) -> str:
     """Return an SVG file as part of a page, which declares no namespaces, with a link to it; or a sentence."""
     if not figure.startswith("<?xml"):
-        return f"<p>{html.escape(figure)}</p>"
+        return f"<p>{in_html(figure)}</p>"
     drawn = re.sub(r' xmlns(:\w+)?="[^"]*"', "", figure[figure.index("<svg") :])
     return f'<figure>{drawn}</figure>\n      <p><a href="critical-difference.svg">critical-difference.svg</a></p>'
 
@@ -103,7 +109,7 @@ def _methods() -> str:
 
     markdown = MarkdownIt("commonmark").enable("table")
     head, *sections = methods().split("\n## ")
-    parts = [(html.escape(title), markdown.render(body)) for title, _, body in (s.partition("\n") for s in sections)]
+    parts = [(in_html(title), markdown.render(body)) for title, _, body in (s.partition("\n") for s in sections)]
     folded = [f"<details><summary>{title}</summary>{body}</details>" for title, body in parts]
     return "\n".join([markdown.render(head.partition("\n")[2]), *folded])
 

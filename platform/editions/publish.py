@@ -21,7 +21,7 @@ from longwave.platform.editions.page import page
 from longwave.platform.editions.results import NAME as RESULTS
 from longwave.platform.editions.results import collected
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle
+from longwave.platform.exchange import bundle, limits
 from longwave.platform.exchange.bundle import File
 from longwave.platform.literature.bibliography import bibliography
 from longwave.platform.render.export import as_json
@@ -190,7 +190,11 @@ def _read(folder: Path) -> tuple[Edition, Mapping[str, str]]:
 def _json(file: Path) -> Any:
     """Return the content of a JSON file of an edition."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse)
+        if (size := file.stat().st_size) > limits.BYTES:
+            raise ValueError(f"it has {size} bytes, {limits.BYTES} at most")
+        text = file.read_bytes()
+        limits.check_count(text, file)
+        return json.loads(text.decode("utf-8"), parse_constant=_refuse)
     except (OSError, RecursionError, ValueError) as error:
         raise ConfigError(f"{file.parent} is no edition: {file.name} cannot be read: {error}.") from None
 
@@ -200,4 +204,5 @@ def _refuse(constant: str) -> None:
 
 
 def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from longwave.platform.about import about
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import BundledSweep, BundledTrial, File
+from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.inspection import (
     Objection,
     Said,
@@ -23,21 +20,16 @@ from longwave.platform.exchange.inspection import (
     sizes,
     versions,
 )
+from longwave.platform.exchange.remade import concerns, data
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import asked, cell_of, retrainings, winner
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.plan import cell_of, retrainings, winner
 from longwave.platform.sweeps.rounds import search_seeds
-from longwave.tasks.base.raw import DataError
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
-SAME = 1e-3
-"""Relative difference between machines that a trivial predictor's score can have."""
-MOST = 20_000
-"""Largest number in a variant's name for which data are made, only to check a bundle."""
 
 
 def audit(file: File) -> list[Objection]:
@@ -85,7 +77,7 @@ def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> 
     search = [e.config for e in entries if e.config.phase == "search"]
     ends = {e.config.id: e.run for e in entries}
     told = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
-    if not _concerns(settings, entries):
+    if not concerns(settings, entries):
         places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
         trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
@@ -105,79 +97,6 @@ def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> 
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
         elif set(told) != {c.id for c in retrainings(settings, goal, search, ends)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
-
-
-def _concerns(settings: SweepFile, entries: Sequence[BundledTrial]) -> bool:
-    """Return whether a sweep's settings speak of the task, the variant and the models of its trials."""
-    known = {(task, variant or get_task(task).variant) for task, variant in settings.places.items()}
-    places = {(e.config.task, e.config.variant) for e in entries}
-    return places <= known and {e.config.model for e in entries} <= {*settings.models}
-
-
-def data(file: File) -> Said:
-    """The data are those this Longwave makes or has, and the search trials those it draws."""
-    versions = defaultdict(set)
-    for entry in file.content.trials:
-        versions[entry.config.task, entry.config.variant].add(entry.config.data)
-    unknown = set()
-    for (task, variant), told in sorted(versions.items()):
-        try:
-            here = _version(task, variant)
-        except ValueError as error:
-            yield "reject", str(error)
-            continue
-        if here is None:
-            unknown.add((task, variant))
-            yield "flag", f"the data of {task} {variant}".rstrip() + " are not here: their version is not checked."
-        elif told != {here}:
-            wrong = ", ".join(sorted(told - {here}))
-            yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
-        else:
-            yield from _baselines(file, task, variant)
-    for sweep in file.content.sweeps:
-        yield from _drawn(file, sweep, unknown)
-
-
-def _baselines(file: File, task: str, variant: str) -> Said:
-    """Compare the scores of trivial predictors, and the least error, with those measured here."""
-    mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
-    where, here = f"{task} {variant}".rstrip(), about(mine[0].config)
-    for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
-        if not math.isclose(value, here.trivial[name], rel_tol=SAME):
-            yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}."
-    for told in sorted({e.about.floor for e in mine if e.about.floor or e.about.version == here.version}):
-        if told != here.floor:
-            yield "flag", f"the least error of {where} is {here.floor:g} here, got {told:g}."
-
-
-def _version(task: str, variant: str) -> str | None:
-    """Return the version of a task's data; None where they are not here or are too many to be made for this."""
-    if any(int(number) > MOST for number in re.findall(r"\d{1,18}", variant)):
-        return None
-    try:
-        return get_task(task).load(variant).version
-    except DataError:
-        return None
-
-
-def _drawn(file: File, sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Said:
-    """Compare a sweep's search trials with those that are planned here from its settings."""
-    wanted = set(sweep.trials)
-    entries = [e for e in file.content.trials if e.config.id in wanted]
-    if any((e.config.task, e.config.variant) in unknown for e in entries):
-        return
-    try:
-        settings = check_sweep(sweep.content, "a sweep")
-        if not _concerns(settings, entries) or max(settings.trials, settings.rounds) > len(entries):
-            return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
-        here = asked(resolve(settings), {e.config.id: e.run for e in entries})
-    except ConfigError as error:
-        yield "flag", f"the search cannot be planned here: {error}"
-        return
-    drawn = {c.id for c in here if c.phase == "search"}
-    other = sum(e.config.phase == "search" and e.config.id not in drawn for e in entries)
-    if other:
-        yield "flag", f"sweep {sweep.content['name']}: {other} search trials are not those drawn here."
 
 
 def provenance(file: File) -> Said:

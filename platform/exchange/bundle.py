@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import gzip
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, PlainSerializer, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerializer, ValidationError
 
 from longwave.files import whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import older
+from longwave.platform.exchange import limits, older
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical, digest, sha256, sparse
 from longwave.platform.records.run import Point, Run
@@ -26,8 +25,6 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.queries import pieces
 from longwave.platform.storage.store import Store
 
-LIMIT = 256 * 2**20
-"""Most bytes of a bundle, unpacked."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -58,7 +55,7 @@ class BundledTrial(_Strict):
     about: Annotated[About, SPARSE]
     run: Annotated[Run, SPARSE]
     place: str | None
-    points: list[Point]
+    points: Annotated[list[Point], FailFast()]
     ended: AwareDatetime
     rerun: Literal["", "inside", "outside", "undecided"] = ""
 
@@ -67,7 +64,7 @@ class BundledSweep(_Strict):
     """A sweep's settings, and the trials of the bundle that it asked for, in order."""
 
     content: dict[str, Any]
-    trials: list[str]
+    trials: Annotated[list[str], FailFast()]
 
 
 class Bundle(_Strict):
@@ -80,8 +77,8 @@ class Bundle(_Strict):
         patches: How code differed from its commit, by the name that stands as ``diff`` in an environment.
     """
 
-    trials: list[BundledTrial]
-    sweeps: list[BundledSweep]
+    trials: Annotated[list[BundledTrial], FailFast()]
+    sweeps: Annotated[list[BundledSweep], FailFast()]
     environments: dict[str, dict[str, str]]
     patches: dict[str, str]
 
@@ -119,11 +116,13 @@ def pack(file: File) -> bytes:
     """Return a file's bytes, gzipped JSON; equal content gives equal bytes.
 
     Raises:
-        ConfigError: It would be larger than ``LIMIT``.
+        ConfigError: It would be larger than ``limits.BYTES``.
     """
     text = canonical(file.model_dump(mode="json")).encode()
-    if len(text) > LIMIT:
-        raise ConfigError(f"The bundle would have {len(text) >> 20} MiB, {LIMIT >> 20} at most: submit fewer rows.")
+    if len(text) > limits.BYTES:
+        raise ConfigError(
+            f"The bundle would have {len(text) >> 20} MiB, {limits.BYTES >> 20} at most: submit fewer rows."
+        )
     return gzip.compress(text, mtime=0)
 
 
@@ -131,7 +130,7 @@ def write(file: File, path: Path) -> None:
     """Write what ``pack`` returns, whole or not at all.
 
     Raises:
-        ConfigError: The file cannot be written, or would be larger than ``LIMIT``.
+        ConfigError: The file cannot be written, or would be larger than ``limits.BYTES``.
     """
     packed = pack(file)
     try:
@@ -147,23 +146,19 @@ def read(path: Path) -> File:
     Raises:
         ConfigError: The file cannot be read, is too large, or has not a bundle's form; the message names the place.
     """
-    try:
-        with gzip.open(path) as packed:
-            text = packed.read(LIMIT + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigError(f"{path} is no whole gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
-    except OSError as error:
-        raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
-    if len(text) > LIMIT:
-        raise ConfigError(f"{path} holds more than {LIMIT >> 20} MiB unpacked: no bundle is that large.")
+    text = limits.unpacked(path)
+    limits.check_count(text, path)
     if NUL.search(text):
         raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
     try:
+        limits.check_width(text, path)
         old = older.carried(text)
         file = seal(Bundle.model_validate_json(old)) if old else File.model_validate_json(text)
         file.content.hashes()
     except ValidationError as error:
         raise ConfigError(f"{path} is no bundle: {_first(error)}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is no bundle: it is nested too deeply.") from None
     except ValueError as error:  # JSON has no such numbers; they hide where any JSON may stand
         why = "a number in it is not finite" if "JSON compliant" in str(error) else error
         raise ConfigError(f"{path} is no bundle: {why}.") from None

@@ -74,11 +74,13 @@ class StoredSweep:
         name: Its name.
         content: The settings its file says.
         plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for a sweep of a store before schema 0004, or imported.
+        state: What its drivers are told to do: ``pause``, ``stop``, or to go on where it is empty.
     """
 
     name: str
     content: Mapping[str, Any]
     plan: Mapping[str, Any] | None = None
+    state: str = ""
 
 
 @dataclass(frozen=True)

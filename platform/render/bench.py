@@ -13,7 +13,9 @@ from longwave.platform.render.terminal import as_json, say, table
 if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
     from longwave.platform.bench.data import Footprint
-    from longwave.platform.bench.report import Report
+    from longwave.platform.bench.report import KernelReport
+    from longwave.platform.bench.start import Start
+    from longwave.platform.bench.store import StoreSpeed
     from longwave.platform.bench.sweep import Measurement, Throughput
 
 RATIOS = {
@@ -27,7 +29,7 @@ RATIOS = {
 """Heads of the ratios' columns: our time over a lower one, and how many times faster than another we are."""
 
 
-def kernels(report: Report, format: str) -> None:
+def kernels(report: KernelReport, format: str) -> None:
     """Print what the benchmark of kernels found: errors and times in one table, packs, targets, notes."""
     if format == "json":
         as_json(report.to_dict())
@@ -66,7 +68,7 @@ def _short(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _targets(report: Report) -> None:
+def _targets(report: KernelReport) -> None:
     from longwave.platform.bench.report import targets
 
     words = {True: Text("met", "green"), False: Text("not met", "red")}
@@ -106,3 +108,23 @@ def boards(lines: Sequence[BoardTime], format: str) -> None:
         return
     rows = [(b.name, b.shape, b.path, f"{b.ms:.0f}", f"{b.first:.0f}", f"{b.ratio:.2f}") for b in lines]
     table(["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows)
+
+
+def stores(lines: Sequence[StoreSpeed], format: str) -> None:
+    """Print how fast a store is written."""
+    if format == "json":
+        as_json([asdict(line) for line in lines])
+        return
+    rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
+    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows)
+
+
+def starts(measured: Sequence[Start], format: str) -> None:
+    """Print how long starting takes."""
+    if format == "json":
+        as_json([asdict(line) for line in measured])
+        return
+    table(
+        ["what", "s", "s over the floor"],
+        [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured],
+    )

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from longwave.platform.render.harmless import in_csv, in_json, in_latex, in_markdown
+
 
 class Format(StrEnum):
     """How tables are printed: ``table`` is for the terminal, the others are for programs and papers."""
@@ -44,41 +46,6 @@ class Table:
     right: frozenset[int] = frozenset()
 
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "–": "--",
-    "—": "---",
-    "−": "$-$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "×": r"$\times$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "≈": r"$\approx$",
-    "<": "$<$",
-    ">": "$>$",
-    **{sign: f"$^{{{plain}}}$" for sign, plain in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)},
-    "η": r"$\eta$",
-    "τ": r"$\tau$",
-    "Δ": r"$\Delta$",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
-    "γ": r"$\gamma$",
-    "ε": r"$\epsilon$",
-    "σ": r"$\sigma$",
-    "λ": r"$\lambda$",
-    "π": r"$\pi$",
-    "ω": r"$\omega$",
-    "·": r"$\cdot$",
-    "→": r"$\to$",
-}
-"""What stands in LaTeX for the characters that mean something there, or that its fonts lack."""
-
-
 def write(tables: Sequence[Table], format: Format, content: object = None) -> str:
     """Return the tables in a format other than ``table``, with a newline at the end.
 
@@ -97,7 +64,7 @@ def write(tables: Sequence[Table], format: Format, content: object = None) -> st
 
 def as_json(content: object) -> str:
     """Return JSON; text stays readable, and what is not finite is a ValueError."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return in_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _csv(records: Sequence[Mapping[str, Any]]) -> str:
@@ -105,41 +72,44 @@ def _csv(records: Sequence[Mapping[str, Any]]) -> str:
     columns = dict.fromkeys(name for record in records for name in record)
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-    writer.writeheader()
+    writer.writerow({name: in_csv(name) for name in columns})
     writer.writerows({name: _plain(value) for name, value in record.items()} for record in records)
     return file.getvalue()
 
 
 def _plain(value: Any) -> Any:
     """Return a value as one CSV cell."""
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        texts = all(isinstance(part, str) for part in value)
-        return "; ".join(value) if texts else json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return "" if value is None else value
+    if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(part, str) for part in value):
+        value = "; ".join(value)
+    elif isinstance(value, Mapping | Sequence) and not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return "" if value is None else in_csv(value) if isinstance(value, str) else value
 
 
 def _markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+        return "| " + " | ".join(cells) + " |"
 
-    lines = [line(cells) for cells in _marked(table, "**{}**".format)]
+    columns, title, caption = (
+        [in_markdown(name) for name in table.columns],
+        *map(in_markdown, (table.title, table.caption)),
+    )
+    lines = [line(cells) for cells in _marked(table, in_markdown, "**{}**".format)]
     rule = "|" + "".join(" ---: |" if k in table.right else " --- |" for k in range(len(table.columns)))
-    caption = [table.caption, ""] if table.caption else []
-    title = [f"### {table.title}", ""] if table.title else []
-    return "\n".join([*title, line(table.columns), rule, *lines, "", *caption])
+    return "\n".join(
+        [*([f"### {title}", ""] if title else []), line(columns), rule, *lines, "", *([caption, ""] if caption else [])]
+    )
 
 
 def _latex(table: Table) -> str:
     """Return a table for LaTeX with the package booktabs."""
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join(cells) + r" \\"
+        text = " & ".join(cells) + r" \\"
+        return f"{{}}{text}" if text[0] in "[*" else text  # the line before would take it for an argument
 
-    escaped = Table("", table.columns, [[escaped_latex(c) for c in cells] for cells in table.lines], bold=table.bold)
     sides = "".join("r" if k in table.right else "l" for k in range(len(table.columns)))
-    caption = escaped_latex(". ".join(filter(None, (table.title, table.caption))))
+    caption = in_latex(". ".join(filter(None, (table.title, table.caption))))
     return "\n".join(
         [
             r"\begin{table}",
@@ -147,9 +117,9 @@ def _latex(table: Table) -> str:
             *([rf"\caption{{{caption}}}"] if caption else []),
             rf"\begin{{tabular}}{{{sides}}}",
             r"\toprule",
-            line([escaped_latex(name) for name in table.columns]),
+            line([in_latex(name) for name in table.columns]),
             r"\midrule",
-            *[line(cells) for cells in _marked(escaped, r"\textbf{{{}}}".format)],
+            *[line(cells) for cells in _marked(table, in_latex, r"\textbf{{{}}}".format)],
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -158,14 +128,9 @@ def _latex(table: Table) -> str:
     )
 
 
-def escaped_latex(text: str) -> str:
-    """Return text as LaTeX prints it."""
-    return "".join(LATEX.get(sign, sign) for sign in text)
-
-
-def _marked(table: Table, bold: Callable[[str], str]) -> list[list[str]]:
-    """Return the cells, those in bold wrapped."""
+def _marked(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
+    """Return the cells made harmless, those in bold wrapped."""
     return [
-        [bold(cell) if (i, j) in table.bold else cell for j, cell in enumerate(cells)]
+        [bold(harmless(cell)) if (i, j) in table.bold else harmless(cell) for j, cell in enumerate(cells)]
         for i, cells in enumerate(table.lines)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,28 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.boards.row import SHORT
-from longwave.platform.records.run import ENDED
 from longwave.platform.records.trial import FIELDS, TrialConfig
+from longwave.platform.redaction import redacted
 from longwave.platform.render import export
+from longwave.platform.render.harmless import visible
 from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
-    from longwave.platform.records.stored import Asked
+    from longwave.platform.storage.rescue import Rescued
     from longwave.platform.sweeps.entry import ModelPlan, Sweep
 
-_terminal = Console()
-console = _terminal if _terminal.is_terminal else Console(width=200)
+
+class Terminal(Console):
+    """A console on which foreign text is text: whatever string is printed goes through ``render_str``."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return text to print: without passwords, and with what would act on the terminal written out."""
+        return super().render_str(visible(redacted(text)), **options)
+
+
+_terminal = Terminal()
+console = _terminal if _terminal.is_terminal else Terminal(width=200)
 """Where tables go. A pipe has no width, so a table there gets room for its longest cells."""
 
 LEGIBLE = 80
@@ -37,7 +46,7 @@ WIDE = 100
 @contextmanager
 def waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something takes a while, on a terminal; what is yielded takes what is going on by then."""
-    with Console(stderr=True).status(f"{what} …") as status:
+    with Terminal(stderr=True).status(f"{what} …") as status:
         yield lambda now: status.update(f"{now} …")
 
 
@@ -136,31 +145,19 @@ def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str],
     return ["trial", *fields, *params, *(["seed"] if wide else [])], lines
 
 
-def status(
-    name: str, trials: Sequence[Asked], failed: Sequence[tuple[str, str]], format: str, cells: Sequence[str] = ()
-) -> None:
-    """Print how the trials of a sweep stand, and those of each of its cells by their labels, if it has several."""
-    lines = {label: _counts([t for t in trials if t.cell == k]) for k, label in enumerate(cells)}
-    counts = _counts(trials)
-    if format == "json":
-        as_json({**counts, "cells": lines} if len(lines) > 1 else counts)
-        return
-    table(list(counts), [list(counts.values())], title=f"{name}: {len(trials)} trials asked for")
-    if len(lines) > 1:
-        shown = ("planned", "running", "done", "ok")
-        table(["cell", *shown], [(label, *(line[n] for n in shown)) for label, line in lines.items()])
-    for (model, reason), count in Counter(failed).most_common(5):
-        console.print(f"  {model}: {count} failed: {reason}", highlight=False, markup=False)
-
-
-def _counts(trials: Sequence[Asked]) -> dict[str, int]:
-    tally = Counter(t.status for t in trials)
-    ended = {str(state): tally[state] for state in ENDED}
-    return {"planned": tally["planned"], "running": tally["running"], "done": sum(ended.values()), **ended}
-
-
 def findings(found: Sequence[Finding]) -> None:
     """Print what the doctor found."""
     states = {True: Text("ok", "green"), False: Text("broken", "red")}
     lines = [(states[f.good], f.what, f.found) for f in found]
     table(["", "what", "found"], lines)
+
+
+def rescued(found: Rescued) -> None:
+    """Print what was saved of a damaged store, and what is to be done next."""
+    lines = [
+        (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in found.tables if t.saved or t.lost != 0
+    ]
+    table(["rows of", "saved", "lost"], lines, title=str(found.file), right=(1, 2))
+    if found.again:
+        say(f"  To be trained again, by resuming their sweeps: {', '.join(found.again)}.")
+    say(f"  The old store is as it was. Use the new one with --store sqlite:///{found.file.absolute()}.")

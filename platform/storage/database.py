@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -10,7 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.engine import HEAD, REFUSED, cause, engine_of, recorded, shown, write_ahead, writing
+from longwave.platform.storage.engine import HEAD, REFUSED, engine_of, recorded, write_ahead, writing
+from longwave.platform.storage.faults import refusal
+from longwave.platform.storage.patience import Result, given_patience, patiently
+from longwave.platform.storage.place import Whereabouts, told
 from longwave.platform.storage.schema import Base
 
 
@@ -30,11 +33,16 @@ class Database:
 
     def __init__(self, url: str, create: bool = True) -> None:
         self.url = url
-        with self.errors():
+        self.waiting: Callable[[str], None] = _say_nothing
+        self.patience = given_patience()
+        self._wrote, self._lost = False, ""
+        with self._one_line():
             self.engine = engine_of(url, create)
-        self._writing = writing(self.engine)
+        self._writing, self._place = writing(self.engine), Whereabouts(self.engine)
         try:
             self._bring_up_to_date()
+            with self._one_line():
+                self._place.take()
         except BaseException:
             self.close()
             raise
@@ -49,7 +57,7 @@ class Database:
         """Upgrade where that is due; Alembic is loaded only then, as most commands find a store up to date."""
         with self.reading() as connection:
             tables, version = recorded(connection)
-        with self.errors():
+        with self._one_line():
             if "trials" in tables and version == HEAD:
                 write_ahead(self.engine)
                 return
@@ -59,7 +67,19 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; the next query opens new ones."""
+        self._place.leave()
         self.engine.dispose()
+
+    def patiently(self, work: Callable[[], Result]) -> Result:
+        """Return what ``work`` does with this store; do all of it again while the store cannot be used for now.
+
+        What is done must change nothing when it is done twice. ``waiting`` is told once why this waits, and "" when it
+        goes on. Each fault has its own limit (``faults``); ``patience`` or ``LONGWAVE_STORE_WAIT`` overrides them.
+
+        Raises:
+            StoreError: Waiting did not help, or what is wrong does not pass.
+        """
+        return patiently(self, work)
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
@@ -70,6 +90,7 @@ class Database:
         """
         with self.errors(), self._writing.begin() as connection:
             yield connection
+        self._wrote = True
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -83,11 +104,51 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what SQLAlchemy raises inside the block into one line."""
+        """Turn what SQLAlchemy raises inside the block into one line.
+
+        Should the store's file have been deleted or replaced, the block works on a copy of it, which is named then.
+
+        Raises:
+            StoreUnavailable: The store cannot be used for now.
+            StoreError: The database refused, or is not where it was.
+        """
+        if not self._lost and self._place.lost():
+            self._turn_to_a_copy()
+        with self._one_line():
+            yield
+        if self._lost:
+            raise StoreError(self._lost)
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
         try:
             yield
         except REFUSED as error:
-            raise StoreError(f"The store {shown(self.url)} cannot be used: {cause(error)}") from error
+            raise refusal(error, self.url, self._wrote) from error
+
+    def _turn_to_a_copy(self) -> None:
+        """Save the store that was lost, and go on with what was saved: what is still to be written is kept, too."""
+        assert self._place.file
+        saved = self._place.save()
+        self._lost = told(self._place.file, saved)
+        if saved is None:
+            raise StoreError(self._lost)
+        self.engine.dispose()
+        self.engine = engine_of(f"sqlite:///{saved}", create=False)
+        self._writing = writing(self.engine)
+
+
+def _say_nothing(_: str) -> None:
+    """Nobody is told that a store is waited for."""
+
+
+def put(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, each in place of the one that has its key."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    keys = [column.name for column in sa.inspect(table).primary_key]
+    for row in rows:
+        statement = dialect.insert(table).values(row)
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
 
 
 def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:

@@ -8,15 +8,20 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from longwave.files import own
 from longwave.platform.errors import StoreError
+from longwave.platform.redaction import redacted
 
 HEAD = max(file.name[:4] for file in (Path(__file__).parent / "migrations/versions").glob("[0-9]*.py"))
 """Version of the schema: the newest migration's."""
-PRAGMAS = ("busy_timeout=30000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
+PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
+"""What is asked of SQLite; after its own 5 s of waiting for a lock, ``patience`` waits on, and says so."""
+POSTGRESQL = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+"""Seconds to reach a server, milliseconds until one that does not answer counts as away."""
 PATIENCE = 30.0
 """Seconds that readers have to let a SQLite file be switched to write-ahead logging."""
-REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError)
-"""What is raised where a database cannot be reached, or refuses."""
+REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeError)
+"""What is raised where a database cannot be reached, or refuses, or is damaged down to its names."""
 
 
 def engine_of(url: str, create: bool) -> sa.Engine:
@@ -28,14 +33,21 @@ def engine_of(url: str, create: bool) -> sa.Engine:
     Raises:
         StoreError: It is neither kind of database, or there is no such file and none may be made.
     """
-    engine = sa.create_engine(url)
+    try:
+        engine = sa.create_engine(url)
+    except ValueError:  # a port that is no number
+        advice = "In a user and a password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F."
+        raise StoreError(f"{shown(url)} is no URL of a store. {advice}") from None
     file = engine.url.database
     if engine.dialect.name == "postgresql":
-        return engine
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=POSTGRESQL)
     if engine.dialect.name != "sqlite" or not file:
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
     if not create and not Path(file).is_file():
         raise StoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
+    if create and not Path(file).exists():
+        own(Path(file))
+    sa.event.listen(engine, "do_connect", _no_new_file)
     sa.event.listen(engine, "connect", _configure)
     sa.event.listen(engine, "begin", _begin)
     return engine
@@ -79,16 +91,19 @@ def write_ahead(engine: sa.Engine) -> None:
 
 
 def shown(url: str | sa.URL) -> str:
-    """Return ``url`` without its password."""
-    try:
-        return sa.engine.make_url(url).render_as_string(hide_password=True)
-    except sa.exc.ArgumentError:
-        return repr(url)
+    """Return ``url`` without its user and password."""
+    return redacted(url if isinstance(url, str) else url.render_as_string(hide_password=False))
 
 
 def cause(error: BaseException) -> str:
     """Return what the database said, in one line."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def _no_new_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Have SQLite open the file that is there; it would make an empty one in place of one that was deleted."""
+    arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
+    options["uri"] = True
 
 
 def _configure(connection: Any, _: object) -> None:

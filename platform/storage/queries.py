@@ -1,9 +1,10 @@
-"""What is read from the store: trials, curves, what boards are made of, what a tracking server was not sent yet."""
+"""What is read from the store: trials, curves, what boards are made of."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,19 +13,19 @@ from sqlalchemy.orm import Session
 from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group, RunSummary
-from longwave.platform.records.run import ENDED, Measure, Point
+from longwave.platform.records.run import Measure, Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
-from longwave.platform.storage.database import Database, insert_new
+from longwave.platform.storage.database import Database
 from longwave.platform.storage.groups import read_groups, read_search
+from longwave.platform.storage.living import in_training
 from longwave.platform.storage.schema import (
     AliasRow,
     AskRow,
     CurveRow,
     EnvironmentRow,
     MeasureRow,
-    MirroredRow,
     PatchRow,
     PublishedRow,
     TrialRow,
@@ -32,7 +33,7 @@ from longwave.platform.storage.schema import (
 
 
 class Queries(Database):
-    """The questions a store answers. Nothing is written but what a mirror was sent."""
+    """The questions a store answers. Nothing is written."""
 
     def trials(self, sweep: str) -> list[Trial]:
         """Return the trials a sweep asked for, in order."""
@@ -140,32 +141,6 @@ class Queries(Database):
             counts = {"trials": sa.func.count(TrialRow.id), "epochs": sa.func.count(CurveRow.epoch)}
             return {name: connection.scalar(sa.select(count)) or 0 for name, count in counts.items()}
 
-    def unmirrored(self, server: str, most: int = 200) -> list[tuple[Trial, list[Point], str | None]]:
-        """Return trials with news that ``server`` was not sent: each with its new epochs and its run there."""
-        newer = sa.and_(CurveRow.trial == TrialRow.id, CurveRow.epoch > sa.func.coalesce(MirroredRow.epoch, 0))
-        query = (
-            sa.select(TrialRow, MirroredRow.run, MirroredRow.epoch)
-            .outerjoin(MirroredRow, sa.and_(MirroredRow.trial == TrialRow.id, MirroredRow.server == server))
-            .where(sa.func.coalesce(MirroredRow.closed, sa.false()).is_(False))
-            .where(sa.or_(TrialRow.status.in_(ENDED), sa.exists().where(newer)))
-            .order_by(TrialRow.id)
-            .limit(most)
-        )
-        with self.errors(), Session(self.engine) as session:
-            found = [(rows.trial(row, None), run, epoch or 0) for row, run, epoch in session.execute(query)]
-        curves: dict[str, list[Point]] = {}
-        for point in self.curves([trial.config.id for trial, _, _ in found]):
-            curves.setdefault(point.trial, []).append(point)
-        return [(t, [p for p in curves.get(t.config.id, []) if p.epoch > epoch], run) for t, run, epoch in found]
-
-    def note_mirrored(self, trial: str, server: str, run: str, epoch: int, closed: bool) -> None:
-        """Write that ``server`` has a trial's epochs up to ``epoch``, and its end if ``closed``."""
-        values = {"run": run, "epoch": epoch, "closed": closed}
-        key = sa.and_(MirroredRow.trial == trial, MirroredRow.server == server)
-        with self.transaction() as connection:
-            insert_new(connection, MirroredRow, [{"trial": trial, "server": server, **values}])
-            connection.execute(sa.update(MirroredRow).where(key).values(**values))
-
     def _select(self, where: sa.ColumnElement[bool], sweep: str | None = None) -> list[Trial]:
         """Return trials by a condition on their columns; by position in ``sweep``, else by id."""
         query = sa.select(TrialRow, EnvironmentRow.facts).outerjoin(EnvironmentRow).where(where)
@@ -178,7 +153,9 @@ class Queries(Database):
             measures: dict[str, list[Measure]] = {}
             for row in session.scalars(sa.select(MeasureRow).join(TrialRow).where(where).order_by(*KEY)):
                 measures.setdefault(row.trial, []).append(rows.measure(row))
-            return [rows.trial(row, facts, measures.get(row.id, ())) for row, facts in session.execute(query)]
+            now = set(session.scalars(in_training(session.connection())))
+            found = [rows.trial(row, facts, measures.get(row.id, ())) for row, facts in session.execute(query)]
+        return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in found]
 
     def _renamed(self, name: str) -> list[str]:
         """Return the rows whose names before schema 0004, or whose trials' names then, begin with ``name``."""

@@ -33,7 +33,7 @@ VERSION = (
     "CREATE TABLE IF NOT EXISTS alembic_version "
     "(version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))",
     "DELETE FROM alembic_version",
-    f"INSERT INTO alembic_version VALUES ('{WHOLE}')",
+    f"INSERT INTO alembic_version VALUES ('{WHOLE}')",  # nosec B608  # a constant
 )
 """What records the version, as Alembic does."""
 
@@ -87,7 +87,7 @@ def holds_data(connection: sa.Connection) -> bool:
     """Return whether a store has any trial or sweep."""
     tables, _ = recorded(connection)
     return any(
-        connection.exec_driver_sql(f"SELECT 1 FROM {table} LIMIT 1").first() is not None
+        connection.exec_driver_sql(f"SELECT 1 FROM {table} LIMIT 1").first() is not None  # nosec B608  # two names
         for table in tables & {"trials", "sweeps"}
     )
 

@@ -36,6 +36,15 @@ def asks(
     ]
 
 
+def competing(trials: Sequence[TrialConfig]) -> list[dict[str, Any]]:
+    """Return the rows that say which cohorts trials compete in."""
+    return [
+        {"cohort": c.halving["cohort"], "epoch": 0, "trial": c.id, "valid": None, "stays": None}
+        for c in trials
+        if c.halving
+    ]
+
+
 def ended(run: Run) -> dict[str, Any]:
     """Return the columns that a trial's end fills, but for the time."""
     return {**{name: getattr(run, name) for name in OF_RUN}, "environment": place(run)}

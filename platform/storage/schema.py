@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, Index, MetaData, String, Text, TypeDecorator
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
 
-
-class UTCTime(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite drops time zones, this puts UTC back."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return ``value`` in UTC."""
-        return value and value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the stored moment, aware."""
-        return value and (value if value.tzinfo else value.replace(tzinfo=UTC))
-
-
-def utc_now() -> datetime:
-    """Return the present moment, in UTC."""
-    return datetime.now(UTC)
-
-
-class Base(DeclarativeBase):
-    """Declarative base of the results store."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(column_0_label)s",
-            "uq": "uq_%(table_name)s_%(column_0_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
-    type_annotation_map = {
-        dict[str, Any]: JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql"),
-        datetime: UTCTime,
-    }
+from longwave.platform.storage import driving  # noqa: F401  its tables are of this schema
+from longwave.platform.storage.base import Base as Base  # for all that reads tables: this module has seen them all
+from longwave.platform.storage.base import utc_now
 
 
 class SweepRow(Base):
@@ -56,6 +21,7 @@ class SweepRow(Base):
     content: Mapped[dict[str, Any]]
     plan: Mapped[dict[str, Any] | None]
     created: Mapped[datetime] = mapped_column(default=utc_now)
+    state: Mapped[str] = mapped_column(String(10), server_default="")
 
 
 class ImportRow(Base):
@@ -132,6 +98,7 @@ class TrialRow(Base):
     origin: Mapped[str | None] = mapped_column(ForeignKey("imports.name"))
     rerun: Mapped[str] = mapped_column(String(10), server_default="")
     ended: Mapped[datetime | None]
+    seal: Mapped[str | None] = mapped_column(String(64))
     __table_args__ = (Index("ix_trials_phase_task", "phase", "task", "model", "id", "status", "seconds"),)
 
 
@@ -170,40 +137,6 @@ class MeasureRow(Base):
     value: Mapped[float]
 
 
-class AttemptRow(Base):
-    """One time that a trial was trained: who did, under which lease, from which epoch on."""
-
-    __tablename__ = "attempts"
-    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
-    number: Mapped[int] = mapped_column(primary_key=True)
-    owner: Mapped[str]
-    fence: Mapped[int]
-    epoch: Mapped[int] = mapped_column(server_default="0")
-    started: Mapped[datetime]
-    ended: Mapped[datetime | None]
-
-
-class LeaseRow(Base):
-    """Who may write a trial's results until when; a write under an older fence is refused."""
-
-    __tablename__ = "leases"
-    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
-    owner: Mapped[str]
-    fence: Mapped[int]
-    expires: Mapped[datetime]
-
-
-class CohortRow(Base):
-    """A trial's score at a rung of successive halving, and whether it stays once the whole cohort's are known."""
-
-    __tablename__ = "cohorts"
-    cohort: Mapped[str] = mapped_column(String(16), primary_key=True)
-    epoch: Mapped[int] = mapped_column(primary_key=True)
-    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
-    valid: Mapped[float | None]
-    stays: Mapped[bool | None]
-
-
 class PublishedRow(Base):
     """One published number, with every source that prints it."""
 
@@ -230,7 +163,7 @@ class PublishedRow(Base):
 
 
 class MirroredRow(Base):
-    """How much of a trial a tracking server has been sent."""
+    """How much of a trial a tracking server has; see ``Delivered``."""
 
     __tablename__ = "mirrored"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
@@ -238,3 +171,4 @@ class MirroredRow(Base):
     run: Mapped[str] = mapped_column(String(64))
     epoch: Mapped[int]
     closed: Mapped[bool]
+    attempt: Mapped[int] = mapped_column(server_default="0")

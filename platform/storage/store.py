@@ -2,60 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.about import About
+from longwave.platform.records.report import Company, Rung
 from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage import rows
-from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.queries import Queries, pieces
-from longwave.platform.storage.schema import AskRow, CurveRow, ImportRow, KnownRow, SweepRow, TrialRow, utc_now
+from longwave.platform.storage import entries, rows
+from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.database import insert_new, put
+from longwave.platform.storage.driving import CohortRow
+from longwave.platform.storage.living import in_training
+from longwave.platform.storage.queries import pieces
+from longwave.platform.storage.schema import AskRow, CurveRow, ImportRow, KnownRow, SweepRow, TrialRow
+from longwave.platform.storage.seals import fill
+from longwave.platform.storage.sweeps import Sweeps
 
 
-class Store(Queries):
+class Store(Sweeps):
     """Rows of sweeps, trials, curves, environments and published numbers. See ``Database`` for how it is opened."""
-
-    def add_sweep(self, name: str, content: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
-        """Write a sweep's settings and plan. The same sweep again changes nothing.
-
-        Raises:
-            ConfigError: A sweep of this name has other settings.
-        """
-        with self.transaction() as connection:
-            row = {"name": name, "content": content, "plan": plan, "created": utc_now()}
-            insert_new(connection, SweepRow, [row])
-        stored = self.sweep(name).content
-        if stored != content:
-            changed = ", ".join(sorted(k for k in {*stored, *content} if stored.get(k) != content.get(k)))
-            raise ConfigError(
-                f"A sweep named {name!r} with another {changed} is in the store. Give the new one another name."
-            )
-
-    def sweep(self, name: str) -> StoredSweep:
-        """Return the sweep ``name``.
-
-        Raises:
-            ConfigError: There is no such sweep; the message names the nearest ones.
-        """
-        query = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan)
-        with self.reading() as connection:
-            found = connection.execute(query.where(SweepRow.name == name)).one_or_none()
-        if found is None:
-            raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
-        return StoredSweep(*found)
-
-    def sweeps(self) -> list[str]:
-        """Return the names of all sweeps, sorted."""
-        with self.reading() as connection:
-            return list(connection.scalars(sa.select(SweepRow.name).order_by(SweepRow.name)))
 
     def ask(
         self,
@@ -79,19 +50,18 @@ class Store(Queries):
                 start = connection.scalar(last) or 0
                 asks = rows.asks(sweep, [c.id for c in trials], cells, start)
                 insert_new(connection, AskRow, asks)
+            insert_new(connection, CohortRow, rows.competing(trials))
+            fill(connection, [c.id for c in trials])
 
     def asked(self, sweep: str) -> list[Asked]:
         """Return the trials a sweep asked for in short, in order: without their configurations."""
         t = TrialRow
         columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, AskRow.cell)
-        query = (
-            sa.select(*columns)
-            .join(AskRow, AskRow.trial == t.id)
-            .where(AskRow.sweep == sweep)
-            .order_by(AskRow.position)
-        )
+        query = sa.select(*columns).join(AskRow, AskRow.trial == t.id).where(AskRow.sweep == sweep)
         with self.reading() as connection:
-            return [Asked(*line) for line in connection.execute(query.order_by(AskRow.position))]
+            found = [Asked(*line) for line in connection.execute(query.order_by(AskRow.position))]
+            now = set(connection.scalars(in_training(connection)))
+        return [replace(a, status="running") if a.open and a.id in now else a for a in found]
 
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
         """Write which pack each trial belongs to."""
@@ -100,30 +70,39 @@ class Store(Queries):
                 for part in pieces([c.id for c in configs]):
                     connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(part)).values(pack=pack))
 
-    def mark(self, trials: Iterable[str], status: str) -> None:
-        """Set trials that have not ended to ``planned`` or ``running``."""
-        with self.transaction() as connection:
-            for part in pieces(list(trials)):
-                open_rows = sa.and_(TrialRow.id.in_(part), TrialRow.status.not_in(ENDED))
-                connection.execute(sa.update(TrialRow).where(open_rows).values(status=status))
+    def packed(self, packs: Sequence[str]) -> dict[str, set[str]]:
+        """Return the trials of each pack that have not ended."""
+        query = sa.select(TrialRow.pack, TrialRow.id).where(TrialRow.status.not_in(ENDED))
+        found: dict[str, set[str]] = {pack: set() for pack in packs}
+        with self.reading() as connection:
+            for part in pieces(list(packs)):
+                for pack, trial in connection.execute(query.where(TrialRow.pack.in_(part))):
+                    found[str(pack)].add(trial)
+        return found
 
     def write(self, points: Sequence[Point], runs: Sequence[Run], rerun: str = "") -> None:
-        """Write epochs and ends in one transaction. What is there already stays as it is.
+        """Write epochs and ends of trials that no driver trains, in one transaction; what has ended stays as it is.
 
         Args:
             points: Epochs.
             runs: Ends.
             rerun: Of a re-run that is kept, how it stood to its row.
         """
-        now = utc_now()
         with self.transaction() as connection:
-            insert_new(connection, CurveRow, [asdict(p) for p in points])
-            for table, values in rows.beside(runs):
-                insert_new(connection, table, values)
-            for run in runs:
-                open_row = sa.and_(TrialRow.id == run.trial, TrialRow.status.not_in(ENDED))
-                end = {**rows.ended(run), "rerun": rerun, "ended": now}
-                connection.execute(sa.update(TrialRow).where(open_row).values(end))
+            still = entries.open_of(connection, {p.trial for p in points})
+            entries.note(connection, [p for p in points if p.trial in still], ())
+            entries.end(connection, runs, rerun)
+
+    def company(self, cohort: str) -> Company:
+        """Return what is known of the trials that compete in a cohort."""
+        query = sa.select(CohortRow.__table__).where(CohortRow.cohort == cohort).order_by(CohortRow.epoch)
+        with self.reading() as connection:
+            found = connection.execute(query.order_by(CohortRow.trial)).all()
+            members = tuple(row.trial for row in found if row.epoch == 0)
+            ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.id.in_(members), TrialRow.status.in_(ENDED))
+            gone = {line.id: line.epochs for line in connection.execute(ends)}
+        rungs = tuple(Rung(cohort, r.epoch, r.trial, r.valid, r.stays) for r in found if r.epoch)
+        return Company(cohort, members, gone, rungs)
 
     def take(
         self,
@@ -152,6 +131,7 @@ class Store(Queries):
             for table, values in rows.beside(t.run for t in trials if t.run)[2:]:
                 insert_new(connection, table, values)
             insert_new(connection, CurveRow, [asdict(point) for point in points])
+            fill(connection, [t.config.id for t in trials])
             for sweep, asked, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
                 insert_new(connection, AskRow, rows.asks(sweep.name, asked, cells))
@@ -160,10 +140,7 @@ class Store(Queries):
     def learn(self, known: Sequence[Known]) -> None:
         """Write what pages need of models and tasks, in place of what was known of them."""
         with self.transaction() as connection:
-            for entry in known:
-                key = (KnownRow.kind == entry.kind, KnownRow.name == entry.name, KnownRow.variant == entry.variant)
-                connection.execute(sa.delete(KnownRow).where(*key))
-                connection.execute(sa.insert(KnownRow), [{**asdict(entry), "written": utc_now()}])
+            put(connection, KnownRow, [{**asdict(entry), "written": utc_now()} for entry in known])
 
     def catalogue(self) -> list[Known]:
         """Return what is known of models and tasks."""

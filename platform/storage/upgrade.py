@@ -16,13 +16,14 @@ from longwave.platform.storage.copies import keep
 from longwave.platform.storage.engine import HEAD, REFUSED, cause, shown, write_ahead, writing
 from longwave.platform.storage.repair import holds_data, mend, version_of
 from longwave.platform.storage.schema import PublishedRow
+from longwave.platform.storage.seals import fill
 
 
 def bring_up_to_date(engine: sa.Engine) -> None:
     """Bring the schema up to date and take up the published numbers; one process at a time.
 
-    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0006.db``, in
-    PostgreSQL into the schema ``longwave_before_0006``. A copy that is there already is left as it is. One that was
+    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0008.db``, in
+    PostgreSQL into the schema ``longwave_before_0008``. A copy that is there already is left as it is. One that was
     left half made by an older Longwave is mended.
 
     Raises:
@@ -31,7 +32,7 @@ def bring_up_to_date(engine: sa.Engine) -> None:
     with engine.begin() as connection:
         version_of(connection)
     file = engine.url.database if engine.dialect.name == "sqlite" else None
-    with FileLock(f"{file}.lock") if file else nullcontext():
+    with FileLock(f"{file}.lock", mode=0o600) if file else nullcontext():
         write_ahead(engine)
         copy = ""
         try:
@@ -43,6 +44,7 @@ def bring_up_to_date(engine: sa.Engine) -> None:
                 copy = keep(connection, HEAD) if holds_data(connection) else ""
                 mend(connection, version)
                 _migrate(connection)
+                fill(connection)
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
         except (StoreError, *REFUSED) as error:

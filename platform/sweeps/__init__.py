@@ -1,4 +1,4 @@
-"""Sweeps: file, cells, plan, packs, workers on Ray, the loop that runs what is missing, re-runs, the MLflow mirror.
+"""Sweeps: file, cells, plan, packs, workers on Ray, the loop that runs what is missing, re-runs, the mirror.
 
 May import: training and what is below it; Ray in executor.py, Optuna in space.py, MLflow in tracking.py alone.
 To add a sampler: its name and its line in space.py.

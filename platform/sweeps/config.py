@@ -10,20 +10,17 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
     Field,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
-    Tag,
     ValidationError,
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.space import SAMPLERS
+from longwave.platform.sweeps.values import Cells, Range, Strict, Value, Wish
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
@@ -36,64 +33,35 @@ def _known(sampler: str) -> str:
     return sampler
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("must be a number or a word")
-    return _setting(value)
+Checked = TypeVar("Checked", bound=Strict)
 
 
-def _setting(value: Any) -> Any:
-    if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError("must be a finite number, a word, true or false")
-    return value
-
-
-def _several(values: list[Any]) -> list[Any]:
-    if not values or len({(isinstance(v, bool), v) for v in values}) < len(values):
-        raise ValueError("must be one value or more, each once")
-    return values
-
-
-def _form(wish: Any) -> str:
-    return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
-
-
-Value = Annotated[Any, AfterValidator(_value)]
-Cells = Annotated[list[Annotated[Any, AfterValidator(_setting)]], AfterValidator(_several)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-Checked = TypeVar("Checked", bound=_Strict)
-
-
-class Range(_Strict):
-    """A range to draw a parameter from; ``log`` is the model's own choice unless given."""
-
-    low: float
-    high: float
-    log: bool | None = None
-
-
-Wish = Annotated[
-    Annotated[Range, Tag("a range")]
-    | Annotated[float, Tag("a number")]
-    | Annotated[list[Value], AfterValidator(_several), Tag("choices")],
-    Discriminator(_form),
-]
-"""What a search is to draw: from a range, one of some choices, or a number that is fixed."""
-
-
-class Halving(_Strict):
+class Halving(Strict):
     """Successive halving inside packs: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` go on."""
 
     eta: Annotated[int, Field(ge=2)] = 3
     first: PositiveInt = 1
 
 
-class RecipeChanges(_Strict):
+class Budget(Strict):
+    """What a sweep may cost at most; it ends in order once something is used up, and goes on with a larger budget.
+
+    Attributes:
+        hours: Time that its drivers run, those of earlier runs included.
+        gpu_hours: Time that its packs hold GPUs, each as much of them as ``--gpus`` says.
+        trials: Trials that are trained, retrainings included.
+    """
+
+    hours: PositiveFloat | None = None
+    gpu_hours: PositiveFloat | None = None
+    trials: PositiveInt | None = None
+
+
+class _Grid(Strict):
+    grid: dict[str, Cells]
+
+
+class RecipeChanges(Strict):
     """What a sweep, or one model of it, may change of the published recipe.
 
     Attributes:
@@ -133,6 +101,8 @@ class SweepFile(RecipeChanges):
             range, choices, or a number that fixes it.
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
             and tables ``recipe`` and ``grid`` of its own.
+        budget: What it may cost; this and the next may be changed at any time.
+        priority: A sweep waits while one of a higher priority is run on the same machine from the same store.
     """
 
     name: Name
@@ -152,6 +122,8 @@ class SweepFile(RecipeChanges):
     halving: Halving | None = None
     space: dict[str, dict[str, Wish]] = {}
     model: dict[str, dict[str, Any]] = {}
+    budget: Budget = Budget()
+    priority: int = 0
 
     @property
     def places(self) -> dict[str, str]:
@@ -163,9 +135,19 @@ class SweepFile(RecipeChanges):
         """Whether any model has more than one cell."""
         return any(self.gridded(model) for model in self.models)
 
+    @property
+    def cells(self) -> int:
+        """How many cells there are, over all tasks and models."""
+        return len(self.places) * sum(
+            math.prod(len(values) for values in self._grid(model).values()) for model in self.models
+        )
+
     def gridded(self, model: str) -> list[str]:
         """Return the names that grids vary for a model."""
-        return [*{**self.grid, **self.model.get(model, {}).get("grid", {})}]
+        return [*self._grid(model)]
+
+    def _grid(self, model: str) -> dict[str, list[Any]]:
+        return {**self.grid, **self.model.get(model, {}).get("grid", {})}
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -197,6 +179,8 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     if file.tasks and file.variant:
         form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
         raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
+    for name, table in file.model.items():
+        _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
     return file

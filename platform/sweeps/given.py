@@ -11,7 +11,8 @@ from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import SIZES
-from longwave.platform.sweeps.config import Range, RecipeChanges, SweepFile, check_recipe
+from longwave.platform.sweeps.config import RecipeChanges, SweepFile, check_recipe
+from longwave.platform.sweeps.values import Range
 
 WORDS = ("optimiser", "schedule")
 OUTSIDE = (*SIZES, "clip", "drops")

@@ -33,12 +33,13 @@ class Progress:
 
     def __init__(self, name: str, entries: Sequence[ModelPlan], each: int, console: Console) -> None:
         self.name, self.entries, self.console = name, entries, console
-        self.expected = each * sum(entry.epochs for entry in entries)
+        self.expected, self.trials = each * sum(entry.epochs for entry in entries), each * len(entries)
         self.cells: dict[str, ModelPlan] = {}
         self.epochs: dict[str, int] = {}
         self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
+        self.waits, self._said, self.over = "", "", False
         self._start, self._before = time.monotonic(), 0
         self._live = Live(get_renderable=self._view, console=console, refresh_per_second=4, transient=True)
 
@@ -76,17 +77,29 @@ class Progress:
         for run in runs:
             self._end(run.trial, run.status, run.valid)
 
-    def ended(self, pack: str) -> None:
-        """Note that a pack is over."""
+    def ended(self, pack: str, how: str = "over") -> None:
+        """Note that a pack is over, or how else its work ended."""
         what = self.running.pop(pack, pack)
         if not self.console.is_terminal:
-            self.console.print(f"{self.name}: {what} over. {self.counts()}", highlight=False)
+            self.console.print(f"{self.name}: {what} {how}. {self.counts()}", highlight=False)
+
+    def say(self, what: str) -> None:
+        """Show what the sweep waits for; empty once it goes on."""
+        self.waits = what
+        if what and what != self._said and not self.console.is_terminal:
+            self.console.print(f"{self.name}: {what}", highlight=False, markup=False)
+        self._said = what or self._said
 
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
         tally = Counter(self.ends.values())
         how = ", ".join(f"{tally[s]} {s}" for s in ENDED if tally[s])
-        return f"{len(self.ends)} of {len(self.cells)} trials done" + (f" ({how})" if how else "")
+        return f"{len(self.ends)} of {self._total} trials done" + (f" ({how})" if how else "")
+
+    @property
+    def _total(self) -> int:
+        """Trials in all: also those that are planned only once a search is over."""
+        return len(self.cells) if self.over else max(self.trials, len(self.cells))
 
     def _end(self, trial: str, status: str, valid: float | None) -> None:
         self.ends[trial] = status
@@ -119,8 +132,10 @@ class Progress:
         tally = Counter(self.ends.values())
         states = Text("  ").join(Text(f"{tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
-        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {len(self.cells)} trials", states, self._left())
+        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {self._total} trials", states, self._left())
         rows = Table.grid(padding=(0, 2))
+        if self.waits:
+            rows.add_row("", Text(self.waits, "yellow"))
         rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
         for metric in dict.fromkeys(cell.metric for cell in self.entries):
             labels = sorted(cell.label for cell in self.entries if cell.metric == metric and cell.label in self.best)

@@ -13,6 +13,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
 from longwave.platform.records.identity import derive_seed, digest
 from longwave.platform.records.legacy import seed_key
+from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
@@ -175,9 +176,9 @@ def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) 
     points: dict[int, Point] = {}
     ends: list[Run] = []
 
-    def emit(new: Sequence[Point], runs: Sequence[Run]) -> None:
-        ends.extend(runs)
-        for point in new:
+    def emit(report: Report) -> None:
+        ends.extend(report.runs)
+        for point in report.points:
             points[point.epoch] = point
             watch(point)
 

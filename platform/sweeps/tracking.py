@@ -1,165 +1,182 @@
-"""The MLflow mirror: a reader of the store that copies trials to a tracking server. The only file that knows MLflow.
+"""A tracking server: what it is sent of a trial, and what it has. The only file that knows MLflow.
 
-The store is the truth and the outbox: what a server has not been sent yet is what the table ``mirrored`` does not
-say. A server that is down costs nothing but the copy, and is sent what it missed later.
+A trial is one MLflow run in the experiment ``longwave/TASK``, tagged with its id. MLflow never changes a metric: it
+keeps every (step, time, value) it was ever sent, once. So sending the same again changes nothing, and a run that holds
+anything else than the trial's curve can only be deleted, which MLflow does by hiding it, and made anew.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.errors import LongwaveError, StoreError
-from longwave.platform.records.run import Point
-from longwave.platform.records.stored import Trial
-from longwave.platform.storage.store import Store
+from longwave.platform.errors import LongwaveError
+from longwave.platform.redaction import redacted
+from longwave.platform.storage.mirrored import Waiting
+from longwave.platform.sweeps import localfile
+from longwave.platform.sweeps.delivery import Metrics, Tracked, asked, measured, said, status_of
 
-SECONDS = 5.0
-"""How often the mirror looks for news."""
-LAST_SECONDS = 15.0
-"""How long a sweep that is over waits for the mirror; what is missing then is sent later."""
-LOGGED = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
-"""Fields of a trial that a server is sent beside its parameters, training numbers and options."""
 PATIENCE = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+    "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
 }
-"""With MLflow's defaults one call to a dead server blocks four minutes, and a new store is announced on the screen."""
+"""With MLflow's defaults one call to a dead server blocks four minutes, a new store is announced on the screen, errors
+are logged with tracebacks, and a SQLite file that was deleted is written to as long as it is open."""
 
 
 class MirrorError(LongwaveError):
     """A tracking server did not take what it was sent."""
 
 
-def sync(store: Store, server: str, stop: Callable[[], bool] = lambda: False) -> int:
-    """Send ``server`` everything it has not been sent; return how many trials were touched.
+def mended(server: str) -> bool:
+    """Set a server's file on this machine aside if it is damaged, and return whether it was; one is made anew later."""
+    file = localfile.path_of(server)
+    return bool(file and (fault := localfile.broken(file, opens=True)) and _set_aside(file, fault))
 
-    Every trial is one MLflow run, tagged with its id, its points with their own times: sending twice changes nothing.
+
+class TrackingServer:
+    """A server to which trials are sent, with short time-outs; a SQLite file is made first.
 
     Args:
-        store: The truth.
-        server: MLflow tracking URI.
-        stop: Asked before each trial; True ends early.
+        uri: MLflow tracking URI.
 
     Raises:
-        MirrorError: The server cannot be reached or refuses; what it took so far is noted.
-    """
-    client, touched = None, 0
-    experiments: dict[str, str] = {}
-    while waiting := store.unmirrored(server):
-        client = client or _client(server)  # MLflow takes seconds to import: only where there is news
-        for trial, points, run in waiting:
-            if stop():
-                return touched
-            try:
-                name = f"longwave/{trial.config.task}"
-                if name not in experiments:
-                    experiments[name] = _experiment(client, name)
-                run = run or _run(client, experiments[name], trial)
-                _send(client, run, trial, points)
-            except Exception as error:  # MLflow raises its own errors, requests' and SQLAlchemy's
-                raise MirrorError(f"MLflow at {server} did not answer: {str(error).splitlines()[0]}") from error
-            epoch = points[-1].epoch if points else trial.config.epochs
-            store.note_mirrored(trial.config.id, server, run, epoch, trial.run is not None)
-            touched += 1
-    return touched
-
-
-class Mirror:
-    """Keeps a tracking server up to date from a thread of its own while a sweep runs.
-
-    Args:
-        store: The truth.
-        server: MLflow tracking URI.
+        MirrorError: It cannot be used; every method raises it where the server cannot be reached or refuses.
     """
 
-    def __init__(self, store: Store, server: str) -> None:
-        self.store, self.server = store, server
-        self.problem = ""
-        self._over, self._give_up = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="mlflow-mirror", daemon=True)
+    def __init__(self, uri: str) -> None:
+        self.uri, self.name = uri, redacted(uri)
+        for name, value in PATIENCE.items():
+            os.environ.setdefault(name, value)
+        with self._errors("cannot be used"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import mlflow.tracking
 
-    def __enter__(self) -> Mirror:
-        self._thread.start()
-        return self
+            for library in ("mlflow", "alembic"):
+                logging.getLogger(library).setLevel(logging.CRITICAL)
+            file = localfile.path_of(uri)
+            self._client = _opened(uri, file) if file else mlflow.tracking.MlflowClient(uri)
+        with self._errors():
+            found = _pages(self._client.search_experiments, filter_string="name LIKE 'longwave/%'")
+            self._experiments = {e.name: str(e.experiment_id) for e in found}
 
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join(LAST_SECONDS)
-        self._give_up.set()
-        if self._thread.is_alive():
-            self.problem = self.problem or f"MLflow at {self.server} was too slow to take all results"
+    def runs(self) -> Iterator[Tracked]:
+        """Give every run of a trial that is not deleted."""
+        with self._errors():
+            yield from self._search("", 1000)
 
-    def _follow(self) -> None:
-        while True:
-            last = self._over.wait(SECONDS)
-            try:
-                sync(self.store, self.server, self._give_up.is_set)
-                self.problem = ""
-            except (MirrorError, StoreError) as error:
-                self.problem = str(error)
-            if last:
-                return
+    def read(self, runs: Sequence[str]) -> dict[str, Tracked]:
+        """Return what the server has of ``runs``, by id; those it does not have are left out."""
+        named = ", ".join(f"'{run}'" for run in runs)
+        if not runs:
+            return {}
+        with self._errors():
+            return {run.id: run for run in self._search(f"attributes.run_id IN ({named})", len(runs))}
 
+    def history(self, run: str, keys: Sequence[str]) -> Metrics:
+        """Return every value that a run has of some metrics, in order."""
+        with self._errors():
+            found = {key: self._client.get_metric_history(run, key) for key in keys}
+        return {key: sorted((m.step, m.timestamp, m.value) for m in points) for key, points in found.items()}
 
-def _client(server: str) -> Any:
-    """Return an MLflow client of ``server``, made with short time-outs; a SQLite store is created first."""
-    for name, value in PATIENCE.items():
-        os.environ.setdefault(name, value)
-    if server.startswith("sqlite:///"):
-        Path(server.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    def create(self, waiting: Waiting) -> str:
+        """Make an empty run for a trial and return its id."""
+        config = waiting.trial.config
+        name = f"longwave/{config.task}"
+        tags = {"longwave.trial": config.id, "longwave.row": config.row, "longwave.phase": config.phase}
+        tags["mlflow.runName"] = f"{config.model} {config.phase} {config.id[:6]}"
+        with self._errors():
+            if not self._experiments.get(name):
+                self._experiments[name] = str(self._client.create_experiment(name))
+            run = str(self._client.create_run(self._experiments[name], tags=tags).info.run_id or "")
+            if not run:
+                raise MirrorError(f"MLflow at {self.name} answers, but not as MLflow does: a new run has no id")
+        return run
+
+    def send(self, run: str, waiting: Waiting) -> None:
+        """Send what ``run`` lacks of a trial: the epochs behind those that were sent, then its state, then its end."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        end, since = waiting.trial.run, waiting.sent
+        metrics = [
+            Metric(key, value, at, step)
+            for key, line in measured(waiting).items()
+            for step, at, value in line
+            if step > since or key.startswith("test_")
+        ]
+        params = [] if since else [Param(key, value) for key, value in asked(waiting).items()]
+        with self._errors():
+            self._client.log_batch(run, metrics, params, [RunTag(key, value) for key, value in said(waiting).items()])
+            if end:
+                ended = waiting.trial.ended
+                at = int(ended.timestamp() * 1000) if ended else None
+                self._client.set_terminated(run, status_of(waiting), at)
+
+    def delete(self, run: str) -> None:
+        """Delete a run; MLflow hides it, and keeps it until its rubbish is collected."""
+        with self._errors():
+            self._client.delete_run(run)
+
+    def _search(self, query: str, most: int) -> Iterator[Tracked]:
+        experiments = list(self._experiments.values())
+        if not experiments:
+            return
+        for run in _pages(self._client.search_runs, experiment_ids=experiments, filter_string=query, max_results=most):
+            tags, data = run.data.tags, run.data
+            if trial := tags.get("longwave.trial"):
+                yield Tracked(run.info.run_id, trial, run.info.status, tags, data.params, data.metrics)
+
+    @contextmanager
+    def _errors(self, what: str = "did not answer as it should") -> Iterator[None]:
+        """Turn what MLflow raises, its own errors, requests' and SQLAlchemy's, into one line without a password."""
         try:
-            from mlflow.tracking import MlflowClient
-
-            logging.getLogger("mlflow").setLevel(logging.ERROR)
-            logging.getLogger("alembic").setLevel(logging.ERROR)
-            return MlflowClient(server)
+            yield
+        except LongwaveError:
+            raise
         except Exception as error:
-            raise MirrorError(f"MLflow at {server} cannot be used: {str(error).splitlines()[0]}") from error
+            said = redacted(str(error).replace(self.uri, self.name)).strip() or type(error).__name__
+            raise MirrorError(f"MLflow at {self.name} {what}: {said.splitlines()[0]}") from None
 
 
-def _experiment(client: Any, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found else client.create_experiment(name))
+def _pages(search: Any, **asked: Any) -> Iterator[Any]:
+    token = None
+    while True:
+        page = search(**asked, page_token=token)
+        yield from page
+        if not (token := page.token):
+            return
 
 
-def _run(client: Any, experiment: str, trial: Trial) -> str:
-    """Return the MLflow run of ``trial``: the one that carries its id, or a new one."""
-    config = trial.config
-    found = client.search_runs([experiment], f"tags.`longwave.trial` = '{config.id}'", max_results=1)
-    if found:
-        return str(found[0].info.run_id)
-    tags = {"longwave.trial": config.id, "longwave.row": config.row, "longwave.phase": config.phase}
-    tags["mlflow.runName"] = f"{config.model} {config.phase} {config.id[:6]}"
-    return str(client.create_run(experiment, tags=tags).info.run_id)
+def _opened(uri: str, file: Path) -> Any:
+    """Return a client of a file of this machine, made first where there is none, anew where it is broken."""
+    from mlflow.tracking import MlflowClient
+
+    if file.exists() and localfile.foreign(file):
+        raise MirrorError(f"{file} holds tables of something else than MLflow. Name another with --server")
+    for last in (False, True):
+        localfile.prepare(file, MlflowClient)
+        try:
+            client = MlflowClient(uri)
+            client.search_experiments(max_results=1)
+            return client
+        except Exception:
+            if last or not (fault := localfile.broken(file, opens=False)):
+                raise
+            _set_aside(file, fault)
+    raise AssertionError
 
 
-def _send(client: Any, run: str, trial: Trial, points: list[Point]) -> None:
-    from mlflow.entities import Metric, Param
-
-    config, end = trial.config, trial.run
-    params = {**config.params, **config.options, "model": config.model, "variant": config.variant, "data": config.data}
-    params |= {name: getattr(config, name) for name in LOGGED}
-    metrics = [
-        Metric(name, value, int(p.at * 1000), p.epoch)
-        for p in points
-        for name, value in (("loss", p.loss), (f"valid_{trial.about.metric}", p.valid))
-    ]
-    if end and end.test is not None and end.best_epoch:
-        at = int(trial.ended.timestamp() * 1000) if trial.ended else 0
-        metrics.append(Metric(f"test_{trial.about.metric}", end.test, at, end.best_epoch))
-    client.log_batch(run, metrics=metrics, params=[Param(k, str(v)) for k, v in params.items()])
-    if end:
-        client.set_tag(run, "longwave.status", end.status)
-        client.set_terminated(run, "FINISHED" if end.status in ("ok", "stopped") else "FAILED")
+def _set_aside(file: Path, fault: str) -> Path:
+    kept = localfile.set_aside(file)
+    logging.getLogger(__name__).warning("MLflow's file %s was %s. It is kept as %s, and made anew.", file, fault, kept)
+    return kept

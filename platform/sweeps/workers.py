@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.report import Company, Ending, Report, Rung
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.checkpoint import Checkpoint
+
+RESTARTS = 2
+"""How often a pack is restarted after its worker died of itself; loss of a node counts for nothing."""
+LOOK_SECONDS = 0.2
+"""How often a worker looks whether it is to drain."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pack's work.
+
+    Attributes:
+        configs: Its trials.
+        company: What the store knows of their cohort; None without successive halving.
+        before: Keys of packs whose checkpoints may serve.
+    """
+
+    configs: Sequence[TrialConfig]
+    company: Company | None = None
+    before: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        company = self.company and {**asdict(self.company), "gone": dict(self.company.gone)}
+        return {"configs": [c.to_dict() for c in self.configs], "company": company, "before": list(self.before)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+        """Return the job again."""
+        company = data["company"]
+        if company is not None:
+            rungs = tuple(Rung(**rung) for rung in company["rungs"])
+            company = Company(company["cohort"], tuple(company["members"]), company["gone"], rungs)
+        return cls([TrialConfig.from_dict(c) for c in data["configs"]], company, tuple(data["before"]))
 
 
 class Sink(Protocol):
@@ -17,11 +54,11 @@ class Sink(Protocol):
     def started(self, pack: str) -> None:
         """Note that a pack has a worker."""
 
-    def report(self, pack: str, points: Sequence[Point], runs: Sequence[Run]) -> None:
-        """Take epochs and ends."""
+    def report(self, pack: str, report: Report) -> None:
+        """Take epochs, ends and rungs."""
 
-    def ended(self, pack: str, error: str = "") -> None:
-        """Note that a pack is over; with ``error`` its worker died and some of its trials have not ended."""
+    def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        """Note that a pack has no worker any more; with ``died`` and why, some of its trials may not have ended."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +71,7 @@ class Workers:
         address: Ray cluster to use; ``None`` starts a local one.
         gpus: GPUs a pack, fractions allowed.
         here: Run in this process, without Ray.
+        flag: Name of the file that asks these workers to drain; other drivers share the folder.
     """
 
     count: int
@@ -41,7 +79,35 @@ class Workers:
     address: str | None = None
     gpus: float = 0.0
     here: bool = False
+    flag: str = field(default_factory=lambda: f"drain-{secrets.token_hex(6)}", compare=False)
+    _seen: dict[str, float | bool] = field(default_factory=dict, repr=False, compare=False)
 
-    def checkpoint(self, pack: str) -> Checkpoint:
-        """Return the checkpoint of a pack."""
-        return Checkpoint(self.storage / "checkpoints" / f"{pack}.safetensors")
+    def checkpoint(self, pack: str, before: Sequence[str] = ()) -> Checkpoint:
+        """Return the checkpoint of a pack, in whose place those of the packs ``before`` may serve."""
+        own, *older = (self.storage / "checkpoints" / f"{key}.safetensors" for key in (pack, *before))
+        return Checkpoint(own, tuple(older))
+
+    def drain(self) -> None:
+        """Ask all workers, on whatever node, to save and stop."""
+        self.storage.mkdir(parents=True, exist_ok=True)
+        (self.storage / self.flag).touch()
+        self._seen.clear()
+
+    def undrain(self) -> None:
+        """Take a drain back; the next packs run."""
+        (self.storage / self.flag).unlink(missing_ok=True)
+        self._seen.clear()
+
+    def draining(self) -> bool:
+        """Return whether a drain is asked for, as of at most 0.2 s ago: it is asked for by a file."""
+        now = time.monotonic()
+        if now - self._seen.get("at", -LOOK_SECONDS) >= LOOK_SECONDS:
+            self._seen.update(at=now, found=(self.storage / self.flag).exists())
+        return bool(self._seen["found"])
+
+
+def train_job(key: str, job: Job, emit: Callable[[Report], None], workers: Workers) -> Ending:
+    """Train a pack in this process and return how that ended."""
+    from longwave.platform.training.train import train
+
+    return train(job.configs, emit, workers.checkpoint(key, job.before), job.company, workers.draining)

@@ -1,9 +1,13 @@
-"""Checkpoints of packs: one safetensors file each, written whole or not at all. Nothing is ever unpickled."""
+"""Checkpoints of packs: safetensors with a checksum, written whole or not at all. Nothing is ever unpickled."""
 
 from __future__ import annotations
 
+import glob
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +15,11 @@ from longwave.files import whole
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+FORMAT = "2"
+"""Version of what a checkpoint holds. Bump it when a tensor or a fact comes, goes or means something else."""
+CHECKSUM = sha256().digest_size
+"""Bytes of the SHA-256 of all before them, with which a file ends."""
 
 
 @dataclass(frozen=True)
@@ -23,34 +32,74 @@ class Saved:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The checkpoint of one pack.
+    """The checkpoint of one pack, and the one before it.
 
     Attributes:
-        path: Its file; on a cluster a path all nodes share.
+        path: Its file; on a cluster a path all nodes share. The one before lies beside it.
+        older: Files of packs whose checkpoints may serve where it has none.
     """
 
     path: Path
+    older: tuple[Path, ...] = ()
 
     def save(self, saved: Saved) -> None:
-        """Write the file anew."""
-        from safetensors.torch import save_file
+        """Write the file anew, and keep the one before.
+
+        Raises:
+            OSError: It could not be written, as on a full disk; what was there is still there.
+        """
+        from safetensors.torch import save
 
         tensors = {name: tensor.contiguous() for name, tensor in saved.tensors.items()}
+        content = save(tensors, {"format": FORMAT, "facts": json.dumps(saved.facts)})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with whole(self.path) as partial:
-            save_file(tensors, partial, {"facts": json.dumps(saved.facts)})
+            partial.write_bytes(content + sha256(content).digest())
+            with suppress(FileNotFoundError):
+                self.path.replace(_before(self.path))
 
     def load(self) -> Saved | None:
-        """Return the checkpoint, or None if there is none or it cannot be read: the pack then starts anew."""
-        from safetensors import SafetensorError, safe_open
+        """Return the first that is whole, or None: the pack then starts anew."""
+        return next(self.found(), None)
 
-        try:
-            with safe_open(self.path, "pt") as file:
-                facts = json.loads((file.metadata() or {})["facts"])
-                return Saved({k: file.get_tensor(k) for k in file.keys()}, facts)  # noqa: SIM118
-        except (OSError, SafetensorError, KeyError, ValueError):
-            return None
+    def found(self) -> Iterator[Saved]:
+        """Yield each that is whole: the newest, the one before it, and in the same order those of ``older``."""
+        for path in (self.path, *self.older):
+            for file in (path, _before(path)):
+                if (saved := _read(file)) is not None:
+                    yield saved
+
+    def part(self, name: str) -> Checkpoint:
+        """Return the checkpoint of a part of the pack, which goes on from here where it has none of its own."""
+        return Checkpoint(_beside(self.path, name), (self.path, *self.older))
 
     def remove(self) -> None:
-        """Delete the file if it is there."""
+        """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
         self.path.unlink(missing_ok=True)
+        for start in ("", "."):
+            for file in self.path.parent.glob(f"{start}{glob.escape(self.path.stem)}.*"):
+                file.unlink(missing_ok=True)
+
+
+def _beside(path: Path, name: str) -> Path:
+    return path.with_stem(f"{path.stem}.{name}")
+
+
+def _before(path: Path) -> Path:
+    """Return where the checkpoint before the newest lies."""
+    return _beside(path, "before")
+
+
+def _read(path: Path) -> Saved | None:
+    """Return what a file holds; None if it is not there, not what was written, or of another version."""
+    from safetensors.torch import load
+
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    body = content[:-CHECKSUM]
+    if sha256(body).digest() != content[-CHECKSUM:]:
+        return None
+    told = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])["__metadata__"]
+    return Saved(load(body), json.loads(told["facts"])) if told["format"] == FORMAT else None

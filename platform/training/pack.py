@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
+from longwave.platform.records.report import Company, Report, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.training.checkpoint import Saved
 from longwave.platform.training.energy import Meter
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.optimiser import FlatParameters
@@ -27,7 +27,7 @@ from longwave.platform.training.precision import PRECISIONS, store_rows
 from longwave.platform.training.rules import DROPOUTS, Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import scored
-from longwave.platform.training.stopping import halved, out_of_patience
+from longwave.platform.training.stopping import decided, has_rung, out_of_patience
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 
@@ -45,7 +45,7 @@ class Pack:
 
     Attributes:
         configs: The members still training.
-        points, ended: All epochs and all ends so far, of members that left too.
+        said: All epochs, ends and rungs so far, of members that left too.
         epoch: The epoch in progress, from 1; ``step`` counts its steps done.
     """
 
@@ -73,12 +73,19 @@ class Pack:
         self.seconds, self.epoch, self.step = torch.zeros(len(configs), dtype=torch.float64), 1, 0
         self.meter, self.joules = Meter(self.best.device), torch.zeros_like(self.seconds)
         self.state: list[Tensor] | None = None
-        self.points: list[Point] = []
-        self.ended: list[Run] = []
+        self.said = Report()
         self.valids: dict[str, list[float]] = {c.id: [] for c in configs}
 
-    def train_epoch(self, after_step: Callable[[], None] = lambda: None) -> None:
-        """Train until the end of the epoch in progress; ``after_step`` is called after each step."""
+    @property
+    def done(self) -> int:
+        """Number of epochs done."""
+        return self.epoch - 1
+
+    def train_epoch(self, after_step: Callable[[], bool | None] = lambda: None) -> bool:
+        """Train until the end of the epoch in progress and return True.
+
+        ``after_step`` is called after each step; where it says True the training halts there and False is returned.
+        """
         scale = self.rules.scales(self.epoch, steps_an_epoch(self.configs[0], self.data), self.valids)
         self.network.train()
         for batch in epoch_batches(self.configs, self.data, self.epoch, self.step):
@@ -93,7 +100,9 @@ class Pack:
             self.loss += loss.detach()
             self.step += 1
             self.seconds += (time.perf_counter() - start) / len(self.configs)
-            after_step()
+            if after_step():
+                return False
+        return True
 
     def score(self, split: Batch) -> Tensor:
         """Return the task's metric on ``split`` for each member, (M,)."""
@@ -102,13 +111,13 @@ class Pack:
         if score.is_cuda:  # what was launched is over only now
             torch.cuda.synchronize(score.device)
         self.seconds += (time.perf_counter() - start) / len(self.configs)
-        self._read_meter()
+        self.read_meter()
         return score
 
-    def close_epoch(self) -> tuple[list[Point], list[Run]]:
-        """Score the epoch, let diverged, finished and stopped members leave; return its points and the ends.
+    def close_epoch(self) -> Report:
+        """Score the epoch, let diverged members and those out of patience leave; return its points and the ends.
 
-        Members out of patience leave first: they take no place at a rung of successive halving.
+        Whoever is left then competes at the epoch's rung of successive halving, if it has one; see ``halve``.
         """
         loss, valid = self.loss / self.step, self.score(self.data.valid)
         self._select(self.sign * valid)
@@ -118,26 +127,49 @@ class Pack:
             for k, c in enumerate(self.configs)
             if finite[k]
         ]
+        self.note(Report(points))
+        self.epoch, self.step, self.loss, self.state = self.epoch + 1, 0, torch.zeros_like(self.best), None
         ends = [
-            self._end(k, "diverged", f"loss {loss[k].item():g}, validation {valid[k].item():g} at epoch {self.epoch}")
+            self._end(k, "diverged", f"loss {loss[k].item():g}, validation {valid[k].item():g} at epoch {self.done}")
             for k in torch.nonzero(~finite).flatten().tolist()
         ]
-        self._note(points)
         goal = self.task.metric.goal
         early = [k for k, c in enumerate(self.configs) if finite[k] and out_of_patience(c, self.valids[c.id], goal)]
         ends += self._finished(early)
         finite[early] = False
-        stay, out, reason = halved(self.configs[0], self.epoch, self.best, torch.nonzero(finite).flatten())
-        ends += [self._end(k, "stopped", reason) for k in out]
-        self.ended += ends
-        self.keep(stay)
-        self.epoch, self.step, self.loss, self.state = self.epoch + 1, 0, torch.zeros_like(self.best), None
-        return points, ends
+        self.keep(torch.nonzero(finite).flatten())
+        rungs = self._scores() if self.configs and has_rung(self.configs[0], self.done) else []
+        self.note(Report((), ends, rungs))
+        return Report(points, ends, rungs)
 
-    def close(self) -> list[Run]:
+    def halve(self, company: Company) -> Report | None:
+        """Let the members leave that do not stay at the last epoch's rung of successive halving, if it had one.
+
+        Returns:
+            What was decided, with the ends; None if a score that decides is missing in ``company``.
+        """
+        waiting = [r for r in self.said.rungs if r.epoch == self.done and r.stays is None]
+        if not waiting:
+            return Report()
+        found = decided(company, self.configs[0].halving or {}, self.done, self.task.metric.goal)
+        if found is None:
+            return None
+        rungs, reason = found
+        stay = torch.tensor([bool(rungs[c.id].stays) for c in self.configs])
+        ends = [self._end(k, "stopped", reason) for k in torch.nonzero(~stay).flatten().tolist()]
+        report = Report((), ends, [rungs[r.trial] for r in waiting])
+        self.keep(torch.nonzero(stay).flatten())
+        self.note(report)
+        return report
+
+    def close(self) -> Report:
         """End all members that trained to the last epoch."""
-        self.epoch -= 1  # close_epoch has counted on
-        return self._finished(range(len(self.configs)))
+        return Report((), self._finished(range(len(self.configs))))
+
+    def told(self) -> Report:
+        """Return all said so far, and for each trial the last epoch that stands."""
+        ended = {r.trial: r.epochs for r in self.said.runs}
+        return replace(self.said, began={**{c.id: self.done for c in self.configs}, **ended})
 
     def keep(self, index: Tensor) -> None:
         """Go on with the members ``index``, (K,) int64, alone."""
@@ -153,42 +185,20 @@ class Pack:
         if self.configs:
             self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
 
-    def saved(self) -> Saved:
-        """Return the whole state, to restore by ``restore``."""
-        self._read_meter()
-        tensors = {"values": self.parameters.values, **{name: getattr(self, name) for name in TENSORS}}
-        tensors |= {f"optimiser.{name}": tensor for name, tensor in self.optimiser.items()}
-        tensors |= {f"state{k}": s for k, s in enumerate(self.state or [])}
-        facts = {
-            "alive": [c.id for c in self.configs],
-            "epoch": self.epoch,
-            "step": self.step,
-            "steps": self.steps,
-            "points": [asdict(p) for p in self.points],
-            "ended": [asdict(r) for r in self.ended],
-        }
-        return Saved(tensors, facts)
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what is kept of each member beside the state of a text, (M, ...) each, by name."""
+        optimiser = {f"optimiser.{name}": tensor for name, tensor in self.optimiser.items()}
+        return {"values": self.parameters.values, **{name: getattr(self, name) for name in TENSORS}, **optimiser}
 
-    def restore(self, saved: Saved) -> bool:
-        """Take up the state in ``saved``; return False and change nothing if it does not serve this pack's trials."""
-        place = {trial: k for k, trial in enumerate(saved.facts["alive"])}
-        ended = {r["trial"]: Run.from_dict(r) for r in saved.facts["ended"]}
-        mine = [c.id for c in self.configs]
-        if not all(trial in place or trial in ended for trial in mine) or "steps" not in saved.facts:
-            return False
-        self.keep(torch.tensor([k for k, trial in enumerate(mine) if trial in place], dtype=torch.int64))
-        rows = torch.tensor([place[c.id] for c in self.configs], dtype=torch.int64)
-        tensors = {k: v[rows].to(self.best.device) for k, v in saved.tensors.items()}
-        self.parameters.attach(tensors.pop("values"))
-        self.optimiser = {name: tensors.pop(f"optimiser.{name}") for name in self.optimiser}
-        carried = [tensors.pop(f"state{k}") for k in range(sum(name.startswith("state") for name in tensors))]
-        self.state = carried or None
-        for name, tensor in tensors.items():
-            setattr(self, name, tensor.cpu() if name in ("seconds", "joules") else tensor)
-        self.epoch, self.step, self.steps = (saved.facts[k] for k in ("epoch", "step", "steps"))
-        self._note([Point(**p) for p in saved.facts["points"] if p["trial"] in mine])
-        self.ended = [run for trial, run in ended.items() if trial in mine]
-        return True
+    def note(self, report: Report) -> None:
+        """Add a report to what was said."""
+        self.said += report
+        for point in report.points:
+            self.valids[point.trial].append(point.valid)
+
+    def read_meter(self) -> None:
+        """Share the energy taken since the last time among the members."""
+        self.joules += self.meter.lap() / len(self.configs)
 
     def _select(self, valid: Tensor) -> None:
         """Remember the epoch of the members that a result is taken from, if it is this one."""
@@ -197,11 +207,11 @@ class Pack:
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         self.best_values = torch.where(better.unsqueeze(1), self.parameters.values, self.best_values)
 
-    def _note(self, points: Sequence[Point]) -> None:
-        """Add an epoch's points to what is known."""
-        self.points += points
-        for point in points:
-            self.valids[point.trial].append(point.valid)
+    def _scores(self) -> list[Rung]:
+        """Return the members at a rung that is not decided yet."""
+        cohort = (self.configs[0].halving or {})["cohort"]
+        best = (self.sign * self.best).tolist()
+        return [Rung(cohort, self.done, c.id, valid) for c, valid in zip(self.configs, best, strict=True)]
 
     def _finished(self, members: Sequence[int]) -> list[Run]:
         """End members as trained; retrainings are tested at their selected epoch."""
@@ -214,14 +224,10 @@ class Pack:
         runs = []
         for k in members:
             if test is not None and not torch.isfinite(test[k]):
-                runs.append(self._end(k, "diverged", f"test metric {test[k].item():g} at epoch {self.epoch}"))
+                runs.append(self._end(k, "diverged", f"test metric {test[k].item():g} at epoch {self.done}"))
             else:
                 runs.append(replace(self._end(k, "ok"), test=None if test is None else test[k].item()))
         return runs
-
-    def _read_meter(self) -> None:
-        """Share the energy taken since the last time among the members."""
-        self.joules += self.meter.lap() / len(self.configs)
 
     def _end(self, k: int, status: str, reason: str = "") -> Run:
         epoch, joules = int(self.best_epoch[k]), self.joules[k].item()
@@ -229,7 +235,7 @@ class Pack:
             trial=self.configs[k].id,
             status=status,  # type: ignore[arg-type]
             reason=reason,
-            epochs=self.epoch,
+            epochs=self.done,
             best_epoch=epoch or None,
             valid=self.sign * self.best[k].item() if epoch else None,
             seconds=self.seconds[k].item(),

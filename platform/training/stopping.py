@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
-from torch import Tensor
-
+from longwave.platform.records.report import Company, Rung
 from longwave.platform.records.trial import TrialConfig
+
+Goal = Literal["max", "min"]
 
 
 def rungs(first: int, eta: int, epochs: int) -> list[int]:
@@ -20,28 +22,35 @@ def rungs(first: int, eta: int, epochs: int) -> list[int]:
     return found
 
 
-def halved(config: TrialConfig, epoch: int, best: Tensor, members: Tensor) -> tuple[Tensor, list[int], str]:
-    """Return which members stay after an epoch's rung of successive halving, if it has one, which do not, and why.
+def has_rung(config: TrialConfig, epoch: int) -> bool:
+    """Return whether successive halving decides after an epoch which trials stay."""
+    halving = config.halving
+    return halving is not None and epoch in rungs(halving["first"], halving["eta"], config.epochs)
+
+
+def decided(company: Company, halving: Mapping[str, Any], epoch: int, goal: Goal) -> tuple[dict[str, Rung], str] | None:
+    """Return the rung of each trial that competes at an epoch with what becomes of it, and why some do not stay.
+
+    It follows from the whole cohort's recorded scores alone, not from who trained with whom or when: the best of them
+    stay, a share of 1/η rounded up, and of equal ones that with the smaller id. Whoever ended before the rung, or at
+    it without a score, does not compete. A recorded decision is kept. None while a score is missing.
 
     They are ranked by what they would be chosen by: their best validation metric so far, or with ``selection="last"``
-    the present one. So a member that was the best and has a bad epoch at the rung stays.
-
-    Args:
-        config: A member's trial.
-        epoch: The epoch that has ended.
-        best: (M,), larger is better.
-        members: (K,) int64, the members that compete.
+    the present one. So a trial that was the best and has a bad epoch at the rung stays.
     """
-    halving = config.halving
-    if not halving or epoch not in rungs(halving["first"], halving["eta"], config.epochs):
-        return members, [], ""
-    order = members[best[members].argsort(descending=True, stable=True)]
+    known = {r.trial: r for r in company.rungs if r.epoch == epoch}
+    if any(trial not in known and trial not in company.gone for trial in company.members):
+        return None
+    sign = -1.0 if goal == "max" else 1.0
+    order = sorted(known, key=lambda trial: (sign * known[trial].valid, trial))
     count = math.ceil(len(order) / halving["eta"])
-    reason = f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
-    return order[:count].sort().values, order[count:].tolist(), reason
+    for k, trial in enumerate(order):
+        if known[trial].stays is None:
+            known[trial] = replace(known[trial], stays=k < count)
+    return known, f"successive halving kept the best {count} of {len(order)} at epoch {epoch}"
 
 
-def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Literal["max", "min"]) -> int:
+def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Goal) -> int:
     """Return the epoch that a training with these validation metrics, one an epoch, ends at.
 
     That is the last asked for; or the first after ``patience`` epochs of which none was better than the best before.
@@ -57,6 +66,6 @@ def last_epoch(config: TrialConfig, valids: Sequence[float], goal: Literal["max"
     return config.epochs
 
 
-def out_of_patience(config: TrialConfig, valids: Sequence[float], goal: Literal["max", "min"]) -> bool:
+def out_of_patience(config: TrialConfig, valids: Sequence[float], goal: Goal) -> bool:
     """Return whether a training with these validation metrics, one an epoch, ends before its last epoch."""
     return last_epoch(config, valids, goal) <= len(valids) < config.epochs

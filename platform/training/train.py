@@ -2,78 +2,152 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Literal
 
 import torch
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import digest
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.report import Company, Ending, Report
+from longwave.platform.records.run import Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import environment
 from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.journal import Journal
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import check_training
+from longwave.platform.training.snapshot import restore, snapshot
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
 
-Emit = Callable[[Sequence[Point], Sequence[Run]], None]
-"""Takes the points of an epoch and the trials that ended with it. Taking the same twice must change nothing."""
-CHECKPOINT_SECONDS = 60.0
+Emit = Callable[[Report], None]
+"""Takes what a pack says. Taking the same twice must change nothing."""
+CHECKPOINT_SECONDS = float(os.environ.get("LONGWAVE_CHECKPOINT_SECONDS", "60"))
+"""How often a pack's state is saved at least, as long as it trains."""
+LOG = logging.getLogger(__name__)
 
 
 class _Undelivered(Exception):
     """``emit`` raised: the training is sound, what failed is outside it."""
 
 
-def train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | None = None) -> None:
+class _Teller:
+    """Hands reports on, with where they were made, and keeps what they say of the trials that compete."""
+
+    def __init__(self, emit: Emit, company: Company) -> None:
+        self.emit, self.company = emit, company
+        self.facts, self.patch = environment.describe(), environment.patch() or ""
+        self.ended: set[str] = set()
+        self.journal = Journal()
+
+    def __call__(self, report: Report) -> None:
+        self.ended.update(r.trial for r in report.runs)
+        self.company = self.company.after(report)
+        self.journal.write(report)
+        placed = [replace(r, environment={**self.facts, **r.environment}, patch=self.patch) for r in report.runs]
+        try:
+            self.emit(replace(report, runs=placed))
+        except Exception as error:
+            raise _Undelivered from error
+
+
+def train(
+    configs: Sequence[TrialConfig],
+    emit: Emit,
+    checkpoint: Checkpoint | None = None,
+    company: Company | None = None,
+    draining: Callable[[], bool] = lambda: False,
+) -> Ending:
     """Train the trials together; ``emit`` gets every epoch's points, and each trial's end exactly once a call.
 
-    A pack that runs out of memory is split in two, and each half trained after the other. Any other error ends the
-    trials still training as ``failed``.
+    A pack that runs out of memory is split in two, and each half goes on from the pack's last checkpoint, one after
+    the other. Any other error ends the trials still training as ``failed``.
 
     Args:
         configs: Trials of one shape.
-        emit: Takes points and ends as they come.
-        checkpoint: Where to keep the state at least every 60 s, and where to resume from.
+        emit: Takes reports as they come.
+        checkpoint: Where to keep the state at least every ``CHECKPOINT_SECONDS``, and where to resume from. A save
+            that fails, as on a full disk, is tried again so much later.
+        company: The trials they compete with in successive halving; by default they are all that do.
+        draining: Asked after each step whether to pause.
+
+    Returns:
+        ``"over"``: every trial has ended. ``"paused"``: the state is saved, and to go on the same is called again;
+        because of ``draining``, or since a rung waits for scores of trials elsewhere, which a later ``company`` has.
 
     Raises:
         WorkerError: The trials were planned under other versions than are here, or in a precision that this machine
             cannot train in; none is ended by that.
         Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
-    ended: set[str] = set()
-    facts, patch = environment.describe(), environment.patch() or ""
-
-    def note(points: Sequence[Point], runs: Sequence[Run]) -> None:
-        ended.update(r.trial for r in runs)
-        try:
-            emit(points, [replace(r, environment={**facts, **r.environment}, patch=patch) for r in runs])
-        except Exception as error:
-            raise _Undelivered from error
-
+    alone = Company((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
     try:
-        _train(configs, note, checkpoint)
-        return
+        return _in_parts(configs, _Teller(emit, company or alone), checkpoint, draining)
     except _Undelivered as error:
         raise (error.__cause__ or error) from None
-    except WorkerError:
+
+
+def _in_parts(
+    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+) -> Ending:
+    """Train a pack, or where memory runs out its halves; a half that waits for the other's scores goes on after it."""
+    parts = deque([(configs, checkpoint)])
+    idle = 0  # parts that wait, of the last ones; none of them has news for the others
+    while idle < len(parts):
+        part, own = parts.popleft()
+        left, before = [c for c in part if c.id not in teller.ended], teller.company
+        how = _tried(left, teller, own, draining) if not _was_split(left, own) else "split"
+        if how == "split":
+            halves = _halves([c for c in left if c.id not in teller.ended])
+            parts.extendleft((half, own and own.part(_name(half))) for half in reversed(halves))
+        elif how == "paused":
+            return "paused"
+        elif how == "waits":
+            parts.append((part, own))
+        idle = 0 if how != "waits" else 1 if teller.company != before else idle + 1
+    return "paused" if parts else "over"
+
+
+def _tried(
+    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+) -> Literal["over", "paused", "waits", "split"]:
+    """Train a part as ``_train`` does, or until memory runs out; any other error ends its trials as failed."""
+    try:
+        return _train(configs, teller, checkpoint, draining)
+    except (_Undelivered, WorkerError):
         raise
     except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
-        left = [c for c in configs if c.id not in ended]
-        if not out_of_memory(error) or len(left) < 2:
-            reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
-            note([], [Run(c.id, "failed", reason, members=len(configs)) for c in left])
-            return
-    for half in (left[: len(left) // 2], left[len(left) // 2 :]):
-        own = checkpoint and Checkpoint(checkpoint.path.with_stem(digest([c.id for c in half])))
-        train(half, emit, own)
+        left = [c for c in configs if c.id not in teller.ended]
+        if out_of_memory(error) and len(left) > 1:
+            return "split"
+        reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
+        teller(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in left]))
+        return "over"
+
+
+def _halves(configs: Sequence[TrialConfig]) -> list[Sequence[TrialConfig]]:
+    return [configs[: len(configs) // 2], configs[len(configs) // 2 :]]
+
+
+def _name(configs: Sequence[TrialConfig]) -> str:
+    return digest([c.id for c in configs])
+
+
+def _was_split(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None) -> bool:
+    """Return whether a part ran out of memory before it was paused: its halves have checkpoints."""
+    if checkpoint is None or len(configs) < 2:
+        return False
+    return any(checkpoint.part(_name(half)).path.exists() for half in _halves(configs))
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -81,7 +155,10 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
-def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | None) -> None:
+def _train(
+    configs: Sequence[TrialConfig], teller: _Teller, checkpoint: Checkpoint | None, draining: Callable[[], bool]
+) -> Literal["over", "paused", "waits"]:
+    """Train a part to its end, until it is asked to pause, or until a rung waits for scores of trials elsewhere."""
     first = configs[0]
     _check_versions(configs)
     data = _data(first.task, first.variant, first.precision, str(environment.device()))
@@ -89,21 +166,36 @@ def _train(configs: Sequence[TrialConfig], emit: Emit, checkpoint: Checkpoint | 
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
         raise WorkerError(f"A worker cannot train what was planned: {error}") from None
-    saved = checkpoint.load() if checkpoint else None
-    if saved and pack.restore(saved):
-        emit(pack.points, pack.ended)
+    for saved in checkpoint.found() if checkpoint else ():
+        if restore(pack, saved):
+            break
     last = time.monotonic()
 
-    def save_when_due() -> None:
+    def save() -> None:
         nonlocal last
-        if checkpoint and time.monotonic() - last > CHECKPOINT_SECONDS:
-            checkpoint.save(pack.saved())
-            last = time.monotonic()
+        last = time.monotonic()
+        try:
+            if checkpoint:
+                checkpoint.save(snapshot(pack))
+        except OSError as error:
+            LOG.warning("A checkpoint could not be written; the training goes on with the one before: %s", error)
 
-    while pack.configs and pack.epoch <= first.epochs:
-        pack.train_epoch(save_when_due)
-        emit(*pack.close_epoch())
-    emit([], pack.close())
+    def after_step() -> bool:
+        if time.monotonic() - last > CHECKPOINT_SECONDS:
+            save()
+        return draining()
+
+    report = pack.told()
+    while True:
+        decision = pack.halve(teller.company.after(report))
+        over = decision is not None and (not pack.configs or pack.done == first.epochs)
+        teller(report + (decision or Report()) + (pack.close() if over else Report()))
+        if over:
+            return "over"
+        if decision is None or not pack.train_epoch(after_step):
+            save()
+            return "waits" if decision is None else "paused"
+        report = pack.close_epoch()
 
 
 def unfit(config: TrialConfig) -> str:

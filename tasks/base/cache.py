@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ def folder() -> Path:
 
 
 def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return ``make()``, from disk if some process has made it before.
+    """Return ``make()``, from disk if some process has made it before; a damaged file is made anew.
 
     Two processes that start at once may both make it. Where the folder cannot be written it is made each time.
 
@@ -27,9 +28,9 @@ def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.
         make: The generator.
     """
     path = folder() / f"{key}.npz"
-    if path.exists():
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
+    broken = suppress(OSError, EOFError, ValueError, zipfile.BadZipFile)
+    with broken, path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return dict(stored)
     arrays = make()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -143,7 +143,7 @@ def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
                 _write(partial, n, rows)
         except OSError as error:
             raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
-    array: np.ndarray = np.load(path, mmap_mode="c")
+    array: np.ndarray = np.load(path, mmap_mode="c", allow_pickle=False)
     return array
 
 

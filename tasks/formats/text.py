@@ -50,7 +50,14 @@ PTB = Unpacked(
     title="the Penn Treebank in Mikolov's form",
     licence="Linguistic Data Consortium's, for members and licensees; Mikolov's copy is passed on for research",
     needs=("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"),
-    remotes=(Remote("http://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz", "ptb.tar.gz", unpack=True),),
+    remotes=(
+        Remote(
+            "https://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz",
+            "ptb.tar.gz",
+            "30177ea32e27c525793142b6bf2c8e2d",
+            unpack=True,
+        ),
+    ),
     by_hand="By hand: put ptb.train.txt, ptb.valid.txt and ptb.test.txt of Mikolov's simple-examples into one folder.",
     inside="simple-examples/data",
 )

@@ -26,9 +26,11 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, result, seeds, span
 from longwave.platform.records.about import About
+from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import Phase, TrialConfig
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 
 FOLDER = Path(cells.__file__).parent
@@ -96,7 +98,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     points = [p for k, c in enumerate(lem) for p in curve(c, [0.3 + k, 0.1 + k, 0.2 + k])]
     points += [*curve(cornn[0], [0.9]), *curve(lstm[0], [0.8, 0.7, 0.6])]
     store.write(points, runs)
-    store.mark([cornn[2].id], "running")
+    driver = Leases(store, "demo").__enter__()  # of this process, which lives
+    driver.take([cornn[2].id])
+    driver.write(Report(began={cornn[2].id: 0}))
     store.engine.dispose()
     return place
 

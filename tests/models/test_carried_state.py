@@ -12,6 +12,7 @@ import torch
 from batches import fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packs import Heard, trained
 from torch import Tensor
 from torch.nn import functional
 from trials import present_trial
@@ -19,11 +20,14 @@ from trials import present_trial
 from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model
+from longwave.platform.registry import all_models, get_model
 from longwave.platform.training import pack as pack_module
+from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.pack import Pack
+from longwave.platform.training.snapshot import restore, snapshot
+from longwave.platform.training.train import train
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
 from longwave.tasks.base.sequences import STRANDS, Text
@@ -172,14 +176,63 @@ def test_a_text_taken_up_in_the_middle_of_an_epoch_ends_equal(model: str, pause:
     configs, file = [trial(model, seed=k) for k in range(3)], Checkpoint(tmp_path / "pack.safetensors")
     whole, first = Pack(configs, DATA), Pack(configs, DATA)
     train_until(first, pause)
-    file.save(first.saved())
+    file.save(snapshot(first))
     losses(whole, 2)
     for members in ([0, 1, 2], [2, 0]):
         second, saved = Pack([configs[k] for k in members], DATA), file.load()
-        assert saved is not None and second.restore(saved) and second.step == pause
+        assert saved is not None and restore(second, saved) and second.step == pause
         losses(second, 2)
         tolerance = {"rtol": 0.0, "atol": 0.0} if len(members) == 3 else {"rtol": 1e-4, "atol": 1e-6}
         torch.testing.assert_close(second.parameters.values, whole.parameters.values[members], **tolerance)
+
+
+@pytest.mark.parametrize("model", ["tau_gru", "simple_delay_gru"])
+@pytest.mark.parametrize("pause", [1, 5])
+def test_a_text_goes_on_without_the_member_that_looked_back_furthest(model: str, pause: int, tmp_path: Path) -> None:
+    configs, file = [], Checkpoint(tmp_path / "pack.safetensors")
+    for k, tau in enumerate((2.0, 9.0, 0.0)):
+        configs.append(replace(plain := trial(model, seed=k), params={**plain.params, "tau": tau}))
+    first = Pack(configs, DATA)
+    train_until(first, pause)
+    file.save(snapshot(first))
+    for members in ([0, 2], [2], [1]):
+        some, saved = [configs[k] for k in members], file.load()
+        whole, second = Pack(some, DATA), Pack(some, DATA)
+        assert saved is not None and restore(second, saved)
+        losses(whole, 2)
+        losses(second, 2)
+        torch.testing.assert_close(second.parameters.values, whole.parameters.values, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", sorted(all_models()))
+def test_every_layer_takes_up_what_its_members_carried_among_others(model: str) -> None:
+    spec = get_model(model)
+    lows = {p.name: p.low for p in spec.space("")[1:]}
+    highs = {p.name: p.high for p in spec.space("")[1:]}
+    both = Network(spec, Sizes(2, 4, 1, 6), {name: [lows[name], highs[name]] for name in lows}, [1, 2])
+    x = torch.randn(2, 3, 5, 2)
+    _, carried = both.run(fed(x))
+    for k, params in enumerate((lows, highs)):
+        alone, row = Network(spec, Sizes(2, 4, 1, 6), {n: [v] for n, v in params.items()}, [k + 1]), slice(k, k + 1)
+        own, given = alone.run(fed(x[row]))[1], alone.layer.taken_up(tuple(s[row] for s in carried))
+        assert [s.shape for s in given] == [s.shape for s in own]
+        torch.testing.assert_close(list(given), list(own), rtol=1e-4, atol=1e-6)
+
+
+@SOME
+def test_a_pack_on_a_text_that_is_asked_to_pause_goes_on_to_the_bit(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train_module, "_check_versions", lambda configs: None)
+    monkeypatch.setattr(train_module, "_data", lambda *names: DATA)
+    configs, file = [trial(model, seed=k) for k in range(2)], Checkpoint(tmp_path / "pack.safetensors")
+    whole, heard, steps = trained(configs), Heard(), iter(range(1, 1000))
+    ask = {3, 8, 13, 21}  # of eight steps an epoch
+    ways = [train(configs, heard, file, draining=lambda: next(steps) in ask) for _ in range(5)]
+    assert ways == ["paused"] * 4 + ["over"]
+    for config in configs:
+        assert list(dict.fromkeys(heard.curve(config))) == whole.curve(config)
+        assert heard.run(config).valid == whole.run(config).valid
 
 
 @SOME

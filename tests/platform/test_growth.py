@@ -41,11 +41,11 @@ STATISTIC: Edits = {
 COLUMN: Edits = {
     "platform/records/run.py": [("    measures: tuple[Measure, ...] = ()", "    tokens: int | None = None\n")],
     "platform/storage/schema.py": [("    joules: Mapped[float | None]\n", "    tokens: Mapped[int | None]\n")],
-    "platform/storage/migrations/versions/0007_tokens.py": [
+    "platform/storage/migrations/versions/0009_tokens.py": [
         (
             "",
             '"""Tokens seen."""\n\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
-            'revision, down_revision, branch_labels, depends_on = "0007", "0006", None, None\n\n\n'
+            'revision, down_revision, branch_labels, depends_on = "0009", "0008", None, None\n\n\n'
             'def upgrade() -> None:\n    """Add them."""\n'
             '    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n',
         )
@@ -63,7 +63,7 @@ from longwave.platform.editions.publish import publish
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
@@ -71,7 +71,7 @@ found = {}
 store = Store("sqlite:///store.db")
 file = check_sweep({"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 2, "retrain": 3,
     "hidden": 8, "batch": 10, "steps": 5, "epochs": 2, "sampler": "halton"}, "tiny")
-sweep.start(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
+driver.start(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
 found["sampler"] = [len(store.trials("tiny")), store.sweep("tiny").content["sampler"]]
 
 now, before = frozen.present(), frozen.recorded()

@@ -17,6 +17,7 @@ from trials import present_trial
 
 from longwave.platform.about import about
 from longwave.platform.records.identity import digest
+from longwave.platform.records.report import Company
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -26,6 +27,7 @@ from longwave.platform.training import energy, environment
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.energy import Meter
 from longwave.platform.training.pack import Pack
+from longwave.platform.training.snapshot import restore, snapshot
 from longwave.platform.training.train import train
 
 Git = Callable[..., str]
@@ -70,7 +72,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_facts: None)
 
 def test_a_run_says_code_lock_device_kernel_precision_and_threads() -> None:
     ends: list[Run] = []
-    train([trial(precision="float64")], lambda points, runs: ends.extend(runs))
+    train([trial(precision="float64")], lambda report: ends.extend(report.runs))
     facts = ends[0].environment
     assert {"commit", "dirty", "lock", "device", "threads", "kernel", "torch", "python", "system"} <= set(facts)
     assert facts["kernel"] != "unknown" and facts["precision"] == "float64"
@@ -193,8 +195,11 @@ def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypa
     ends: list[Run] = []
     while pack.configs and pack.epoch <= 3:
         pack.train_epoch()
-        ends += pack.close_epoch()[1]
-    ends += pack.close()
+        said = pack.close_epoch()
+        halved = pack.halve(Company("", tuple(c.id for c in configs), {}).after(said))
+        assert halved is not None
+        ends += [*said.runs, *halved.runs]
+    ends += pack.close().runs
     assert sorted(map(joules, ends)) == [4.0, 4.0, 4.0 + 12 + 12]
     assert sum(map(joules, ends)) == 12.0 * pack.meter.laps  # type: ignore[attr-defined]
 
@@ -206,9 +211,9 @@ def test_a_restored_pack_goes_on_counting(monkeypatch: pytest.MonkeyPatch, tmp_p
     first.train_epoch()
     first.close_epoch()
     checkpoint = Checkpoint(tmp_path / "pack.safetensors")
-    checkpoint.save(first.saved())
+    checkpoint.save(snapshot(first))
     saved = checkpoint.load()
-    assert saved and second.restore(saved)
+    assert saved and restore(second, saved)
     assert second.joules.tolist() == [12.0, 12.0]
 
 
@@ -217,7 +222,7 @@ def test_on_a_processor_nothing_is_said_of_energy_and_nothing_fails() -> None:
     pack = Pack([trial()], get_task("adding").load("N=20"), "cpu")
     pack.train_epoch()
     pack.close_epoch()
-    assert pack.close()[0].joules is None
+    assert pack.close().runs[0].joules is None
 
 
 @dataclass

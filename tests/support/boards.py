@@ -86,4 +86,3 @@ def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:
     for trial in (trial for group in groups for trial in trials(group)):
         store.ask(sweep, [trial.config], [trial.about])
         store.write([], [trial.run] if trial.run else [])
-        store.mark([trial.config.id], trial.status)

@@ -18,6 +18,7 @@ from tree import ROOT
 
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.kernels import using
+from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, hashed
 from longwave.platform.registry import all_models, all_tasks
@@ -143,9 +144,9 @@ def _trained() -> dict[str, list[float]]:
         points: list[Point] = []
         runs: list[Run] = []
 
-        def emit(some: Any, ends: Any, points: list[Point] = points, runs: list[Run] = runs) -> None:
-            points += some
-            runs += ends
+        def emit(report: Report, points: list[Point] = points, runs: list[Run] = runs) -> None:
+            points += report.points
+            runs += report.runs
 
         train(pack, emit)
         order = {c.id: k for k, c in enumerate(pack)}

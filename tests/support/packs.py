@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trials import present_trial
 
+from longwave.platform.records.report import Report, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
@@ -41,10 +42,14 @@ class Heard:
     def __init__(self) -> None:
         self.points: list[Point] = []
         self.runs: list[Run] = []
+        self.rungs: list[Rung] = []
+        self.began: list[Mapping[str, int]] = []
 
-    def __call__(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
-        self.points += points
-        self.runs += runs
+    def __call__(self, report: Report) -> None:
+        self.points += report.points
+        self.runs += report.runs
+        self.rungs += report.rungs
+        self.began.append(report.began) if report.began else None
 
     def curve(self, config: TrialConfig) -> list[tuple[float, float]]:
         return [(p.loss, p.valid) for p in self.points if p.trial == config.id]

@@ -177,7 +177,7 @@ def _rename_trials(connection: sa.Connection) -> None:
         "FROM carried c WHERE c.old = trials.id"
     )
     for table in CHILDREN:
-        op.execute(f"UPDATE {table} SET trial = c.new FROM carried c WHERE c.old = {table}.trial")
+        op.execute(f"UPDATE {table} SET trial = c.new FROM carried c WHERE c.old = {table}.trial")  # nosec B608  # CHILDREN
         if not sqlite:
             op.create_foreign_key(f"fk_{table}_trial", table, "trials", ["trial"], ["id"])
 

@@ -212,6 +212,6 @@ def test_lem_learns_fitzhugh_nagumo_in_the_400_epochs_of_its_paper() -> None:
     assert (recipe.hidden, recipe.batch, recipe.epochs) == (16, 32, 400)
     params = {"lr": 0.00904, "dt": 1.0}
     config = present_trial("fitzhugh_nagumo", "", "here", "lem", {}, params, 16, 32, recipe.epochs, "retrain", 1)
-    train([config], lambda points, runs: ended.extend(runs))
+    train([config], lambda report: ended.extend(report.runs))
     assert ended[0].environment["kernel"].startswith(LEM(2, 16).why().path)
     assert ended[0].test <= 4e-3

@@ -25,10 +25,10 @@ from longwave.platform.bench.floors import PRODUCTS, Products, gpu_floor, multip
 from longwave.platform.bench.kernels import measure, planned
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import worst_error
-from longwave.platform.bench.report import Report, Timing, targets
+from longwave.platform.bench.report import KernelReport, Timing, targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
 from longwave.platform.cli.main import main
-from longwave.platform.sweeps.executor import run_plain
+from longwave.platform.sweeps.on_ray.plain import run_plain
 from longwave.platform.sweeps.workers import Workers
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")
@@ -126,7 +126,7 @@ def test_an_error_in_single_precision_alone_is_found() -> None:
 def test_targets_are_judged_from_above_and_from_below() -> None:
     line = Timing("lem", PSMNIST, "cpu", "", 1e-7, 1.0, 2.0, 2.5, 1e11, 1.0, 5.0, None, 6.0, None, 200)
     assert line.ratios == pytest.approx({"floor": 3.0, "gemm": 1.2, "eager": 5 / 3, "lstm": 2.0})
-    found = {t.bound: t.met for t in targets(Report({}, "cpu", lines=[line]))}
+    found = {t.bound: t.met for t in targets(KernelReport({}, "cpu", lines=[line]))}
     assert found == {2.0: False, 1.5: True, 1.2: True}
 
 
@@ -195,7 +195,6 @@ def test_trials_per_hour_where_ray_is_absent(monkeypatch: pytest.MonkeyPatch) ->
     assert ways[0].ratio == 1.0 and all(w.per_hour == pytest.approx(3600 / w.seconds) for w in ways)
 
 
-@pytest.mark.usefixtures("ray_on_two_cores")
 def test_plain_trials_on_ray_return_what_they_yielded_last(tmp_path: Path) -> None:
     def count(config: int) -> Iterator[dict[str, float]]:
         yield {"value": 0.0}

@@ -19,8 +19,8 @@ from longwave.platform.boards.overview import overview
 from longwave.platform.cli.main import main
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
+from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import utc_now
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -138,7 +138,7 @@ def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStor
 def test_the_benchmark_prints_what_both_databases_take(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_board, "_urls", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
+    monkeypatch.setattr(bench_board, "urls", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
     [boards, whole, one] = board_benchmark(7000, 1)
     assert (boards.path, boards.name, one.name) == ("sqlite", "boards of all tasks", "board of one task")
     assert boards.shape == "7260 runs, 1320 rows, 30 tasks" and boards.ratio == boards.ms / bench_board.GOAL

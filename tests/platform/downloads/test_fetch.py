@@ -190,7 +190,7 @@ def test_each_way_a_server_fails_is_named(server: Server, monkeypatch: pytest.Mo
         taken.bind(("127.0.0.1", 0))
         remote = Remote(f"http://127.0.0.1:{taken.getsockname()[1]}/a", "a")
         assert "(Connection refused)" in refused(Source("toys", "toys", "CC0.", ("a",), (remote,)))
-    assert "No connection adapters" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
+    assert "by https alone" in refused(Source("toys", "toys", "CC0.", ("a",), (Remote("gopher://x/a", "a"),)))
     server.files, server.stalls, server.breaks_after = {"a.bin": CONTENT}, True, 1000
     before = time.monotonic()
     assert "(timed out)" in refused(source(server, "a.bin"))

@@ -24,7 +24,7 @@ from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
@@ -39,7 +39,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{folder}/store.db"
     file = check_sweep({"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES}, "tiny.toml")
     with Store(url) as store:
-        sweep.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
     return url
 
 
@@ -263,8 +263,8 @@ def test_a_board_of_another_form_is_no_edition(folder: Path, content: str, messa
             {"epochs": 39},
             "the store has 40 epochs, more than 39. Ask for them",
         ),
-        ([], "exchange.bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
-        (["--results"], "exchange.bundle.LIMIT", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
+        ([], "exchange.limits.BYTES", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
+        (["--results"], "exchange.limits.BYTES", 2000, "The bundle would have 0 MiB, 0 at most: submit fewer rows."),
     ],
 )
 def test_an_edition_too_large_for_its_results_is_published_without_them_and_says_so(

@@ -16,11 +16,11 @@ from bundles import FORGED, Content, content, forge, named, of
 from rich.console import Console
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle
+from longwave.platform.exchange import limits
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
@@ -35,7 +35,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{folder}/store.db"
     with Store(url) as store:
         file = check_sweep({**SWEEP, **SIZES}, "tiny.toml")
-        sweep.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
     return url
 
 
@@ -184,11 +184,11 @@ def test_what_is_no_whole_gzip_of_json_is_refused(genuine: File, tmp_path: Path)
 def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, genuine: File
 ) -> None:
-    monkeypatch.setattr(bundle, "LIMIT", 2**20)
+    monkeypatch.setattr(limits, "BYTES", 2**20)
     (tmp_path / "bomb").write_bytes(gzip.compress(b" " * 2**26))
     with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
         read(tmp_path / "bomb")
-    monkeypatch.setattr(bundle, "LIMIT", 2**10)
+    monkeypatch.setattr(limits, "BYTES", 2**10)
     with pytest.raises(ConfigError, match="0 at most: submit fewer rows"):
         write(genuine, tmp_path / "large")
     assert not (tmp_path / "large").exists()

@@ -23,7 +23,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import reproduce, sweep
+from longwave.platform.sweeps import driver, reproduce
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
@@ -34,7 +34,7 @@ def run_sweep(url: str, folder: Path, **changes: Any) -> None:
     asked = {"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}
     content = {key: value for key, value in asked.items() if value is not None}
     with Store(url) as store:
-        sweep.start(
+        driver.start(
             check_sweep(content, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
         )
 

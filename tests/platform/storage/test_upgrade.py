@@ -22,9 +22,10 @@ from sqlalchemy.orm import Session
 from tree import ROOT
 
 from longwave.platform.errors import StoreError
+from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.engine import HEAD
-from longwave.platform.storage.schema import Base, SweepRow, utc_now
+from longwave.platform.storage.schema import Base, SweepRow
 
 
 def statements(file: Path) -> list[str]:
@@ -90,7 +91,7 @@ def test_a_store_whose_upgrade_was_cut_short_anywhere_keeps_all_its_runs(tmp_pat
         file.write_bytes(first)
         killed_after(file, steps[:k])
         assert content(file) == clean, f"after {k} statements"
-        assert (tmp_path / f"{k}.before-0006.db").is_file()
+        assert (tmp_path / f"{k}.before-{HEAD}.db").is_file()
 
 
 def test_a_store_that_lost_its_version_keeps_its_runs(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_a_foreign_postgresql_database_is_refused(postgres: Callable[[], str]) -
         assert sa.inspect(engine).get_table_names() == ["notes"]
 
 
-@pytest.mark.parametrize("version", ["0007", "9999"])
+@pytest.mark.parametrize("version", [f"{int(HEAD) + 1:04}", "9999"])
 def test_a_newer_store_is_refused_whatever_its_columns(tmp_path: Path, version: str) -> None:
     file = tmp_path / "newer.db"
     Database(f"sqlite:///{file}").close()
@@ -160,7 +161,7 @@ def test_a_store_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) ->
 
 
 def test_a_copy_from_before_the_upgrade_is_kept_once(tmp_path: Path) -> None:
-    file, copy = old_store(tmp_path / "old.db"), tmp_path / "old.before-0006.db"
+    file, copy = old_store(tmp_path / "old.db"), tmp_path / f"old.before-{HEAD}.db"
     rows = old_rows(file)
     Database(f"sqlite:///{file}").close()
     assert old_rows(copy) == rows
@@ -176,11 +177,11 @@ def test_postgresql_keeps_the_copy_in_a_schema_of_its_own(postgres: Callable[[],
     old_store_at(url, tmp_path / "old.db")
     with Database(url) as database, database.reading() as connection:
         for name, kept in rows.items():
-            metadata = sa.MetaData(schema="longwave_before_0006")
+            metadata = sa.MetaData(schema=f"longwave_before_{HEAD}")
             table = sa.Table(name, metadata, autoload_with=connection)
             found = [dict(row) for row in connection.execute(sa.select(table)).mappings()]
             assert sorted(map(stable, found)) == sorted(map(stable, kept))
-        version = connection.exec_driver_sql("SELECT version_num FROM longwave_before_0006.alembic_version").scalar()
+        version = connection.exec_driver_sql(f"SELECT version_num FROM longwave_before_{HEAD}.alembic_version").scalar()
         assert version == "0003"
 
 
@@ -193,7 +194,7 @@ def test_a_failed_upgrade_leaves_postgresql_as_it_was(postgres: Callable[[], str
         with pytest.raises(StoreError, match="is as it was. Trial .* cannot be carried over"):
             Database(url)
         inspector = sa.inspect(engine)
-        assert "longwave_before_0006" not in inspector.get_schema_names() and not inspector.has_table("aliases")
+        assert f"longwave_before_{HEAD}" not in inspector.get_schema_names() and not inspector.has_table("aliases")
         assert {key["name"] for key in inspector.get_foreign_keys("curves")} == {"fk_curves_trial"}
 
 

@@ -23,7 +23,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import AskRow, SweepRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile, read_sweep
 from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
@@ -171,7 +171,7 @@ def test_a_sweep_planned_before_there_were_cells_goes_on_without_them(
         connection.execute(sa.update(SweepRow).values(plan=old))
         connection.execute(sa.update(AskRow).values(cell=None))
     known = sweep.stored_sweep(store, "tiny")
-    view = sweep.resume(known, store, here, None, console_of)
+    view = driver.resume(known, store, here, None, console_of)
     assert view.counts() == "6 of 6 trials done (6 ok)" and {a.cell for a in store.asked("tiny")} == {None}
     [row] = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
     assert (row.n, row.searched) == (2, 4)
@@ -191,7 +191,7 @@ def test_winners_are_retrained_and_explained_without_torch_whatever_was_drawn(ti
     program = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'optuna', 'ray', 'mlflow', 'longwave.tasks']))\n"
         "from longwave.platform.storage.store import Store\n"
-        "from longwave.platform.sweeps import sweep\n"
+        "from longwave.platform.sweeps import driver, sweep\n"
         f"with Store({store.url!r}, create=False) as store:\n"
         "    left = sweep.missing(sweep.stored_sweep(store, 'tiny'), store)\n"
         "    for trial in store.trials_of([a.id for a in left]):\n"

@@ -25,7 +25,7 @@ from rich.console import Console
 from longwave.platform.errors import StoreError, WorkerError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
@@ -68,10 +68,11 @@ def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_t
     made = resolve(tiny(models=["lem"]))
     other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
     with pytest.raises(WorkerError, match="planned with version 000000000000 of the data of adding, here is"):
-        sweep.resume(sweep.plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
+        driver.resume(sweep.plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
     assert not [t for t in store.trials("tiny") if t.run]
 
 
+@pytest.mark.slow  # Ray starts twice; a pack's result without Ray is that of any other
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_one_worker_and_two_give_the_same_rows(
     tiny: Tiny, open_store: Callable[[str], Store], tmp_path: Path, console: Console
@@ -79,7 +80,7 @@ def test_one_worker_and_two_give_the_same_rows(
     results = []
     for count in (1, 2):
         store = open_store(f"sqlite:///{tmp_path}/{count}.db")
-        sweep.start(tiny(models=["lem"]), store, Workers(count, tmp_path / str(count)), None, console)
+        driver.start(tiny(models=["lem"]), store, Workers(count, tmp_path / str(count)), None, console)
         audit(store, "tiny", 6)
         results.append({t.config.id: t for t in store.trials("tiny")})
     one, two = results
@@ -90,6 +91,7 @@ def test_one_worker_and_two_give_the_same_rows(
         np.testing.assert_allclose([a.valid or 0, a.test or 0], [b.valid or 0, b.test or 0], rtol=1e-4)
 
 
+@pytest.mark.slow  # the short form of chaos kills workers, too, and audits more
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_path: Path, console: Console) -> None:
     killed: list[int] = []
@@ -108,13 +110,14 @@ def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_
     killer = threading.Thread(target=kill_two_busy_workers, daemon=True)
     killer.start()
     file = check_sweep(tomllib.loads(LONGER), "longer.toml")
-    sweep.start(file, store, Workers(2, tmp_path / "storage"), None, console)
+    driver.start(file, store, Workers(2, tmp_path / "storage"), None, console)
     killer.join(1)
     assert len(killed) == 2, "the sweep was over before its workers could be killed"
     audit(store, "longer", 25)
     assert len(store.trials("longer")) == 12 and {t.status for t in store.trials("longer")} == {"ok"}
 
 
+@pytest.mark.slow  # Ray starts three times
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_a_store_that_refuses_stops_the_sweep_with_its_own_error_and_ends_no_trial(
     tiny: Tiny, store: Store, tmp_path: Path, console: Console
@@ -125,15 +128,16 @@ def test_a_store_that_refuses_stops_the_sweep_with_its_own_error_and_ends_no_tri
         )
     for here in (False, True):
         with pytest.raises(StoreError, match="cannot be used: disk full"):
-            sweep.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage", here=here), None, console)
+            driver.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage", here=here), None, console)
         assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
     with store.engine.begin() as connection:
         connection.exec_driver_sql("DROP TRIGGER full")
-    sweep.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage"), None, console)
+    driver.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage"), None, console)
     audit(store, "tiny", 6)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.slow  # the short form of chaos kills drivers, too, and audits more
+@pytest.mark.parametrize("kills", [1, 6])
 def test_a_driver_killed_at_random_moments_and_resumed_loses_nothing_and_trains_nothing_twice(
     kills: int,
     longwave: Callable[..., subprocess.CompletedProcess[str]],

@@ -28,7 +28,7 @@ from longwave.platform.statistics.contrast import contrast
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import summary
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import reproduce, sweep
+from longwave.platform.sweeps import driver, reproduce
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import train as train_module
@@ -44,7 +44,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 4, "variant": "N=20"}
     file = check_sweep({"name": "tiny", "task": "adding", "models": ["lem", "gru"], **small}, "tiny.toml")
     with Store(f"sqlite:///{folder}/store.db") as store:
-        sweep.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
     return folder / "store.db"
 
 

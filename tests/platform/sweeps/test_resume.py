@@ -28,7 +28,7 @@ from longwave.platform.records.stored import Asked
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import AskRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep
+from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.plan import asked, further
@@ -43,7 +43,7 @@ FINISHED = ("plain", "halved", "learned", "again", "diverging")
 @pytest.fixture
 def run(store: Store, here: Workers) -> Callable[[SweepFile], object]:
     """Run a sweep, or what is missing of it, in this process."""
-    return lambda file: sweep.start(file, store, here, None, Console(file=io.StringIO()))
+    return lambda file: driver.start(file, store, here, None, Console(file=io.StringIO()))
 
 
 def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, **changes: Any) -> None:
@@ -84,13 +84,16 @@ def test_what_is_missing_is_found_without_torch_and_without_data(store: Store, t
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'optuna', 'ray', 'mlflow', 'longwave.tasks']))\n"
         "from pathlib import Path\n"
         "from longwave.platform.storage.store import Store\n"
-        "from longwave.platform.sweeps import sweep\n"
+        "from longwave.platform.sweeps import driver, sweep\n"
+        "from longwave.platform.storage.leases import Leases\n"
+        "from longwave.platform.sweeps.jobs import jobs_of\n"
         "from longwave.platform.sweeps.workers import Workers\n"
         f"with Store({store.url!r}, create=False) as store:\n"
         "    known = sweep.stored_sweep(store, 'tiny')\n"
         "    left = sweep.missing(known, store)\n"
-        f"    packs = sweep.packs_of(known, store, Workers(2, Path({str(tmp_path)!r})), left)\n"
-        "    print(len(left), sum(map(len, packs.values())))\n"
+        "    with Leases(store, 'tiny') as leases:\n"
+        f"        jobs = jobs_of(known, store, leases, Workers(2, Path({str(tmp_path)!r})), left, {{}})\n"
+        "    print(len(left), sum(len(job.configs) for job in jobs.values()))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -133,7 +136,7 @@ def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
     planned = sweep.plan(resolve(tiny(models=["lem"])), store)
     newer(monkeypatch, "model", "lem")
     with pytest.raises(WorkerError, match="planned with version 1 of lem, here is 9. Start the sweep under an"):
-        sweep.resume(planned, store, here, None, Console(file=io.StringIO()))
+        driver.resume(planned, store, here, None, Console(file=io.StringIO()))
     assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
 
 
@@ -141,7 +144,7 @@ def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Worker
     made = resolve(tiny(models=["lem"]))
     other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
     with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
-        sweep.resume(sweep.plan(other, store), store, here, None, Console(file=io.StringIO()))
+        driver.resume(sweep.plan(other, store), store, here, None, Console(file=io.StringIO()))
     assert not [t for t in store.trials("tiny") if t.run]
 
 
@@ -168,7 +171,7 @@ def test_an_unfinished_sweep_of_an_old_store_goes_on_with_the_seeds_it_planned(
     old: Store, here: Workers, name: str
 ) -> None:
     before = [(t.config.id, t.config.seed) for t in old.trials(name)]
-    sweep.resume(sweep.stored_sweep(old, name), old, here, None, Console(file=io.StringIO()))
+    driver.resume(sweep.stored_sweep(old, name), old, here, None, Console(file=io.StringIO()))
     after = [(t.config.id, t.config.seed) for t in old.trials(name)]
     assert after[: len(before)] == before and all(t.run for t in old.trials(name))
     again = [t.config for t in old.trials(name) if t.config.phase == "retrain"]
@@ -179,7 +182,7 @@ def test_an_unfinished_sweep_of_an_old_store_goes_on_with_the_seeds_it_planned(
 def test_an_old_sweep_that_is_run_from_its_file_again_asks_for_nothing(old: Store, here: Workers) -> None:
     file = sweep.stored_sweep(old, "plain").file
     before = len(old.trials("plain"))
-    view = sweep.start(file, old, here, None, Console(file=io.StringIO()))
+    view = driver.start(file, old, here, None, Console(file=io.StringIO()))
     assert view.counts() == f"{before} of {before} trials done ({before} ok)"
 
 

@@ -6,17 +6,21 @@ import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import Interrupted
+from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import ENDED, Run
 from longwave.platform.statistics.stats import mean_std
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import executor, sweep
+from longwave.platform.sweeps import driver, executor, sweep
 from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.desk import Desk
 from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import train as training
 
@@ -34,9 +38,9 @@ def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     trained: list[list[str]] = []
     real = training.train
 
-    def counting(configs: list, emit: object, checkpoint: object) -> None:
+    def counting(configs: list, *others: Any) -> Ending:
         trained.append([c.id for c in configs])
-        real(configs, emit, checkpoint)  # type: ignore[arg-type]
+        return real(configs, *others)
 
     monkeypatch.setattr(training, "train", counting)
     return trained
@@ -45,7 +49,7 @@ def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
     tiny: Tiny, store: Store, here: Workers, console: Console
 ) -> None:
-    view = sweep.start(tiny(), store, here, None, console)
+    view = driver.start(tiny(), store, here, None, console)
     trials = store.trials("tiny")
     assert len(trials) == 8 + 4 == len(view.ends) and {t.status for t in trials} == {"ok"}
     for trial in trials:
@@ -69,19 +73,19 @@ def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
 def test_a_finished_sweep_run_again_trains_nothing(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    sweep.start(tiny(), store, here, None, console)
+    driver.start(tiny(), store, here, None, console)
     count = len(packs_trained)
-    sweep.start(tiny(), store, here, None, console)
-    sweep.resume(sweep.stored_sweep(store, "tiny"), store, here, None, console)
+    driver.start(tiny(), store, here, None, console)
+    driver.resume(sweep.stored_sweep(store, "tiny"), store, here, None, console)
     assert len(packs_trained) == count > 0
 
 
 def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    sweep.start(tiny(name="one", models=["lem"]), store, here, None, console)
+    driver.start(tiny(name="one", models=["lem"]), store, here, None, console)
     before = sum(map(len, packs_trained))
-    sweep.start(tiny(name="two", models=["lem"], trials=6), store, here, None, console)
+    driver.start(tiny(name="two", models=["lem"], trials=6), store, here, None, console)
     assert sum(map(len, packs_trained)) - before <= 2 + 2
     assert len(store.trials("one")) == 6 and len(store.trials("two")) == 8
     assert {t.config.id for t in store.trials("one") if t.config.phase == "search"} < {
@@ -92,9 +96,9 @@ def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
 def test_more_retrainings_train_only_what_is_new(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    sweep.start(tiny(name="two"), store, here, None, console)
+    driver.start(tiny(name="two"), store, here, None, console)
     packs_trained.clear()
-    sweep.start(tiny(name="three", retrain=3), store, here, None, console)
+    driver.start(tiny(name="three", retrain=3), store, here, None, console)
     assert sum(map(len, packs_trained)) == 2
     assert {row.n for row in read_board(store, "adding") if row.kind == "reproduced"} == {3}
 
@@ -105,23 +109,23 @@ def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
 ) -> None:  # fmt: skip
     whole = open_store(f"sqlite:///{tmp_path}/whole.db")
     file = tiny(pack=2)
-    sweep.start(file, whole, Workers(1, tmp_path / "a", here=True), None, console)
-    real, left = Store.write, 0
+    driver.start(file, whole, Workers(1, tmp_path / "a", here=True), None, console)
+    real, left = Leases.write, 0
 
-    def write_until_interrupted(self: Store, points: list, runs: list) -> None:
+    def write_until_interrupted(self: Leases, report: Report) -> None:
         nonlocal left
         left -= 1
         if left < 0:
             raise KeyboardInterrupt
-        real(self, points, runs)
+        real(self, report)
 
-    monkeypatch.setattr(Store, "write", write_until_interrupted)
+    monkeypatch.setattr(Leases, "write", write_until_interrupted)
     for attempt in range(100):
         left = 11 + attempt
         try:
-            sweep.start(file, store, Workers(1, tmp_path / "b", here=True), None, console)
+            driver.start(file, store, Workers(1, tmp_path / "b", here=True), None, console)
             break
-        except KeyboardInterrupt:
+        except Interrupted:
             continue
     assert attempt > 2
     kept = {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")}
@@ -137,18 +141,18 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
     culprit: list[str] = []
 
     def run_packs(packs: dict, sink: executor.Sink, workers: Workers) -> None:
-        for key, configs in packs.items():
-            ids = [c.id for c in configs]
+        for key, job in packs.items():
+            ids = [c.id for c in job.configs]
             culprit.extend(ids[:1] if not culprit else [])
             sink.started(key)
             if culprit[0] in ids:
-                sink.ended(key, "its worker died")
+                sink.ended(key, "died", "its worker died")
             else:
-                sink.report(key, [], [Run(i, "ok", valid=1.0, test=None) for i in ids])
-                sink.ended(key)
+                sink.report(key, Report(runs=[Run(i, "ok", valid=1.0, test=None) for i in ids]))
+                sink.ended(key, "over")
 
-    monkeypatch.setattr(sweep, "run_packs", run_packs)
-    sweep.start(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
+    monkeypatch.setattr(driver, "run_packs", run_packs)
+    driver.start(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
     ends = {t.config.id: t.run for t in store.trials("tiny")}
     assert [i for i, run in ends.items() if run and run.status == "failed"] == culprit
     assert ends[culprit[0]].reason == "its worker died"  # type: ignore[union-attr]
@@ -158,27 +162,16 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
 def test_a_diverged_search_is_shown_and_its_model_has_no_row(
     tiny: Tiny, store: Store, here: Workers, console: Console
 ) -> None:
-    view = sweep.start(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
+    view = driver.start(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
     assert view.counts() == "4 of 4 trials done (4 diverged)"
     assert read_board(store, "adding") == []
 
 
-def test_one_sweep_has_one_driver_at_a_time(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
-    from filelock import FileLock
-
-    here.storage.mkdir(parents=True)
-    with (
-        FileLock(here.storage / ".lock"),
-        pytest.raises(ConfigError, match="'tiny' is being run by another process"),
-    ):
-        sweep.start(tiny(), store, here, None, console)
-
-
 def test_halving_and_tpe_sweeps_end_whole(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
     halved = tiny(name="halved", models=["lem"], trials=6, halving={"eta": 3, "first": 2}, retrain=1)
-    assert sweep.start(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
+    assert driver.start(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
     adaptive = tiny(name="adaptive", models=["lem"], trials=6, sampler="tpe", rounds=3, retrain=1)
-    assert sweep.start(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
+    assert driver.start(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
 
 
 def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
@@ -186,15 +179,15 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
 ) -> None:
     screen = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     paper, seen = Console(file=io.StringIO(), width=160, record=True), []
-    real = sweep._Desk.report
+    real = Desk.report
 
-    def look(self: sweep._Desk, *arguments: object) -> None:
+    def look(self: Desk, *arguments: object) -> None:
         real(self, *arguments)  # type: ignore[arg-type]
         paper.print(self.view._view())
         seen.append(paper.export_text())
 
-    monkeypatch.setattr(sweep._Desk, "report", look)
-    sweep.start(tiny(), store, replace(here), None, screen)
+    monkeypatch.setattr(Desk, "report", look)
+    driver.start(tiny(), store, replace(here), None, screen)
     middle = seen[1]
-    for word in ("tiny", "of 8 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):
+    for word in ("tiny", "of 12 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):
         assert word in middle, middle

@@ -19,10 +19,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from longwave.platform.storage.mirrored import Outbox
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import sweep, tracking
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps import mirror as mirroring
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.tracking import Mirror, MirrorError, sync
+from longwave.platform.sweeps.mirror import Mirror, sync
+from longwave.platform.sweeps.tracking import MirrorError
 from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
@@ -50,7 +53,7 @@ def console() -> Console:
 @pytest.fixture
 def trained(tiny: Tiny, store: Store, here: Workers, console: Console) -> Store:
     """A store with a finished sweep, mirrored nowhere."""
-    sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, None, console)
+    driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, None, console)
     return store
 
 
@@ -115,7 +118,7 @@ def test_a_sweep_is_mirrored_while_it_runs_into_a_store_the_driver_makes(
     tiny: Tiny, store: Store, here: Workers, console: Console, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path}/made/mlflow.db"
-    sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, url, console)
+    driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, url, console)
     sync(store, url)
     assert_equal(store, "tiny", url)
     assert sync(store, url) == 0
@@ -125,9 +128,9 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
     tiny: Tiny, store: Store, here: Workers, console: Console, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
-    monkeypatch.setattr(tracking, "SECONDS", 0.1)
+    monkeypatch.setattr(mirroring, "SECONDS", 0.1)
     start = time.monotonic()
-    view = sweep.start(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
+    view = driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
     assert view.counts() == "3 of 3 trials done (3 ok)" and time.monotonic() - start < 60
     assert "did not answer" in console.file.getvalue() and "longwave mlflow sync" in console.file.getvalue()  # type: ignore[attr-defined]
     with pytest.raises(MirrorError, match="did not answer"):
@@ -139,16 +142,17 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
 def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
     trained: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, real = f"sqlite:///{tmp_path}/mlflow.db", Store.note_mirrored
+    url, real = f"sqlite:///{tmp_path}/mlflow.db", Outbox.note
     calls = iter(range(100))
 
-    def sometimes(self: Store, *facts: Any) -> None:
-        if next(calls) % 2 == 0:
+    def sometimes(self: Outbox, lines: Any) -> None:
+        if next(calls) % 5 in (0, 2):
             raise KeyboardInterrupt
-        real(self, *facts)
+        real(self, lines)
 
-    monkeypatch.setattr(Store, "note_mirrored", sometimes)
-    for _ in range(20):
+    monkeypatch.setattr(Outbox, "note", sometimes)
+    monkeypatch.setattr(mirroring, "BATCH", 1)
+    for _ in range(40):
         try:
             if sync(trained, url) == 0:
                 break
@@ -158,7 +162,7 @@ def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
 
 
 def test_a_mirror_that_hangs_is_left_behind_at_the_end(trained: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracking, "LAST_SECONDS", 0.2)
+    monkeypatch.setattr(mirroring, "LAST_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(1)

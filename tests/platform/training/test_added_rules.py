@@ -45,7 +45,7 @@ configs = [
         "search", 1, steps=5, optimiser="lion", schedule="line")
     for beta in (0.5, 0.8)
 ]
-train(configs, lambda p, r: (points.extend(p), ends.extend(r)))
+train(configs, lambda r: (points.extend(r.points), ends.extend(r.runs)))
 print(json.dumps([[r.status for r in ends], len(points), len({p.loss for p in points})]))
 """
 

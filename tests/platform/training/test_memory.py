@@ -23,8 +23,8 @@ def trial(seed, hidden=64):
     return present_trial("adding", "N=500", "here", "lem", {}, params, hidden, 50, 1, "search", seed, steps=1)
 
 ends, sizes = {}, {}
-def emit(points, runs):
-    for run in runs:
+def emit(report):
+    for run in report.runs:
         ends[run.trial], sizes[run.trial] = run.status, run.members
 
 train([trial(99, hidden=16)], emit)

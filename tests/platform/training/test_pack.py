@@ -24,6 +24,7 @@ from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.pack import Pack
+from longwave.platform.training.snapshot import restore, snapshot
 from longwave.platform.training.train import train
 from longwave.tasks.base.data import Data
 
@@ -63,7 +64,7 @@ def test_dropout_is_each_members_own_alone_in_a_pack_and_after_a_pause() -> None
     first, again = Pack(pack[1:2], get_task("digits").load("")), Pack(pack[1:2], get_task("digits").load(""))
     first.train_epoch()
     first.close_epoch()
-    assert again.restore(first.saved())
+    assert restore(again, snapshot(first))
     for one in (first, again):
         one.train_epoch()
     assert torch.equal(first.loss, again.loss)
@@ -133,8 +134,9 @@ def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> N
 
     pack = Pack([trial()], replace(real, stream=far))
     pack.train_epoch()
-    points, [end] = pack.close_epoch()
-    assert (points, end.status, end.valid is None) == ([], "diverged", False)
+    said = pack.close_epoch()
+    [end] = said.runs
+    assert (said.points, end.status, end.valid is None) == ([], "diverged", False)
     assert end.reason.startswith("loss inf, validation ") and "inf" not in end.reason[10:]
 
 
@@ -143,8 +145,9 @@ def test_a_validation_that_is_not_finite_ends_a_member_though_its_loss_is() -> N
     nowhere = replace(real.valid, inputs=torch.full_like(real.valid.inputs, torch.nan))
     pack = Pack([trial()], replace(real, valid=nowhere))
     pack.train_epoch()
-    points, [end] = pack.close_epoch()
-    assert (points, end.status, end.valid) == ([], "diverged", None)
+    said = pack.close_epoch()
+    [end] = said.runs
+    assert (said.points, end.status, end.valid) == ([], "diverged", None)
     assert end.reason.endswith(", validation nan at epoch 1") and "loss nan" not in end.reason
 
 
@@ -176,7 +179,7 @@ def test_the_search_never_touches_the_test_split() -> None:
     for _ in range(2):
         pack.train_epoch()
         pack.close_epoch()
-    assert pack.close()[0].status == "ok"
+    assert pack.close().runs[0].status == "ok"
     with pytest.raises(AssertionError, match=r"looked at test\.asked_places"):
         Pack([trial(phase="retrain")], data).close()
 
@@ -215,20 +218,20 @@ def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: 
     for _ in range(2):
         pack.train_epoch()
         pack.close_epoch()
-    file.save(pack.saved())
+    file.save(snapshot(pack))
     some = Pack([configs[2], configs[0]], data)
     saved = file.load()
-    assert saved and some.restore(saved) and some.epoch == 3
-    assert [p.trial for p in some.points if p.epoch == 2] == [configs[0].id, configs[2].id]
+    assert saved and restore(some, saved) and some.epoch == 3
+    assert [p.trial for p in some.said.points if p.epoch == 2] == [configs[0].id, configs[2].id]
     assert torch.equal(some.parameters.values, pack.parameters.values[[2, 0]])
-    assert not Pack([trial(seed=9)], data).restore(saved)
+    assert not restore(Pack([trial(seed=9)], data), saved)
 
 
 def test_a_damaged_checkpoint_is_as_good_as_none(tmp_path: Path) -> None:
     file = Checkpoint(tmp_path / "pack.safetensors")
     assert file.load() is None
     pack = Pack([trial()], get_task("adding").load("N=20"))
-    file.save(pack.saved())
+    file.save(snapshot(pack))
     content = file.path.read_bytes()
     for damaged in (content[: len(content) // 2], b"", content[:8] + b"x" + content[9:]):
         file.path.write_bytes(damaged)

@@ -113,13 +113,6 @@ def test_a_pack_taken_up_in_the_middle_of_an_epoch_goes_on_to_the_bit(
         assert second.run(config).epochs == whole.run(config).epochs
 
 
-def test_a_checkpoint_of_an_older_longwave_is_as_good_as_none() -> None:
-    pack = Pack([trial()], get_task("adding").load("N=20"))
-    saved = pack.saved()
-    saved.facts["adam_steps"] = saved.facts.pop("steps")
-    assert not Pack([trial()], get_task("adding").load("N=20")).restore(saved)
-
-
 def test_a_pack_that_loses_a_member_keeps_the_numbers_of_the_others() -> None:
     configs = members("sgd", "plateau")
     worst = replace(configs[0], params={**configs[0].params, "lr": 1e30, "clip_value": 1e30}, clip=1e30)

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import trained, trial
 
+from longwave.platform.records.report import Company, Rung
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.training.stopping import halved, last_epoch, rungs
+from longwave.platform.training.stopping import Goal, decided, has_rung, last_epoch, rungs
+
+GOALS: tuple[Goal, ...] = ("max", "min")
 
 
 def test_successive_halving_keeps_the_best_of_each_rung_inside_the_pack() -> None:
@@ -39,18 +41,41 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
     first: int, eta: int, epochs: int, expected: list[int]
 ) -> None:
     assert rungs(first, eta, epochs) == expected
+    config = trial(epochs=epochs, halving={"eta": eta, "first": first, "cohort": "c"})
+    assert [epoch for epoch in range(epochs + 1) if has_rung(config, epoch)] == expected
+    assert not has_rung(replace(config, halving=None), first)
 
 
-@given(best=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12), eta=st.integers(2, 4))
+@given(best=st.lists(st.floats(-1, 1), min_size=1, max_size=12), eta=st.integers(2, 4), goal=st.sampled_from(GOALS))
 @settings(deadline=None)
-def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int) -> None:
-    config = trial(epochs=5, halving={"eta": eta, "first": 2, "cohort": "c"})
-    members = torch.arange(len(best))
-    kept, out, reason = halved(config, 2, torch.tensor(best), members)
-    assert len(kept) == math.ceil(len(best) / eta) and sorted([*kept.tolist(), *out]) == members.tolist()
-    assert min(best[k] for k in kept.tolist()) >= max((best[k] for k in out), default=-math.inf)
-    assert reason == f"successive halving kept the best {len(kept)} of {len(best)} at epoch 2"
-    assert halved(config, 3, torch.tensor(best), members)[1] == []
+def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goal: Goal) -> None:
+    members = tuple(map(str, range(len(best))))
+    rungs = tuple(Rung("c", 2, m, b) for m, b in zip(members, best, strict=True))
+    found = decided(Company("c", members, {}, (*rungs, Rung("c", 1, "0", 0.0, False))), {"eta": eta}, 2, goal)
+    assert found is not None
+    ranks = sorted(range(len(best)), key=lambda k: (best[k] if goal == "min" else -best[k], str(k)))
+    count = math.ceil(len(best) / eta)
+    assert {m for m, r in found[0].items() if r.stays} == {str(k) for k in ranks[:count]}
+    assert found[1] == f"successive halving kept the best {count} of {len(best)} at epoch 2"
+
+
+def test_a_rung_waits_for_whoever_has_no_score_and_has_not_ended() -> None:
+    scores, halving = (Rung("c", 2, "a", 0.1), Rung("c", 2, "b", 0.2)), {"eta": 2}
+    assert decided(Company("c", ("a", "b", "x"), {}, scores), halving, 2, "min") is None
+    found = decided(Company("c", ("a", "b", "x"), {"x": 1}, scores), halving, 2, "min")
+    assert found is not None and [r.stays for r in found[0].values()] == [True, False]
+
+
+def test_whoever_ended_after_its_score_was_recorded_still_competes() -> None:
+    scores = (Rung("c", 2, "a", 0.1, True), Rung("c", 2, "b", 0.2))
+    found = decided(Company("c", ("a", "b"), {"a": 3}, scores), {"eta": 2}, 2, "min")
+    assert found is not None and found[0]["b"].stays is False
+
+
+def test_a_recorded_decision_is_followed_whatever_the_scores_say() -> None:
+    scores = (Rung("c", 2, "a", 0.1, False), Rung("c", 2, "b", 0.2, True), Rung("c", 2, "x", 0.3))
+    found = decided(Company("c", ("a", "b", "x"), {}, scores), {"eta": 3}, 2, "min")
+    assert found is not None and [r.stays for r in found[0].values()] == [False, True, False]
 
 
 def test_a_pack_of_seven_is_halved_to_four_and_to_two() -> None:

@@ -1,0 +1,188 @@
+"""``longwave bench start``: how long a sweep takes to its first epoch, new or resumed, and what many small ones cost.
+
+Beside it stands what Ray itself takes to be ready.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from longwave.platform.bench.sweep import TASK, some_configs
+from longwave.platform.errors import WorkerError
+from longwave.platform.records.report import Ending, Report
+from longwave.platform.registry import get_task
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.executor import run_packs, running
+from longwave.platform.sweeps.on_ray.switches import environment
+from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.training.journal import VARIABLE
+
+FLOOR = """
+import logging, ray
+ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+@ray.remote
+class Ready:
+    def yes(self): return True
+ray.get(Ready.remote().yes.remote())
+print("ready", flush=True)
+"""
+SMALL = """
+name = "small"
+task = "adding"
+variant = "N=20"
+models = ["{model}"]
+trials = 1
+retrain = 0
+hidden = 8
+batch = 10
+steps = 1
+epochs = 1000000
+"""
+"""A sweep that takes no step for long and never ends."""
+TRIALS = 500
+NO_FLOOR = f"{TRIALS} trials of one step, in packs, Ray up"
+PATIENCE = 300.0
+"""Seconds in which a sweep must have begun."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One line: what was started, the seconds until it was there (the fewest of the repeats), and over the floor.
+
+    ``over`` is None where Ray was up before.
+    """
+
+    what: str
+    seconds: float
+    over: float | None
+
+
+def starts(model: str, repeats: int) -> list[Start]:
+    """Return the seconds of ``ray.init`` with one ready worker, which is the floor, and of sweeps.
+
+    That is of a sweep's first epoch; of the first step of a killed driver's sweep on its resume, from the start of the
+    process on; and of 500 trials of one step in packs, with Ray up. They are measured in turns, so a change in the
+    machine's load meets all.
+
+    Args:
+        model: What is trained, on FitzHugh-Nagumo.
+        repeats: Turns.
+    """
+    get_task(TASK).load("")
+    config = replace(some_configs(model, 1)[0], epochs=1)
+    ways: dict[str, Callable[[], float]] = {
+        "ray.init with one ready worker": _floor,
+        "first epoch, on Ray": lambda: _first_epoch(Job([config]), here=False),
+        "first epoch, --here": lambda: _first_epoch(Job([config]), here=True),
+        "first new step of a resume, on Ray": lambda: _resumed(model, []),
+        "first new step of a resume, --here": lambda: _resumed(model, ["--here"]),
+        NO_FLOOR: lambda: _many(model),
+    }
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(repeats):
+        for way, seconds in ways.items():
+            best[way] = min(best[way], seconds())
+    floor = best["ray.init with one ready worker"]
+    return [Start(way, seconds, None if way == NO_FLOOR else seconds - floor) for way, seconds in best.items()]
+
+
+def _floor() -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", FLOOR], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        seconds = time.perf_counter() - began
+    return seconds
+
+
+class _Clock:
+    """Notes when the first epoch was trained."""
+
+    at = 0.0
+
+    def started(self, pack: str) -> None:
+        """Note nothing."""
+
+    def report(self, pack: str, report: Report) -> None:
+        """Note the first epoch's time."""
+        if report.points and not self.at:
+            self.at = time.perf_counter()
+
+    def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        """Note nothing."""
+
+
+def _first_epoch(job: Job, here: bool) -> float:
+    clock, began = _Clock(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        workers = Workers(1, Path(folder), here=here)
+        with running(workers):
+            run_packs({"start": job}, clock, workers)
+    return clock.at - began
+
+
+def _resumed(model: str, options: list[str]) -> float:
+    """Return the seconds from the start of a process that resumes a killed driver's sweep to its first new step."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "small.toml").write_text(SMALL.format(model=model))
+        where = ["--store", f"sqlite:///{folder / 'store.db'}", "--storage", name, "--mlflow", "off", "--workers", "1"]
+        env = {**os.environ, VARIABLE: str(folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
+
+        def until_new(verb: str, what: str, saved: bool) -> float:
+            program, began = [sys.executable, "-m", "longwave", "sweep", verb, what, *options, *where], time.monotonic()
+            with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
+                while not (_stepped(folder) and (not saved or [*folder.rglob("*.safetensors")])):
+                    if process.poll() is not None or time.monotonic() - began > PATIENCE:
+                        process.kill()
+                        raise WorkerError(f"A sweep to measure did not begin: longwave sweep {verb}.")
+                    time.sleep(0.01)
+                seconds = time.monotonic() - began
+                process.kill()
+            return seconds
+
+        until_new("run", str(folder / "small.toml"), saved=True)
+        for log in (folder / "journal").iterdir():
+            log.unlink()
+        return until_new("resume", "small", saved=False)
+
+
+def _stepped(folder: Path) -> bool:
+    """Return whether a journal has an epoch that its newest training did not begin with."""
+    for log in folder.glob("journal/*.jsonl"):
+        began, last = None, 0
+        for line in log.read_text().splitlines():
+            said = json.loads(line)
+            began, last = said.get("began", began), said.get("began", said.get("epoch", last))
+        if began is not None and last > began:
+            return True
+    return False
+
+
+def _many(model: str) -> float:
+    """Return the seconds of a sweep of many trials of one step."""
+    with tempfile.TemporaryDirectory() as name, Store(f"sqlite:///{name}/store.db") as store:
+        workers = Workers(os.cpu_count() or 1, Path(name))
+        content = {"task": "adding", "variant": "N=20", "models": [model], "hidden": 8, "batch": 10, "steps": 1}
+        with running(workers):
+            for count, label in ((1, "first"), (TRIALS, "many")):
+                more = {"name": label, "trials": count, "retrain": 0, "epochs": 1, "seed": count}
+                file = check_sweep(content | more, label)
+                began = time.monotonic()
+                driver.start(file, store, workers, None, Console(file=io.StringIO()))
+        return time.monotonic() - began

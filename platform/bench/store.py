@@ -1,0 +1,114 @@
+"""``longwave bench store``: curve points a second in batches, and keyed commits a second by several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from longwave.platform.bench.board import fill, urls
+from longwave.platform.records.run import Point
+from longwave.platform.storage.database import Database, insert_new
+from longwave.platform.storage.schema import CurveRow
+from longwave.platform.storage.store import Store
+
+BATCH = 500
+"""Curve points a commit: an epoch of a large pack."""
+ASKED = {"points": 5_000.0, "commits": 1_000.0}
+"""What a second must take at least."""
+
+
+@dataclass(frozen=True)
+class StoreSpeed:
+    """One line of the benchmark.
+
+    Attributes:
+        name: What was measured.
+        path: The database.
+        writers: Processes that wrote.
+        rows: Rows they wrote in all, each there at the end.
+        per_second: ``points`` or ``commits`` a second.
+        ratio: ``per_second`` over what is asked of it.
+    """
+
+    name: str
+    path: str
+    writers: int
+    rows: int
+    per_second: float
+    ratio: float
+
+
+def store_benchmark(points: int, commits: int, writers: int) -> list[StoreSpeed]:
+    """Return how fast a store is written, on SQLite and, with pgserver, on PostgreSQL.
+
+    Args:
+        points: Curve points of one process, ``BATCH`` a commit.
+        commits: Commits of all processes, each of one row under its own key.
+        writers: Processes of the second measurement.
+    """
+    measured = []
+    with tempfile.TemporaryDirectory() as folder:
+        for url in urls(Path(folder)):
+            with Store(url) as store:
+                fill(store, 100, 1, 1)
+                trials = [t.config.id for t in store.trials(store.tasks()[0])][:writers]
+                path = store.engine.dialect.name
+            seconds = _write(url, trials[0], 1, points, BATCH)
+            measured.append(_line("points", path, 1, points, seconds))
+            each = commits // writers
+            with _together(url, trials, each) as took:
+                measured.append(_line("commits", path, writers, each * writers, took))
+            with Store(url, create=False) as store:
+                assert len(store.curves(trials)) == points + each * writers
+    return measured
+
+
+def _line(name: str, path: str, writers: int, rows: int, seconds: float) -> StoreSpeed:
+    per_second = rows / seconds
+    return StoreSpeed(name, path, writers, rows, per_second, per_second / ASKED[name])
+
+
+def _write(url: str, trial: str, first: int, rows: int, batch: int) -> float:
+    """Write epochs of a trial, ``batch`` a commit; return the seconds."""
+    made = [asdict(Point(trial, first + k, 1.0, 1.0, 1.0, 1.0)) for k in range(rows)]
+    with Database(url, create=False) as database:
+        start = time.perf_counter()
+        for k in range(0, rows, batch):
+            database.patiently(lambda part=made[k : k + batch]: _commit(database, part))  # type: ignore[misc]
+        return time.perf_counter() - start
+
+
+def _commit(database: Database, rows: list[dict[str, object]]) -> None:
+    with database.transaction() as connection:
+        insert_new(connection, CurveRow, rows)
+
+
+@contextmanager
+def _together(url: str, trials: list[str], rows: int) -> Iterator[float]:
+    """Give the seconds that one process a trial takes, at once, to write rows a commit each."""
+    spawn = multiprocessing.get_context("spawn")
+    ready, processes = spawn.Barrier(len(trials) + 1), []
+    for trial in trials:
+        processes.append(spawn.Process(target=_alone, args=(url, trial, rows, ready)))
+        processes[-1].start()
+    ready.wait(120)
+    start = time.perf_counter()
+    ready.wait(600)
+    yield time.perf_counter() - start
+    for process in processes:
+        process.join(60)
+
+
+def _alone(url: str, trial: str, rows: int, ready: object) -> None:
+    wait = ready.wait  # type: ignore[attr-defined]
+    made = [asdict(Point(trial, 1_000_000 + k, 1.0, 1.0, 1.0, 1.0)) for k in range(rows)]
+    with Database(url, create=False) as database:
+        wait(120)
+        for row in made:
+            database.patiently(lambda part=[row]: _commit(database, part))  # type: ignore[misc]
+        wait(600)

@@ -1,0 +1,112 @@
+"""How large a file of another machine may be, found out before anything is built of it. An honest one of 100,000 runs
+stays far below each limit; the depth of JSON is limited by its parser, to some 200 levels.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from longwave.platform.errors import ConfigError
+
+BYTES = 256 * 2**20
+"""Most bytes, unpacked."""
+RATIO = 100
+"""Most bytes that a packed one may become; hashes and scores, of which a bundle is full, hardly shrink."""
+OBJECTS = 8_000_000
+"""Most objects and lists: some 80 of each of 100,000 runs."""
+VALUES = 40_000_000
+"""Most values."""
+WIDE = 1000
+"""Most entries of an object or a list of which an honest bundle has few: a run's parameters, its facts."""
+CELLS = 1000
+"""Most cells of a sweep, over those that have their trials in the bundle, that are planned anew to compare them."""
+LEARNED = 500
+"""Most trials of a cell whose draws are repeated where each draw learns from all before it."""
+SECONDS = 900.0
+"""Longest time that checks may take."""
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def unpacked(path: Path) -> bytes:
+    """Return what a gzip file holds, not checked further than its size.
+
+    Raises:
+        ConfigError: It cannot be read, or holds too much.
+    """
+    try:
+        small = 2**20 + RATIO * path.stat().st_size
+        with gzip.open(path) as packed:
+            text = packed.read(min(BYTES, small) + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ConfigError(f"{path} is no whole gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
+    if len(text) > BYTES:
+        raise ConfigError(f"{path} holds more than {BYTES >> 20} MiB unpacked: no bundle is that large.")
+    if len(text) > small:
+        raise ConfigError(f"{path} unpacks to more than {RATIO} times its size: no bundle does.")
+    return text
+
+
+def check_count(text: bytes, origin: object) -> None:
+    """Do nothing for JSON of so many objects, lists and values that they can be built.
+
+    Raises:
+        ConfigError: They are more; ``origin`` names the file.
+    """
+    if len(text) > BYTES:
+        raise ConfigError(f"{origin} has more than {BYTES >> 20} MiB: it is not read.")
+    if not _few(text) and not _few(STRING.sub(b"", text)):
+        raise ConfigError(f"{origin} has more than {OBJECTS:,} objects or {VALUES:,} values: it is not read.")
+
+
+def check_width(text: bytes, origin: object) -> None:
+    """Do nothing for a bundle whose objects and lists are as wide as an honest one's.
+
+    Of what is wrong in a wide one, each entry would be told: a list of trials ends at the first that is wrong, an
+    object does not.
+
+    Raises:
+        ConfigError: It is no JSON, one is wider, or there are more patches, environments or sweeps than trials.
+    """
+    try:
+        file = from_json(text, allow_inf_nan=True, cache_strings="keys")
+    except ValueError as error:
+        raise ConfigError(f"{origin} is no bundle: Invalid JSON: {error}") from None
+    content = _entries(file).get("content")
+    parts = {name: _entries(content).get(name) for name in ("trials", "sweeps", "environments", "patches")}
+    runs = len(parts["trials"]) if isinstance(parts["trials"], list) else 0
+    for name, part in parts.items():
+        if isinstance(part, list | dict) and len(part) > runs:
+            raise ConfigError(f"{origin} is no bundle: it has {len(part)} {name} for {runs} trials.")
+    of_trials = [_entries(trial).get("points") for trial in _items(parts["trials"])]
+    of_sweeps = [_entries(sweep).get("trials") for sweep in _items(parts["sweeps"])]
+    free = {id(part) for part in (*parts.values(), *of_trials, *of_sweeps, _entries(file).get("hashes"))}
+    texts = [_entries(file).get("hashes"), parts["patches"], *_items(parts["environments"])]
+    if any(not isinstance(value, str) for part in texts for value in _items(part)):
+        raise ConfigError(f"{origin} is no bundle: hashes, facts and patches are texts.")
+    waiting = [file]
+    while waiting:
+        at = waiting.pop()
+        if len(at) > WIDE and id(at) not in free:
+            raise ConfigError(f"{origin} is no bundle: something in it has {len(at)} entries, {WIDE} at most.")
+        waiting += [value for value in _items(at) if isinstance(value, list | dict)]
+
+
+def _few(text: bytes) -> bool:
+    return text.count(b"{") + text.count(b"[") <= OBJECTS and text.count(b",") <= VALUES
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: Any) -> Iterator[Any]:
+    return iter(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())

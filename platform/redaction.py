@@ -1,0 +1,91 @@
+"""Text without passwords: the one place that knows what a secret looks like. What is said or kept goes through it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+HIDDEN = "***"
+"""What stands where a secret stood."""
+SCHEMES = "https?|wss?|ftps?|s3|gs|postgres(?:ql)?|sqlite|mysql|mariadb|mssql|oracle|databricks|file|redis|ray"
+KEYS = r"password|passwd|pwd|passphrase|passfile|token|secret|credentials?|signature|api[_-]?key|access[_-]?key"
+URL = re.compile(rf"[a-z][a-z0-9+.-]*://|(?<![\w+.-])(?:{SCHEMES})(?:\+\w+)?:/*(?=\S)", re.IGNORECASE)
+"""Where a URL starts, also one whose slashes are missing."""
+NEXT = re.compile(rf"""(?<=[\s"'`(\[<,;])(?:{SCHEMES})(?:\+\w+)?://""", re.IGNORECASE)
+"""Where a further one starts: a password may hold anything, but hardly white space and the name of a scheme."""
+NOBODY = re.compile(r"(?:sqlite|file)(?:\+\w+)?:///", re.IGNORECASE)
+"""Starts of URLs that name a file and never a user."""
+CLEAN = re.compile(
+    r"""(?:\[[0-9a-f:.]*\]|[^\s/:@?#"'`]*)(?::\d*)?(?=$|[\s/?#"'`)\]}>]|[:.,;](?:\s|$))""", re.IGNORECASE
+)
+"""A host, perhaps with a port: what follows ``://`` where there is no user. Anything else may be a password cut off."""
+BARE = re.compile(r"""[^\s"'`@:/]*:(?!/*\*\*\*@)[^\s"'`]*@""")
+"""``user:password@`` without a scheme."""
+VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?|(?!\*\*\*)[^&]*?(?=&|\s+[\w.-]+\s*=|$))"""
+PARAMETER = re.compile(rf"(?<![a-z])((?:\w+[_-])?(?:ssl)?(?:{KEYS})\s*=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
+"""``password=...`` as in a query or in libpq's strings; without quotes a value ends at & or before the next key."""
+ENTRY = re.compile(
+    rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*:\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)""", re.IGNORECASE
+)
+HEADER = re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
+LEAST = 3
+"""Characters of a part of a password from which on it is looked for by itself."""
+
+
+def redacted(text: str, url: str = "") -> str:
+    """Return ``text`` without users and passwords of URLs, and without the values of secret parameters.
+
+    What may be a secret counts as one: where a URL was written with an unescaped @, everything before its last @ is
+    left out. What has been redacted stays as it is.
+
+    Args:
+        text: Anything, such as an error's message or a URL.
+        url: One that the text is about. Parts of its password are left out wherever they stand: libraries that
+            misread a malformed URL complain about such parts.
+    """
+    for part in _parts(url):
+        text = text.replace(part, HIDDEN)
+    text = BARE.sub(f"{HIDDEN}@", "".join(_pieces(text))) if "@" in text else "".join(_pieces(text))
+    for pattern in (PARAMETER, ENTRY):
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return HEADER.sub(rf"\g<1>{HIDDEN}", text)
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the text cut before each URL, these without their users."""
+    pieces, at = [], 0
+    while found := URL.search(text, at):
+        pieces.append(text[at : found.end()])
+        following = NEXT.search(text, found.end())
+        rest = text[found.end() : following.start() if following else len(text)]
+        if following and not _sound(found[0], rest):  # a password that looks like another URL
+            rest = text[found.end() :]
+        pieces.append(_userless(found[0], rest))
+        at = found.end() + len(rest)
+    return [*pieces, text[at:]]
+
+
+def _sound(start: str, rest: str) -> bool:
+    return bool("@" in rest or NOBODY.match(start + rest) or CLEAN.match(rest))
+
+
+def _userless(start: str, rest: str) -> str:
+    """Return what follows a URL's ``start`` without the user in it."""
+    if rest.startswith(f"{HIDDEN}@") or rest == HIDDEN or NOBODY.match(start + rest):
+        return rest
+    user, _, host = rest.rpartition("@")
+    if user or rest.startswith("@"):
+        return f"{HIDDEN}@{host}"
+    return rest if CLEAN.match(rest) else HIDDEN
+
+
+def _parts(url: str) -> list[str]:
+    """Return the password of a URL, and what is left of it where it is cut at a separator; the longest first."""
+    found = URL.search(url)
+    if not found or NOBODY.match(url, found.start()):
+        return []
+    user = url[found.end() :].rpartition("@")[0]
+    secrets = [user.partition(":")[2], *(match[2].strip("'\"") for match in PARAMETER.finditer(url))]
+    secrets += [unquote(secret) for secret in secrets]
+    cut = [part for secret in secrets for part in re.split(r"[@:/?#&=\s\\'\"\[\]]+", secret)]
+    return sorted({part for part in (*secrets, *cut) if len(part) >= LEAST and part != HIDDEN}, key=len, reverse=True)

@@ -1,0 +1,100 @@
+"""What a database's refusal means: worth waiting for, damage, or for good."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from longwave.platform.errors import StoreError, StoreUnavailable
+from longwave.platform.redaction import redacted
+from longwave.platform.storage.engine import cause, shown
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a database does not serve for now.
+
+    Attributes:
+        why: In words.
+        seconds: How long is waited for it to serve again; ``LONGWAVE_STORE_WAIT`` overrides it, see ``patience``.
+    """
+
+    why: str
+    seconds: float
+
+
+LOCKED = Fault("another process holds it", 120.0)
+"""A writer needs milliseconds, a backup or somebody's open transaction minutes."""
+AWAY = Fault("its server is away", 300.0)
+"""A restart takes seconds, an upgrade of the server minutes."""
+FULL = Fault("its disk has no room", 600.0)
+"""Somebody has to make room."""
+BARRED = Fault("its folder or disk refuses", 600.0)
+"""Somebody has to give back what was taken away: a permission, a mount."""
+
+SQLITE = {
+    "SQLITE_BUSY": LOCKED,
+    "SQLITE_LOCKED": LOCKED,
+    "SQLITE_PROTOCOL": LOCKED,
+    "SQLITE_FULL": FULL,
+    "SQLITE_IOERR": BARRED,
+    "SQLITE_READONLY": BARRED,
+    "SQLITE_CANTOPEN": BARRED,
+}
+"""By the beginning of SQLite's name for an error."""
+NEVER_WRITTEN = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "EACCES", "EPERM", "EROFS")
+"""What is no passing fault of a store that was never written to: it may never be."""
+UNSAFE = ("SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_CORRUPTFS")
+"""After these the disk may have lost what SQLite takes for written: nothing more is written there."""
+DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+POSTGRESQL = {"08": AWAY, "57P": AWAY, "53100": FULL, "53": AWAY, "40": LOCKED, "55P03": LOCKED, "58030": BARRED}
+"""By the beginning of PostgreSQL's code for an error; the first that fits counts."""
+FOR_GOOD = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
+"""In the words of a server that was reached, or cannot be, and will say the same again."""
+FILES = {"ENOSPC": FULL, "EDQUOT": FULL, "EACCES": BARRED, "EPERM": BARRED, "EROFS": BARRED, "EIO": BARRED}
+"""By the name of the operating system's error."""
+
+
+def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreError:
+    """Return what to raise where a store's database raised ``error``: one line, ``StoreUnavailable`` if it may pass.
+
+    Args:
+        error: One of ``engine.REFUSED``.
+        url: The store's.
+        wrote: Whether the store has been written to by this process, so that it was permitted.
+    """
+    place, said = shown(url), redacted(cause(error), str(url))
+    if _code(error).startswith(DAMAGED):
+        return StoreError(
+            f"The store {place} is damaged: {said}. "
+            f"Save what is readable with: longwave doctor --repair --store {place}"
+        )
+    if fault := fault_of(error, wrote):
+        return StoreUnavailable(f"The store {place} cannot be used, {fault.why}: {said}", fault.seconds)
+    return StoreError(f"The store {place} cannot be used: {said}")
+
+
+def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
+    """Return the passing fault that an error tells of; None if waiting does not help."""
+    code = _code(error)
+    if code in UNSAFE or (not wrote and code.startswith(NEVER_WRITTEN)):
+        return None
+    if code.startswith("SQLITE"):
+        return next((fault for start, fault in SQLITE.items() if code.startswith(start)), None)
+    if isinstance(error, OSError):
+        return FILES.get(code)
+    if known := next((fault for start, fault in POSTGRESQL.items() if code.startswith(start)), None):
+        return known
+    lost = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+    silent = isinstance(error, sa.exc.OperationalError) and not code  # no server said it: none was reached
+    return AWAY if (lost or silent) and not any(words in str(error) for words in FOR_GOOD) else None
+
+
+def _code(error: Exception) -> str:
+    """Return a database's or the system's own name for an error; empty if it has none."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, "")
+    origin = getattr(error, "orig", None) or error
+    return getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None) or ""

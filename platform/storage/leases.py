@@ -1,0 +1,208 @@
+"""Who trains what: drivers with a heartbeat, and leases of trials. A driver writes only what it leases.
+
+A lease is free once its driver ended, is dead on this machine, or has not been heard of until ``expires``, by the
+database's clock. Whoever takes it raises its fence, so a driver that was thought dead and is not finds its writes
+refused: the same trial is never written by two.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import psutil
+import sqlalchemy as sa
+
+from longwave.platform.errors import StoreError
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import ENDED
+from longwave.platform.storage import entries
+from longwave.platform.storage.database import Database, insert_new
+from longwave.platform.storage.driving import DriverRow, LeaseRow
+from longwave.platform.storage.living import bury, clock, is_running, living, place
+from longwave.platform.storage.patience import patient
+from longwave.platform.storage.queries import pieces
+from longwave.platform.storage.schema import SweepRow, TrialRow
+
+SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
+"""A driver that is not heard of for so long has lost its leases. It is heard of six times as often."""
+
+
+class LeaseLostError(StoreError):
+    """Another driver trains these trials by now: what came late is not written."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A process that runs a sweep.
+
+    Attributes:
+        owner: Its name in the store.
+        sweep: What it runs.
+        host, process: Where.
+        priority: Of its sweep.
+        note: What it is at.
+        seconds: Since it began.
+        silent: Seconds since it was last heard of.
+        alive: Whether its leases hold.
+    """
+
+    owner: str
+    sweep: str
+    host: str
+    process: int
+    priority: int
+    note: str
+    seconds: float
+    silent: float
+    alive: bool
+
+
+class Leases:
+    """What one driver holds in a store, and what it writes under that. Its methods may be called from two threads.
+
+    Args:
+        store: Where.
+        sweep: What is run.
+        priority: Of the sweep.
+
+    Attributes:
+        owner: Its name in the store.
+        fences: Of the trials it holds.
+        after_a_death: Whether a driver on this machine had died when this one began.
+    """
+
+    def __init__(self, store: Database, sweep: str, priority: int = 0) -> None:
+        self.store, self.sweep, self.priority = store, sweep, priority
+        self.owner = uuid.uuid4().hex
+        self.fences: dict[str, int] = {}
+        self.after_a_death = False
+
+    @property
+    def waiting(self) -> Callable[[str], None]:
+        """As of its store."""
+        return self.store.waiting
+
+    @property
+    def patience(self) -> float | None:
+        """As of its store."""
+        return self.store.patience
+
+    @patient
+    def __enter__(self) -> Self:
+        process = psutil.Process()
+        with self.store.transaction() as connection:
+            self.after_a_death = bury(connection) > 0
+            now = connection.scalars(sa.select(clock(connection))).one()
+            row = {"owner": self.owner, "sweep": self.sweep, "place": place(), "process": process.pid}
+            times = {"born": process.create_time(), "started": now, "beat": now, "expires": now + SECONDS}
+            insert_new(connection, DriverRow, [{**row, **times, "priority": self.priority, "note": "", "ended": False}])
+        return self
+
+    @patient
+    def __exit__(self, *_: object) -> None:
+        with self.store.transaction() as connection:
+            self._release(connection, self.fences)
+            connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(ended=True, note=""))
+
+    def beat(self, note: str) -> str:
+        """Say that this driver lives, and what it is at; return what its sweep is told to do, as ``state`` says."""
+        with self.store.transaction() as connection:
+            now = clock(connection)
+            values = {"beat": now, "expires": now + SECONDS, "note": note}
+            connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
+            return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
+
+    @patient
+    def take(self, trials: Collection[str]) -> set[str]:
+        """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
+        with self.store.transaction() as connection:
+            bury(connection)
+            alive = sa.select(DriverRow.owner).where(living(connection))
+            free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(alive))
+            is_open = LeaseRow.trial.in_(sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED)))
+            for part in pieces(sorted(trials)):
+                insert_new(connection, LeaseRow, [{"trial": trial, "owner": "", "fence": 0} for trial in part])
+                # PostgreSQL: whoever takes them at the same moment is waited for, and seen by the next statement
+                connection.execute(sa.select(LeaseRow.trial).where(LeaseRow.trial.in_(part)).with_for_update())
+                mine = sa.update(LeaseRow).where(LeaseRow.trial.in_(part), free, is_open)
+                connection.execute(mine.values(owner=self.owner, fence=LeaseRow.fence + 1))
+                held = sa.select(LeaseRow.trial, LeaseRow.fence).where(LeaseRow.trial.in_(part))
+                found = connection.execute(held.where(LeaseRow.owner == self.owner, is_open))
+                mine_now = {line.trial: line.fence for line in found}
+                entries.leave(connection, mine_now, "its driver was lost")
+                self.fences |= mine_now
+        return {trial for trial in trials if trial in self.fences}
+
+    @patient
+    def release(self, trials: Iterable[str]) -> None:
+        """Give leases back; attempts under them are over."""
+        with self.store.transaction() as connection:
+            self._release(connection, trials)
+
+    @patient
+    def write(self, report: Report) -> None:
+        """Write what a pack said, in one transaction; what is there already stays as it is.
+
+        A worker that died and went on from behind a trial's end trains that trial again beside those still open: of
+        one that has ended nothing is written.
+
+        Raises:
+            LeaseLostError: Another driver holds one of its trials. Nothing is written.
+        """
+        with self.store.transaction() as connection:
+            self._check(connection, report.trials)
+            report = replace(report.of(entries.open_of(connection, report.trials)), rungs=report.rungs)
+            if report.began:
+                entries.begin(connection, report.began, report.points, self.owner, self.fences)
+            entries.note(connection, report.points, report.rungs)
+            entries.end(connection, report.runs)
+
+    def _check(self, connection: sa.Connection, trials: Collection[str]) -> None:
+        query = sa.select(LeaseRow.trial, LeaseRow.fence).where(LeaseRow.owner == self.owner)
+        parts = pieces(sorted(trials))
+        # PostgreSQL: nobody else takes them before this is committed; SQLite has one writer anyway
+        found = [connection.execute(query.where(LeaseRow.trial.in_(part)).with_for_update()) for part in parts]
+        held = {trial: fence for part in found for trial, fence in part}
+        if lost := [trial for trial in trials if held.get(trial, -1) != self.fences.get(trial)]:
+            raise LeaseLostError(
+                f"Another process trains {len(lost)} of these trials by now, {min(lost)} among them; "
+                "what this one had of them is not written."
+            )
+
+    def _release(self, connection: sa.Connection, trials: Iterable[str]) -> None:
+        mine = [trial for trial in trials if trial in self.fences]
+        for part in pieces(sorted(mine)):
+            held = sa.select(LeaseRow.trial).where(LeaseRow.trial.in_(part), LeaseRow.owner == self.owner)
+            entries.leave(connection, connection.scalars(held).all(), "its driver let go of it")
+            ours = sa.update(LeaseRow).where(LeaseRow.trial.in_(part), LeaseRow.owner == self.owner)
+            connection.execute(ours.values(owner=""))
+        self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
+
+
+def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
+    """Return the drivers that have not ended, of one sweep or of all, the oldest first.
+
+    One that is dead on this machine is not alive, whatever its last word.
+    """
+    with store.reading() as connection:
+        now = connection.scalars(sa.select(clock(connection))).one()
+        query = sa.select(DriverRow.__table__).where(DriverRow.ended.is_(False)).order_by(DriverRow.started)
+        found = connection.execute(query if sweep is None else query.where(DriverRow.sweep == sweep)).all()
+    return [
+        Driver(
+            owner=row.owner,
+            sweep=row.sweep,
+            host=row.place.partition("/")[0],
+            process=row.process,
+            priority=row.priority,
+            note=row.note,
+            seconds=now - row.started,
+            silent=now - row.beat,
+            alive=row.expires > now and (row.place != place() or is_running(row.process, row.born)),
+        )
+        for row in found
+    ]

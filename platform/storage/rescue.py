@@ -1,0 +1,221 @@
+"""Save what is readable of a damaged SQLite store into a new one, row by row. The old one is left as it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwave.platform.errors import StoreError
+from longwave.platform.records.run import ENDED
+from longwave.platform.storage.base import UTCTime
+from longwave.platform.storage.database import Database
+from longwave.platform.storage.place import beside
+from longwave.platform.storage.schema import Base, CurveRow, MeasureRow, TrialRow
+from longwave.platform.storage.seals import broken, fill
+from longwave.platform.storage.soundness import OF_CONFIG, named_by_config
+
+LEFT_OUT = ("published", "leases", "drivers")
+"""Tables that are not saved: a new store has its own published numbers, and nobody writes to it yet."""
+MOST_GAPS = 2_000
+"""Pieces of a table, one after another, that cannot be read; the rest of it is given up then."""
+BLANK = {"status": "planned", "reason": "", "epochs": 0, "seconds": 0.0, "members": 1, "rerun": ""}
+"""What a trial is before anything was recorded of it, beside columns that hold nothing."""
+ROWS = 2**32
+"""No table has a row beyond this one."""
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """What became of a table: rows that were saved, and that were lost; None where nobody can tell how many."""
+
+    table: str
+    saved: int
+    lost: int | None
+
+
+@dataclass(frozen=True)
+class Rescued:
+    """A store that was saved: its file, what became of each table, and the trials that are to be trained again."""
+
+    file: Path
+    tables: tuple[SavedTable, ...]
+    again: tuple[str, ...]
+
+
+def rescue(old: Path, to: Path | None = None) -> Rescued:
+    """Save what is readable and right of the store ``old`` into a new one.
+
+    A trial whose configuration does not give it its name is lost. One whose record is not what was sealed is planned
+    anew. Epochs of trials that had not ended cannot be checked, and are left out: they are trained from the start.
+
+    Args:
+        old: A SQLite file, with its log beside it, if any.
+        to: The new file; by default one beside the old: ``results.repaired-1.db``.
+
+    Raises:
+        StoreError: There is no such file, or one at ``to``; or nothing can be written there.
+    """
+    if not old.is_file():
+        raise StoreError(f"There is no store at {old} to be repaired.")
+    if to is not None and to.exists():
+        raise StoreError(f"There is a file at {to}. Name another with --to.")
+    with tempfile.TemporaryDirectory(dir=old.parent, prefix=".repair-") as folder:
+        copy = Path(folder) / old.name
+        for end in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{old}{end}", f"{copy}{end}")
+        new = to or beside(old, "repaired")
+        with Database(f"sqlite:///{new}") as database:
+            _mend_header(copy, new)
+            return Rescued(new, *_fill(database, copy))
+
+
+def _fill(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...], tuple[str, ...]]:
+    tables = [t for t in Base.metadata.sorted_tables if t.name not in LEFT_OUT]
+    with closing(sqlite3.connect(copy)) as old, closing(sqlite3.connect(database.engine.url.database or "")) as new:
+        old.execute("PRAGMA writable_schema = ON")  # has SQLite read a file that was cut off, and a schema in part
+        old.row_factory = sqlite3.Row
+        old.text_factory = lambda raw: raw.decode(errors="replace")
+        wanted = {table.name: _wanted(old, table.name) for table in tables}
+        with new:
+            for table in tables:
+                _copy(old, new, table)
+    with database.transaction() as connection:
+        again = _only_right(connection)
+        counts = {t.name: connection.scalar(sa.select(sa.func.count()).select_from(t)) or 0 for t in tables}
+    lost = {name: None if n is None else max(0, n - counts[name]) for name, n in wanted.items()}
+    return tuple(SavedTable(name, counts[name], lost[name]) for name in counts), tuple(again)
+
+
+def _mend_header(copy: Path, new: Path) -> None:
+    """Give a copy that SQLite takes for no database the header that all stores have, with its own count of pages."""
+    with closing(sqlite3.connect(copy)) as old, suppress(sqlite3.DatabaseError):
+        old.execute("SELECT 1 FROM sqlite_master").fetchone()
+        return
+    with closing(sqlite3.connect(new)) as sound:
+        sound.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with new.open("rb") as sound_file, copy.open("r+b") as file:
+        header = bytearray(sound_file.read(100))
+        size = int.from_bytes(header[16:18])
+        header[28:32] = (copy.stat().st_size // size).to_bytes(4)
+        header[32:40] = bytes(8)  # no list of free pages, which only a writer asks for
+        header[92:96] = header[24:28]  # the count of pages holds for this count of changes
+        file.write(header)
+
+
+def _wanted(old: sqlite3.Connection, table: str) -> int | None:
+    """Return how many rows a table has, 0 if there is no such table; None where that cannot be read."""
+    try:
+        if old.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone() is None:
+            return 0
+        return int(old.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])
+    except sqlite3.Error:
+        return None
+
+
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Table) -> None:
+    """Copy the rows of a table that can be read and that the new one takes."""
+    for row in _readable(old, table.name):
+        kept = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
+        if not _whole(table, kept):
+            continue
+        names, marks = ", ".join(f'"{name}"' for name in kept), ", ".join("?" * len(kept))
+        with suppress(sqlite3.Error):
+            new.execute(f'INSERT INTO "{table.name}" ({names}) VALUES ({marks})', list(kept.values()))
+
+
+def _readable(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
+    """Yield the rows of a table that can be read, each once: a piece that cannot is looked at in halves."""
+    query = f'SELECT rowid AS "rowid_", * FROM "{table}" WHERE rowid BETWEEN ? AND ? ORDER BY rowid'
+    pieces, gaps = [(0, ROWS)], 0
+    while pieces and gaps < MOST_GAPS:
+        low, high = pieces.pop()
+        last = low - 1
+        try:
+            for row in old.execute(query, (low, high)):
+                if not last < row["rowid_"] <= high:
+                    break
+                last, gaps = row["rowid_"], 0
+                yield row
+            else:
+                continue
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if getattr(error, "sqlite_errorname", "") in (
+                "SQLITE_NOTADB",
+                "SQLITE_ERROR",
+            ):  # no database, or no such table
+                return
+        gaps += 1
+        if low < high and last < high:
+            middle = (last + 1 + high) // 2
+            pieces += [(middle + 1, high), (last + 1, middle)]
+
+
+def _whole(table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Return whether each value is of its column's kind: SQLite takes any value in any column."""
+    fits: type | tuple[type, ...]
+    for name, value in row.items():
+        kind = table.c[name].type
+        if value is None:
+            continue
+        if isinstance(kind, sa.JSON):
+            value, fits = _parsed(json.loads, value), dict
+        elif isinstance(kind, UTCTime):
+            value, fits = _parsed(datetime.fromisoformat, value), datetime
+        elif isinstance(kind, sa.String):
+            fits = str
+        else:
+            fits = (int, float) if isinstance(kind, sa.Float) else int if isinstance(kind, sa.Integer) else object
+        if not isinstance(value, fits) or "\ufffd" in str(value):
+            return False
+    return True
+
+
+def _parsed(parse: Callable[[Any], object], value: object) -> object:
+    try:
+        return parse(value)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _only_right(connection: sa.Connection) -> list[str]:
+    """Take out what is not right, or belongs to what is lost; return the trials that are to be trained again."""
+    t = TrialRow
+    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    found = connection.execute(sa.select(t.id, t.config, *(getattr(t, name) for name in OF_CONFIG))).mappings().all()
+    wrong = broken(connection)
+    lost = [row["id"] for row in found if not wrong.get(row["id"], named_by_config(dict(row)))]
+    _drop(connection, t, t.id, lost)
+    _orphans(connection)
+    open_or_wrong = sa.or_(t.id.in_(list(wrong)), t.status.not_in(ENDED), t.seal.is_(None))
+    anew = list(connection.scalars(sa.select(t.id).where(open_or_wrong).order_by(t.id)))
+    again = list(connection.scalars(sa.select(t.id).where(open_or_wrong, t.status != "planned").order_by(t.id)))
+    blank = {c.name: None for c in t.__table__.c if c.nullable} | BLANK
+    for part in (anew[k : k + 500] for k in range(0, len(anew), 500)):
+        connection.execute(sa.update(t).where(t.id.in_(part)).values(blank))
+    for table in (CurveRow, MeasureRow):
+        _drop(connection, table, table.trial, anew)
+    fill(connection, anew)
+    return again
+
+
+def _drop(connection: sa.Connection, table: type[Any], column: Any, keys: Sequence[str]) -> None:
+    for part in (keys[k : k + 500] for k in range(0, len(keys), 500)):
+        connection.execute(sa.delete(table).where(column.in_(part)))
+
+
+def _orphans(connection: sa.Connection) -> None:
+    """Drop rows whose parent is not there, children of these too."""
+    while wrong := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall():
+        for table, row, _, _ in wrong:
+            connection.exec_driver_sql(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))

@@ -1,0 +1,104 @@
+"""Sweeps in the store: their settings and plan, what they are told to do, what they have cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.records.run import ENDED
+from longwave.platform.records.stored import StoredSweep
+from longwave.platform.storage import entries
+from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.database import insert_new
+from longwave.platform.storage.driving import DriverRow
+from longwave.platform.storage.queries import Queries, pieces
+from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRow
+
+MAY_CHANGE = {"budget", "priority"}
+"""Settings of a sweep that decide no result."""
+
+
+class Sweeps(Queries):
+    """Rows of sweeps."""
+
+    def add_sweep(self, name: str, content: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
+        """Write a sweep's settings and plan. The same sweep again changes nothing but what ``MAY_CHANGE``.
+
+        Raises:
+            ConfigError: A sweep of this name has other settings.
+        """
+        with self.transaction() as connection:
+            row = {"name": name, "content": content, "plan": plan, "created": utc_now()}
+            insert_new(connection, SweepRow, [row])
+        stored = self.sweep(name).content
+        if stored != content:
+            differs = {k for k in {*stored, *content} if stored.get(k) != content.get(k)} - MAY_CHANGE
+            if changed := ", ".join(sorted(differs)):
+                raise ConfigError(
+                    f"A sweep named {name!r} with another {changed} is in the store. Give the new one another name."
+                )
+            with self.transaction() as connection:
+                connection.execute(sa.update(SweepRow).where(SweepRow.name == name).values(content=dict(content)))
+
+    def sweep(self, name: str) -> StoredSweep:
+        """Return the sweep ``name``.
+
+        Raises:
+            ConfigError: There is no such sweep; the message names the nearest ones.
+        """
+        query = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan, SweepRow.state)
+        with self.reading() as connection:
+            found = connection.execute(query.where(SweepRow.name == name)).one_or_none()
+        if found is None:
+            raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
+        return StoredSweep(*found)
+
+    def sweeps(self) -> list[str]:
+        """Return the names of all sweeps, sorted."""
+        with self.reading() as connection:
+            return list(connection.scalars(sa.select(SweepRow.name).order_by(SweepRow.name)))
+
+    def tell(self, sweep: str, state: str) -> None:
+        """Write what the drivers of a sweep are to do: ``pause``, ``stop``, or go on where it is empty.
+
+        Raises:
+            ConfigError: There is no such sweep.
+        """
+        self.sweep(sweep)
+        with self.transaction() as connection:
+            connection.execute(sa.update(SweepRow).where(SweepRow.name == sweep).values(state=state))
+
+    def retry(self, sweep: str) -> int:
+        """Make the trials of a sweep that failed open again, and return how many they are.
+
+        How they ended stays with their attempts. A trial that failed under a winner's row is asked for as before.
+        """
+        failed = sa.select(AskRow.trial).join(TrialRow, TrialRow.id == AskRow.trial)
+        with self.transaction() as connection:
+            trials = connection.scalars(failed.where(AskRow.sweep == sweep, TrialRow.status == "failed")).all()
+            entries.reopen(connection, trials)
+        return len(trials)
+
+    def epochs(self, trials: Collection[str], seconds: float) -> tuple[int, int]:
+        """Return how many epochs of trials there are, and how many of them are of the last ``seconds``."""
+        since = time.time() - seconds
+        query = sa.select(sa.func.count(), sa.func.count().filter(CurveRow.at >= since)).select_from(CurveRow)
+        with self.reading() as connection:
+            parts = [connection.execute(query.where(CurveRow.trial.in_(p))).one() for p in pieces(sorted(trials))]
+        return sum(a for a, _ in parts), sum(b for _, b in parts)
+
+    def spent(self, sweep: str) -> tuple[float, float]:
+        """Return for how long a sweep was run, and trained in packs, both in seconds."""
+        asked = sa.select(AskRow.trial).where(AskRow.sweep == sweep)
+        ended = sa.select(sa.func.sum(TrialRow.seconds)).where(TrialRow.id.in_(asked), TrialRow.status.in_(ENDED))
+        still = sa.select(TrialRow.id).where(TrialRow.id.in_(asked), TrialRow.status.not_in(ENDED))
+        last = sa.select(sa.func.max(CurveRow.seconds).label("seconds")).where(CurveRow.trial.in_(still))
+        standing = last.group_by(CurveRow.trial).subquery()
+        ran = sa.select(sa.func.sum(DriverRow.beat - DriverRow.started)).where(DriverRow.sweep == sweep)
+        with self.reading() as connection:
+            trained = sum(connection.scalar(q) or 0.0 for q in (ended, sa.select(sa.func.sum(standing.c.seconds))))
+            return connection.scalar(ran) or 0.0, trained

@@ -1,0 +1,142 @@
+"""Run a sweep: plan what is missing, train it in packs, store every epoch and end, until nothing is missing.
+
+Running and resuming are the same loop, and any number of drivers may run it, on one sweep or on several that share
+trials: each trains what it leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from rich.console import Console
+
+from longwave.files import own_folder
+from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
+from longwave.platform.records.stored import Asked
+from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
+from longwave.platform.storage.soundness import sound
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.desk import Desk
+from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.executor import run_packs, running
+from longwave.platform.sweeps.heart import Heart
+from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.mirror import Mirror
+from longwave.platform.sweeps.progress import Progress
+from longwave.platform.sweeps.purse import Purse
+from longwave.platform.sweeps.sweep import missing, plan
+from longwave.platform.sweeps.workers import Workers
+
+
+def start(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+    """Plan a sweep and run it, or what is missing of it, as ``resume`` does.
+
+    Raises:
+        ConfigError: A rule is broken; or as ``plan`` and ``resume``.
+    """
+    from longwave.platform.sweeps.resolve import resolve
+
+    return resume(plan(resolve(file), store), store, workers, server, console)
+
+
+def resume(sweep: Sweep, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+    """Run what is missing of a sweep of the store, and return its final counts.
+
+    Args:
+        sweep: As ``plan`` or ``stored_sweep`` returns it.
+        store: Where rows go.
+        workers: How to run packs.
+        server: MLflow tracking URI to mirror to, or None.
+        console: Where to show progress.
+
+    Raises:
+        Interrupted: A signal ended it in order.
+    """
+    own_folder(workers.storage)
+    store.patiently(lambda: store.tell(sweep.file.name, ""))
+    with Leases(store, sweep.file.name, sweep.file.priority) as leases:
+        if leases.after_a_death and (wrong := sound(store.engine)):
+            raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
+        return _Driver(sweep, store, leases, workers, server, console).run()
+
+
+class _Driver:
+    """One run of a sweep."""
+
+    def __init__(
+        self, sweep: Sweep, store: Store, leases: Leases, workers: Workers, server: str | None, console: Console
+    ) -> None:
+        file = sweep.file
+        self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
+        self.view = Progress(file.name, sweep.entries, file.trials + file.retrain, console)
+        self.mirror = Mirror(store, server) if server else None
+        self.purse = Purse(store, file, workers.gpus)
+        self.heart = Heart(store, leases, workers, self.purse.spent, self.view.say)
+        self.parents: dict[str, tuple[str, ...]] = {}
+        store.waiting = self.view.say
+
+    def run(self) -> Progress:
+        """Train until nothing is missing, or until the driver is to end."""
+        name = self.sweep.file.name
+        with ExitStack() as stack:
+            for part in (self.mirror, self.view, self.heart):
+                if part:
+                    stack.enter_context(part)
+            stack.enter_context(self.heart.hearing())
+            try:
+                while (left := self._left()) and self.heart.may_train():
+                    self._round(left, stack)
+            except KeyboardInterrupt:
+                raise Interrupted(self.heart.signal or 2, name) from None
+            except WorkersLostError as error:
+                raise WorkerError(f"{error}. What is done is kept; go on with: longwave sweep resume {name}") from None
+            self.view.over = not left
+        if self.mirror and self.mirror.problem:
+            told = "Nothing is lost; send it later with: longwave mlflow sync"
+            self.console.print(f"{self.mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
+        if left and self.heart.signal:
+            raise Interrupted(self.heart.signal, name)
+        if left:
+            self.console.print(f"{name}: {self.heart.ends}. Go on with: longwave sweep resume {name}", highlight=False)
+        return self.view
+
+    def _left(self) -> list[Asked]:
+        """Return the trials that have not ended, and show how all stand."""
+
+        def look() -> list[Asked]:
+            left = missing(self.sweep, self.store)
+            self.view.plan(self.store.asked(self.sweep.file.name))
+            return left
+
+        return self.store.patiently(look)
+
+    def _round(self, left: Sequence[Asked], stack: ExitStack) -> None:
+        """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
+        stack.enter_context(running(self.workers))  # starts behind what follows
+        most = self.store.patiently(self.purse.trials_left)
+        jobs = self.store.patiently(
+            lambda: jobs_of(self.sweep, self.store, self.leases, self.workers, left, self.parents, most)
+        )
+        if not jobs:
+            self._wait(left, most)
+            return
+        desk = Desk(jobs, self.store, self.leases, self.workers, self.view)
+        try:
+            with self.purse.filled_by(desk):
+                run_packs(jobs, desk, self.workers)
+        except LeaseLostError as error:
+            self.view.say(str(error))
+        finally:
+            self.parents |= desk.parents
+            self.leases.release([c.id for job in jobs.values() for c in job.configs])
+
+    def _wait(self, left: Sequence[Asked], most: int | None) -> None:
+        """Wait for others, or find that the budget leaves room for no pack."""
+        others = [d for d in drivers(self.store) if d.alive and d.owner != self.leases.owner]
+        if most is not None and not any(a.status == "running" for a in left):
+            self.purse.close()
+            return
+        who = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
+        self.heart.wait(f"waits for {len(left)} trials that {who or 'another process'} has leased")

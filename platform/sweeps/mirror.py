@@ -1,0 +1,244 @@
+"""The mirror: a reader of the store that copies trials to a tracking server, and looks whether they arrived.
+
+The store is the truth and the outbox: what a server is not known to have is what is sent. It is known to have what was
+read back from it: while a trial is trained its last epoch, tags and parameters, once it has ended its whole curve. What
+is believed to be there is looked for again whenever a mirror starts, by searches alone. A server that is down, or
+answers nonsense, costs nothing but the copy, and is sent what it missed later.
+
+A trial that is trained again, or goes on behind an earlier epoch than was sent, gets a new run; the one with what was
+superseded is deleted, which in MLflow hides it. So each trial has one run that shows, with the curve of the store; the
+tag ``longwave.attempt`` tells which attempt it ends with. One process at a time mirrors a store to a server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from longwave.platform.errors import StoreError
+from longwave.platform.redaction import redacted
+from longwave.platform.storage.mirrored import Delivered, Outbox, Waiting
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.delivery import Tracked, asked, equal, lack, last_epoch, measured, within
+from longwave.platform.sweeps.tracking import MirrorError, TrackingServer, mended
+
+SECONDS = 5.0
+"""How often the mirror looks for news."""
+LAST_SECONDS = 15.0
+"""How long a sweep that is over waits for the mirror; what is missing then is sent later."""
+PATIENCE = 30.0
+"""How long ``sync`` waits for another process that mirrors the same store to the same server."""
+BATCH = 50
+"""Trials that are sent, looked at by one search and noted together."""
+
+
+def sync(store: Store, server: str) -> int:
+    """Send ``server`` everything it does not have; return how many trials were touched.
+
+    Every trial is one MLflow run, tagged with its id, its points with their own times: sending twice changes nothing.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+
+    Raises:
+        MirrorError: The server cannot be reached, refuses, or does not keep what it is sent; the message says how far
+            the copy is. What arrived is noted.
+        StoreError: Another process mirrors this store to this server.
+    """
+    try:
+        with Mailing(store, server, PATIENCE) as mailing:
+            mailing.verify()
+            return mailing.send()
+    except MirrorError as error:
+        if mended(server):
+            return sync(store, server)
+        raise MirrorError(f"{error}; {_progress(store, server)}") from None
+
+
+class Mirror:
+    """Keeps a tracking server up to date from a thread of its own while a sweep runs.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+    """
+
+    def __init__(self, store: Store, server: str) -> None:
+        self.store, self.server = store, server
+        self.problem = ""
+        self._over, self._give_up = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="mlflow-mirror", daemon=True)
+
+    def __enter__(self) -> Mirror:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(LAST_SECONDS)
+        self._give_up.set()
+        if self._thread.is_alive():
+            self.problem = self.problem or f"MLflow at {redacted(self.server)} was too slow to take all results"
+        if self.problem:
+            self.problem += f"; {_progress(self.store, self.server)}"
+
+    def _follow(self) -> None:
+        last, mailing = False, None
+        with ExitStack() as stack:
+            while not last:
+                last = self._over.wait(SECONDS)
+                try:
+                    mailing = mailing or stack.enter_context(Mailing(self.store, self.server))
+                    mailing.send(self._give_up.is_set)
+                    self.problem = ""
+                except (MirrorError, StoreError) as error:
+                    self.problem, mailing = str(error), None
+                    stack.close()
+                    mended(self.server)
+
+
+class Mailing:
+    """Holds a store's outbox for a server, and sends what is in it.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+        patience: Seconds to wait for another process that holds it.
+
+    Raises:
+        StoreError: Another process holds it.
+    """
+
+    def __init__(self, store: Store, server: str, patience: float = 0.0) -> None:
+        self.uri, self.outbox, self.patience = server, Outbox(store, redacted(server)), patience
+        self._exit = ExitStack()
+        self._server: TrackingServer | None = None
+        self._there: dict[str, Tracked] = {}
+        self._found: dict[str, list[Tracked]] = defaultdict(list)
+
+    def __enter__(self) -> Mailing:
+        self._held = self._exit.enter_context(self.outbox.held(self.patience))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def verify(self) -> None:
+        """Look for what the server is believed to have, by searches alone; what is not there is to be sent again."""
+        self._server = TrackingServer(self.uri)
+        self._there = {run.id: run for run in self._server.runs()}
+        noted = self.outbox.noted()
+        self.outbox.reset([line.trial for line in noted if not _holds(self._there.get(line.run), line)])
+        ours = {line.run for line in noted}
+        self._found.clear()
+        for run in self._there.values():
+            if run.id not in ours:
+                self._found[run.trial].append(run)
+
+    def send(self, stop: Callable[[], bool] = lambda: False) -> int:
+        """Send all news once, and return how many trials were touched; nothing is loaded where there are none.
+
+        Args:
+            stop: Asked before each trial; True ends early.
+        """
+        self._held()
+        touched, after = 0, ""
+        while (waiting := self.outbox.waiting(after, BATCH)) and not stop():
+            if self._server is None:  # MLflow takes seconds to import: only where there is news
+                self.verify()
+                continue
+            after = waiting[-1].trial.config.id
+            touched += self._deliver(self._server, waiting, stop)
+        return touched
+
+    def _deliver(self, server: TrackingServer, waiting: Sequence[Waiting], stop: Callable[[], bool]) -> int:
+        """Send trials, note those that arrived, and send the others again, once, in new runs."""
+        left, lacks = list(waiting), ""
+        for _ in range(2):
+            placed = self._placed(server, left, stop)
+            for k, (run, trial) in enumerate(placed):
+                if stop():
+                    placed = placed[:k]
+                    break
+                server.send(run, trial)
+            there = server.read([run for run, _ in placed])
+            lacks_of = {run: self._lacks(server, trial, there.get(run)) for run, trial in placed}
+            self.outbox.note(_delivered(run, trial) for run, trial in placed if not lacks_of[run])
+            left = [replace(trial, sent=0, run=run, superseded=True) for run, trial in placed if lacks_of[run]]
+            for run in lacks_of.keys() - there.keys():
+                self._there.pop(run, None)
+            if not left:
+                return len(placed)
+            lacks = next(f"{text} of trial {t.trial.config.id}" for r, t in placed if (text := lacks_of[r]))
+        raise MirrorError(f"MLflow at {server.name} answers, but does not keep what it is sent: it lacks {lacks}")
+
+    def _placed(
+        self, server: TrackingServer, waiting: Sequence[Waiting], stop: Callable[[], bool]
+    ) -> list[tuple[str, Waiting]]:
+        """Return each trial with the run it is sent to, and note new runs before anything is written to them.
+
+        A run that a killed process made and did not note is therefore empty, and is taken for the trial it names.
+        """
+        placed: list[tuple[str, Waiting]] = []
+        fresh: list[Delivered] = []
+        for trial in waiting:
+            if stop():
+                break
+            known = self._there.get(trial.run or "")
+            if known and not trial.superseded and (trial.sent or _agrees(known, trial)):
+                placed.append((known.id, trial))
+                continue
+            if known:
+                server.delete(known.id)
+                del self._there[known.id]
+            run = self._adopted(server, trial) or server.create(trial)
+            placed.append((run, replace(trial, run=run, sent=0)))
+            fresh.append(Delivered(trial.trial.config.id, run, 0, False, trial.attempt))
+            self._there.setdefault(run, Tracked(run, trial.trial.config.id, "RUNNING", {}, {}, {}))
+        if fresh:
+            self.outbox.note(fresh)
+        return placed
+
+    def _adopted(self, server: TrackingServer, trial: Waiting) -> str:
+        """Return a run of the trial that nobody noted and that holds nothing but the trial's own; "" if none does."""
+        for run in self._found.pop(trial.trial.config.id, []):
+            if _agrees(run, trial) and within(server.history(run.id, list(run.values)), trial):
+                return run.id
+        return ""
+
+    def _lacks(self, server: TrackingServer, trial: Waiting, run: Tracked | None) -> str:
+        """Return what the server lacks of a trial: what one search shows, and of an ended one its whole curve."""
+        if (text := lack(trial, run)) or run is None or not trial.trial.run:
+            return text
+        return "" if equal(server.history(run.id, list(measured(trial))), trial) else "points of the curve"
+
+
+def _agrees(run: Tracked, trial: Waiting) -> bool:
+    """Return whether a run has no parameter that is not the trial's; MLflow lets none be changed."""
+    return all(run.params.get(key, value) == value for key, value in asked(trial).items())
+
+
+def _holds(run: Tracked | None, noted: Delivered) -> bool:
+    """Return whether a run has what is believed of it, as far as a search shows."""
+    if run is None or run.trial != noted.trial or (noted.closed and not run.over):
+        return False
+    epoch = run.tags.get("longwave.epoch", "")
+    return not epoch.isdigit() or int(epoch) >= noted.epoch
+
+
+def _delivered(run: str, trial: Waiting) -> Delivered:
+    closed = trial.trial.run is not None
+    return Delivered(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
+
+
+def _progress(store: Store, server: str) -> str:
+    """Return how far a copy is, in words."""
+    try:
+        sent, total = Outbox(store, redacted(server)).progress()
+    except StoreError:
+        return "how far the copy is cannot be told"
+    return f"{sent} of {total} trials sent"

@@ -1,0 +1,10 @@
+"""Packs on Ray Tune, in processes of their own. The driver of a sweep never loads Ray, so Ray cannot end it.
+
+    driver ─ keeper ─ scheduler (Tune) ─ gcs_server, raylet ─ workers
+
+The driver starts the keeper and reads events, one JSON line each. The keeper ends all others when the driver is gone,
+however it went, or when it says so. They have a session of their own: a terminal's signals reach the driver alone.
+
+May import: what sweeps may; Ray in this folder alone, and never in client.py or keeper.py.
+To add a kind of event: where it is said in listener.py, and where it is heard in the executor.
+"""

@@ -1,0 +1,90 @@
+"""Tells Tune which packs to run, and the driver what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ray import tune
+from ray.exceptions import RayActorError, RayTaskError
+from ray.tune.search import Searcher
+
+NODE_DIED = "its node has died"
+"""What Ray says of an actor that went with its node, and of no other."""
+
+Say = Callable[[dict[str, Any]], None]
+
+
+class Queue(Searcher):
+    """Hands out packs in their order, and no more of them once a drain is asked for."""
+
+    def __init__(self, packs: list[str], draining: Callable[[], bool]) -> None:
+        super().__init__()
+        self.packs, self.draining = packs, draining
+
+    def suggest(self, trial_id: str) -> Any:
+        """Return the next pack."""
+        if not self.packs or self.draining():
+            return Searcher.FINISHED
+        return {"pack": self.packs.pop(0)}
+
+    def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
+        """Learn nothing."""
+
+    def save(self, checkpoint_path: str) -> None:
+        """Keep nothing: the plan is in the store."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Need nothing."""
+
+
+class Listener(tune.Callback):
+    """Says Tune's events as plain data."""
+
+    def __init__(self, say: Say) -> None:
+        self.say, self.how = say, dict[str, str]()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Say that a pack has a worker."""
+        self.say({"event": "started", "pack": trial.config["pack"]})
+
+    def on_trial_result(
+        self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
+    ) -> None:
+        """Say what a worker reports, or refuses."""
+        if "refusal" in result:
+            self.say({"event": "lost", "why": result["refusal"]})
+        elif "report" in result:
+            pack = trial.config["pack"]
+            self.how[pack] = result.get("how", "over")
+            self.say({"event": "report", "pack": pack, "session": result["session"], "report": result["report"]})
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Say that a pack is over, or paused."""
+        pack = trial.config["pack"]
+        self.say({"event": "ended", "pack": pack, "how": self.how.get(pack, "over"), "why": ""})
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Say that a pack's workers died too often."""
+        times = trial.run_metadata.num_failures
+        why = f"its worker died {times} times; the last time: {last_words(trial.get_pickled_error())}"
+        self.say({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
+
+
+def last_words(error: Exception | None) -> str:
+    """Return why a worker died, in one line."""
+    if isinstance(error, RayTaskError):
+        cause = error.as_instanceof_cause()  # type: ignore[no-untyped-call]
+        text = str(getattr(cause, "cause", cause)).strip().splitlines()
+        return f"{type(error.cause).__name__}: {text[0] if text else 'no message'}"
+    lines = [line.strip() for line in str(error or "").splitlines()]
+    found = next((line for line in lines if "exit detail" in line.lower() or line.startswith("The ")), "")
+    return found.partition("Worker exit detail: ")[2] or found or "no word of it"
+
+
+def count_no_lost_node() -> None:
+    """Make Tune count no loss of a node as a failure of the trial: it asks this of an actor's end, and so hears yes."""
+    setattr(RayActorError, "preempted", property(lambda error: error._preempted or NODE_DIED in str(error)))  # noqa: B010

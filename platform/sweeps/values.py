@@ -1,0 +1,57 @@
+"""What a value in a sweep file may be: a number, a word, a range to draw from, choices."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Tag
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be a number or a word")
+    return _setting(value)
+
+
+def _setting(value: Any) -> Any:
+    if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError("must be a finite number, a word, true or false")
+    return value
+
+
+def _several(values: list[Any]) -> list[Any]:
+    if not values or len({(isinstance(v, bool), v) for v in values}) < len(values):
+        raise ValueError("must be one value or more, each once")
+    return values
+
+
+def _form(wish: Any) -> str:
+    return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
+
+
+Value = Annotated[Any, AfterValidator(_value)]
+Cells = Annotated[list[Annotated[Any, AfterValidator(_setting)]], AfterValidator(_several)]
+
+
+class Strict(BaseModel):
+    """A part of a sweep file: no key but its own, each of its type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Range(Strict):
+    """A range to draw a parameter from; ``log`` is the model's own choice unless given."""
+
+    low: float
+    high: float
+    log: bool | None = None
+
+
+Wish = Annotated[
+    Annotated[Range, Tag("a range")]
+    | Annotated[float, Tag("a number")]
+    | Annotated[list[Value], AfterValidator(_several), Tag("choices")],
+    Discriminator(_form),
+]
+"""What a search is to draw: from a range, one of some choices, or a number that is fixed."""

@@ -1,0 +1,62 @@
+"""Each trial's own log, for audits: what its training said, as it said it, before anybody took it. Off by default."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.records.report import Report
+
+VARIABLE = "LONGWAVE_JOURNAL"
+"""Environment variable that names the folder of the journals; without it none is kept. Workers inherit it."""
+LOG = logging.getLogger(__name__)
+
+
+class Journal:
+    """Appends to one file a trial, ``FOLDER/TRIAL.jsonl``, a JSON line for each thing said.
+
+    Every line has ``trial`` and ``session``, a name of this training. The rest is one of
+
+    - ``began``: the last epoch that stands; what lines before it say of later ones is superseded;
+    - ``epoch``, ``loss``, ``valid``: an epoch, repeated from a checkpoint or new;
+    - ``end``, ``epochs``, ``best_epoch``, ``valid``, ``test``: how it ended.
+    """
+
+    def __init__(self) -> None:
+        folder = os.environ.get(VARIABLE)
+        self.folder = Path(folder) if folder else None
+        self.session = secrets.token_hex(8)
+
+    def write(self, report: Report) -> None:
+        """Append what ``report`` says; a file that cannot be written is warned of and ends no training."""
+        if self.folder is None:
+            return
+        lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for trial, epoch in report.began.items():
+            lines[trial].append({"began": epoch})
+        for p in report.points:
+            lines[p.trial].append({"epoch": p.epoch, "loss": p.loss, "valid": p.valid})
+        for r in report.runs:
+            facts = {"epochs": r.epochs, "best_epoch": r.best_epoch, "valid": r.valid, "test": r.test}
+            lines[r.trial].append({"end": r.status, **facts})
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for trial, said in lines.items():
+                told = [json.dumps({"trial": trial, "session": self.session, **line}) for line in said]
+                _append(self.folder / f"{trial}.jsonl", "\n".join(told) + "\n")
+        except OSError as error:
+            LOG.warning("A journal could not be written; the training goes on without: %s", error)
+
+
+def _append(path: Path, text: str) -> None:
+    """Append in one write, so that lines of several processes never mix, and a kill cuts off none that is short."""
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(number, text.encode())
+    finally:
+        os.close(number)

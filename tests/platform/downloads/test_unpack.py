@@ -1,0 +1,119 @@
+"""Archives that nobody should unpack, and addresses that nobody should ask."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from file_server import tar, zipped
+from hostile import NAMES
+
+from longwave.platform.downloads import fetch, unpack
+from longwave.platform.registry import all_tasks
+from longwave.tasks.base.raw import DataError
+
+NO_SUM = {"UCI HAR Dataset.zip", "EigenWorms.zip"}
+NO_SUM |= {f"BIDMC32{what}_{part}.ts" for what in ("HR", "RR", "SpO2") for part in ("TRAIN", "TEST")}
+"""Files of which no publisher prints a checksum: their MD5 is noted when they come first."""
+
+
+def refused(folder: Path, name: str, content: bytes, message: str) -> None:
+    """Unpack what must not be, and look at what came out of it."""
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / name).write_bytes(content)
+    (folder / "out").mkdir()
+    with pytest.raises(DataError, match=message) as caught:
+        unpack.unpack(folder / "in" / name, folder / "out")
+    assert "\n" not in str(caught.value)
+    assert {p.name for p in folder.iterdir()} == {"in", "out"}
+
+
+def deflated(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", content)
+    return out.getvalue()
+
+
+def test_two_hundred_names_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:
+    assert len(NAMES) >= 200
+    assert [name for name in NAMES if unpack._inside(name)] == []
+    message = "every member must be a plain file inside"
+    writable = [name for name in NAMES if not {"\0", "\udcff"} & {*name}]  # archives cut the one at it
+    for k, name in enumerate(writable):
+        refused(tmp_path / f"t{k}", "a.tar.gz", tar((name, b"evil")), message)
+        refused(tmp_path / f"z{k}", "a.zip", zipped((name, b"evil")), message)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.read_bytes() == b"evil"]
+
+
+def test_names_of_honest_archives_are_taken() -> None:
+    for name in (
+        "a/b.txt",
+        "./a",
+        "UCI HAR Dataset/train/X_train.txt",
+        "train/pos/0_9.txt",
+        "a..b/c",
+        "console/x",
+        ".x",
+    ):
+        assert unpack._inside(name), name
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_a_zip_of_links_and_devices_is_refused(tmp_path: Path, kind: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        info = zipfile.ZipInfo("evil")
+        info.external_attr = (kind | 0o666) << 16
+        archive.writestr(info, "/etc")
+    refused(tmp_path, "a.zip", out.getvalue(), "every member must be a plain file inside")
+
+
+def test_archives_that_become_too_large_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "SLACK", 2**20)
+    large = b"\0" * 2**23
+    for name, content in {
+        "a.gz": gzip.compress(large),
+        "a.zip": deflated(large),
+        "a.tgz": tar(("a", large)),
+    }.items():
+        refused(tmp_path / name, name, content, "has more than .* bytes unpacked: no data set has")
+    monkeypatch.setattr(unpack, "MEMBERS", 10)
+    many = [(f"f{k}", b"") for k in range(11)]
+    for name, content in {"b.zip": zipped(*many), "b.tgz": tar(*many)}.items():
+        refused(tmp_path / name, name, content, "has more than 10 members")
+
+
+def test_a_header_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with gzip.open(out, "wb") as packed:
+        member = tarfile.TarInfo("x")
+        member.type, member.size = tarfile.XHDTYPE, 2**30
+        packed.write(member.tobuf(tarfile.GNU_FORMAT))
+    refused(tmp_path, "a.tar.gz", out.getvalue(), "bytes in a header")
+
+
+def test_every_download_comes_by_https_with_a_checksum_or_is_listed_here() -> None:
+    remotes = {remote for task in all_tasks().values() if task.files for remote in task.files.remotes}
+    assert len(remotes) >= 14
+    assert [r.url for r in remotes if not r.url.startswith("https://")] == []
+    assert {r.name for r in remotes if len(r.md5) != 32} == NO_SUM
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org/a", "ftp://127.0.0.1/a", "file:///etc/passwd", "http://127.0.0.1.evil.org/"]
+)
+def test_nothing_is_asked_of_an_address_that_others_could_read(url: str) -> None:
+    with pytest.raises(OSError, match="files come by https alone"):
+        fetch._ask(url, 0, "")
+
+
+def test_a_download_that_says_too_much_or_says_nothing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch._check_size(10, 10)
+    with pytest.raises(OSError, match="it has more than 10 bytes"):
+        fetch._check_size(11, 10)

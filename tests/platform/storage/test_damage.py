@@ -1,0 +1,159 @@
+"""A damaged store is found out or harmless, and what is saved of it is right."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import recorded_store
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import StoreError
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.rescue import Rescued, rescue
+from longwave.platform.storage.soundness import faults_at, sound
+from longwave.platform.storage.store import Store
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sound store in one file."""
+    file = tmp_path_factory.mktemp("whole") / "store.db"
+    with Store(f"sqlite:///{file}") as store:
+        recorded_store(store, 40)
+    return file
+
+
+def reported(file: Path) -> dict[str, Any]:
+    """Return every number that a store reports: of trials, curves and boards."""
+    with Store(f"sqlite:///{file}", create=False) as store:
+        trials = {t.config.id: (t.config, t.status, t.run, t.about) for t in store.trials("one")}
+        rows = [(r.config, r.kind, r.mean, r.std, r.n, tuple(r.scores)) for r in read_board(store)]
+        return {"trials": trials, "curves": store.curves(sorted(trials)), "rows": rows}
+
+
+def damage(whole: Path, file: Path, draw: random.Random) -> None:
+    """Copy a store and flip 1 to 64 of its bytes, or cut it off."""
+    content = bytearray(whole.read_bytes())
+    if draw.random() < 0.15:
+        del content[draw.randrange(len(content)) :]
+    else:
+        for _ in range(draw.choice([1, 1, 2, 8, 64])):
+            content[draw.randrange(len(content))] ^= draw.randrange(1, 256)
+    file.write_bytes(content)
+
+
+def damaged(whole: Path, folder: Path, times: int) -> Iterator[Path]:
+    for k in range(times):
+        file = folder / f"{k}.db"
+        damage(whole, file, random.Random(k))
+        yield file
+        for left in folder.glob(f"{k}.*"):
+            left.unlink()
+
+
+def wrong_rows(file: Path, right: dict[str, Any]) -> list[str]:
+    """Return what a store reports of its trials that is not right; a trial that is to be trained again is."""
+    found = reported(file)
+    wrong = [key for key, t in found["trials"].items() if t not in (right["trials"].get(key), _planned(right, key))]
+    known = set(right["curves"])
+    return [*wrong, *(f"{p}" for p in found["curves"] if p not in known)]
+
+
+def _planned(right: dict[str, Any], key: str) -> tuple[Any, ...] | None:
+    known = right["trials"].get(key)
+    return (known[0], "planned", None, known[3]) if known else None
+
+
+@pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
+    whole: Path, tmp_path: Path, times: int
+) -> None:
+    right, found, harmless, saved = reported(whole), 0, 0, 0
+    for file in damaged(whole, tmp_path, times):
+        before = file.read_bytes()
+        try:
+            wrong = faults_at(f"sqlite:///{file}")
+        except StoreError as error:
+            wrong = [str(error)]
+        found += bool(wrong)
+        if not wrong:
+            harmless += 1
+            assert reported(file) == right, f"{file.name} is damaged, and nothing tells"
+            continue
+        kept = rescue(file, file.with_suffix(".new"))
+        assert file.read_bytes() == before
+        assert wrong_rows(kept.file, right) == [], f"{file.name} was repaired to something else"
+        saved += count(kept, "trials")
+    assert found + harmless == times and found > times // 2
+    assert saved > 0.5 * found * len(right["trials"])
+
+
+def count(found: Rescued, table: str) -> int:
+    return next(t.saved for t in found.tables if t.table == table)
+
+
+def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(seal) = 64 ORDER BY id")]
+        connection.execute("UPDATE trials SET valid = 0 WHERE id = ?", ids[:1])
+        connection.execute("UPDATE trials SET config = '{}' WHERE id = ?", ids[1:2])
+    kept = rescue(file)
+    assert kept.file == tmp_path / "store.repaired-1.db" and kept.file.stat().st_mode & 0o777 == 0o600
+    assert set(kept.again) == {ids[0]}
+    by_table = {t.table: (t.saved, t.lost) for t in kept.tables}
+    assert by_table["trials"] == (39, 1) and by_table["asks"] == (39, 1)
+    assert by_table["curves"] == (36 * 8, 2 * 8 + 3)
+    with Store(f"sqlite:///{kept.file}") as store:
+        assert sound(store.engine) == ""
+        assert {t.config.id for t in store.trials("one") if t.run} == set(ids[2:])
+    assert rescue(file).file.name == "store.repaired-2.db"
+    with pytest.raises(StoreError, match="There is a file at .*store.repaired-2.db. Name another with --to"):
+        rescue(file, tmp_path / "store.repaired-2.db")
+    with pytest.raises(StoreError, match="There is no store at .*none.db to be repaired"):
+        rescue(tmp_path / "none.db")
+
+
+def test_a_store_that_sqlite_takes_for_no_database_is_named_with_its_cure_and_saved(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "store.db"
+    file.write_bytes(b"\0" * 90 + whole.read_bytes()[90:])
+    assert main(["board", "--store", f"sqlite:///{file}"]) == 2
+    line = capsys.readouterr().err
+    assert "is damaged: file is not a database. Save what is readable with: longwave doctor --repair" in line
+    assert line.count("\n") == 1
+    assert main(["doctor", "--repair", "--store", f"sqlite:///{file}", "--to", str(tmp_path / "new.db")]) == 1
+    out = capsys.readouterr().out
+    assert "Use the new one with" in out and f"--store sqlite:///{tmp_path}/new.db" in out
+    assert wrong_rows(tmp_path / "new.db", right := reported(whole)) == []
+    assert reported(tmp_path / "new.db")["rows"] == right["rows"]
+
+
+def test_the_doctor_names_each_damaged_trial_and_no_password(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "store.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(seal) = 64 LIMIT 3")]
+        connection.execute("UPDATE trials SET test = 1e9 WHERE id IN (?, ?, ?)", ids)
+    assert main(["doctor", "--store", f"sqlite:///{file}"]) == 1
+    out = capsys.readouterr().out
+    assert all(f"trial {key} is damaged" in out for key in ids) and "doctor --repair" in out
+    assert main(["doctor", "--store", "postgresql://me:hunter2@127.0.0.1:1/none"]) == 1
+    assert "hunter2" not in "".join(capsys.readouterr())
+
+
+def test_a_repair_is_asked_for_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--to", "x.db"], ["--repair", "--store", "postgresql://127.0.0.1/none"]):
+        assert main(["doctor", *arguments]) == 2
+        assert "--repair with a store that is a SQLite file" in capsys.readouterr().err

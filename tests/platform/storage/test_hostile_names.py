@@ -1,0 +1,92 @@
+"""SQL in names is stored and looked up as text, and no name leaves its folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from itertools import cycle, product
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hostile import NAMES
+from tree import ROOT
+
+from longwave.platform.cli.main import main
+from longwave.platform.editions.publish import read
+from longwave.platform.errors import ConfigError, LongwaveError
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import check_sweep
+
+HEADS = ("'", '"', "`", "\\'", "%27", "')", "';", "x' OR '1'='1", "1) ", "$$", "x'::text")
+SQL = ("DROP TABLE trials", "DELETE FROM trials", "UPDATE trials SET id='x'", " UNION SELECT 1,2,3", "{0}", "%s", ":a")
+TAILS = ("", " --", "/*", "; COMMIT; --", "\\", "%", "_")
+NAMED = [a + b + c for a, b, c in product(HEADS, SQL, TAILS)][:500]
+FILE = {"task": "adding", "models": ["gru"], "trials": 1}
+
+
+def content(store: Store) -> dict[str, list[str]]:
+    """Return all rows of all tables."""
+    with store.reading() as connection:
+        names = sa.inspect(connection).get_table_names()
+        return {n: sorted(map(repr, connection.execute(sa.select("*").select_from(sa.table(n))))) for n in names}
+
+
+def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: str) -> None:
+    assert len(set(NAMED)) == 500
+    with Store(any_store_url) as store:
+        kept = NAMED[::5]
+        for name in kept:
+            store.add_sweep(name, {"name": name})
+        assert set(store.sweeps()) == {*kept}
+        assert [store.sweep(name).content["name"] for name in kept] == kept
+        before = content(store)
+        looks = (store.rows, store.present_name, store.retrainings, store.trials, store.failures, store.sweep)
+        for name, look in zip(NAMED, cycle(looks), strict=False):
+            with suppress(LongwaveError):
+                look(name)
+        assert store.patches(NAMED) == {} and store.asking(NAMED) == [] and store.curves(NAMED) == []
+        assert content(store) == before
+
+
+def test_no_statement_is_put_together_from_values() -> None:
+    formatted = re.compile(r"(?:text|execute|exec_driver_sql)\(\s*(?:f[\"']|[\"'][^\"']*[\"']\s*%|[^()\n]*\.format\()")
+    found = set()
+    for path in sorted((ROOT / "platform").rglob("*.py")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if formatted.search(line) and "migrations" not in path.parts:
+                found |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
+    ours = {("copies.py", "schema"), ("copies.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
+    ours |= {("localfile.py", "query"), ("mirrored.py", "LOCK"), ("rescue.py", "table"), ("rescue.py", "names")}
+    assert found <= ours, "a statement may hold names of our own tables alone; values travel as parameters"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "a/b", "a\\b", ".hidden", "..", "a" * 81, "", " ", "a b", "é"])
+def test_a_sweeps_name_is_a_plain_name_for_it_becomes_a_folder(name: str) -> None:
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name):
+        assert Path(name).name == name, "a name that Windows alone minds stays in its folder, too"
+        return
+    with pytest.raises(ConfigError, match="a.toml: name: (String should match pattern|Input should be a valid string)"):
+        check_sweep({**FILE, "name": name}, "a.toml")
+
+
+def test_a_name_on_the_command_line_leaves_nothing_behind(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    Store(url).close()
+    before = {path.name for path in tmp_path.rglob("*")}
+    for name in ("../../evil", "%2e%2e/evil", "/evil", "CON", "'; DROP TABLE sweeps; --"):
+        for words in ("sweep resume", "sweep status", f"submit {tmp_path}/x.gz --row"):
+            assert main([*words.split(), name, "--store", url]) == 2
+            assert capsys.readouterr().err.count("\n") == 1
+    assert {path.name for path in tmp_path.rglob("*")} - {"s.db-wal", "s.db-shm"} <= before
+    assert not home.exists() or not [p for p in home.rglob("*") if "evil" in p.name]
+
+
+@pytest.mark.parametrize("name", ["../board.json", "/etc/passwd", "a/b", "..", "a/../b"])
+def test_an_edition_that_names_files_outside_its_folder_is_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"files": {"board.json": "0", name: "0"}}))
+    with pytest.raises(ConfigError, match="manifest.json does not name its files|is not the file that was published"):
+        read(tmp_path)

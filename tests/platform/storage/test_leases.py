@@ -1,0 +1,238 @@
+"""A trial is trained by one driver at a time, on SQLite and on PostgreSQL alike, whatever becomes of the others."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+
+from longwave.platform.about import about
+from longwave.platform.records.report import Report, Rung
+from longwave.platform.records.run import Point, Run
+from longwave.platform.storage import leases as leasing
+from longwave.platform.storage.driving import ArchiveRow, AttemptRow, CohortRow
+from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
+from longwave.platform.storage.seals import broken
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.resolve import resolve
+
+Tiny = Callable[..., SweepFile]
+OpenStore = Callable[[str], Store]
+
+
+@pytest.fixture
+def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store, list[str]]:
+    """A store with the plan of one sweep, and its trials."""
+    store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
+    store.add_sweep("tiny", {"trials": 4})
+    store.ask("tiny", trials, [about(c) for c in trials])
+    return store, [c.id for c in trials]
+
+
+def points(trial: str, epochs: range, loss: float = 1.0) -> list[Point]:
+    return [Point(trial, e, loss / e, loss * 2 / e, 0.5 * e, 1.7e9 + e) for e in epochs]
+
+
+def attempts(store: Store, trial: str) -> list[tuple[int, int, str, str]]:
+    query = sa.select(AttemptRow.number, AttemptRow.epoch, AttemptRow.status, AttemptRow.reason)
+    with store.reading() as connection:
+        return [
+            tuple(r) for r in connection.execute(query.where(AttemptRow.trial == trial).order_by(AttemptRow.number))
+        ]  # type: ignore[misc]
+
+
+def archived(store: Store, trial: str) -> list[tuple[int, int, float]]:
+    query = sa.select(ArchiveRow.attempt, ArchiveRow.epoch, ArchiveRow.loss).where(ArchiveRow.trial == trial)
+    with store.reading() as connection:
+        return [tuple(r) for r in connection.execute(query.order_by(ArchiveRow.attempt, ArchiveRow.epoch))]  # type: ignore[misc]
+
+
+def test_a_trial_is_leased_by_one_driver_at_a_time_and_given_back(filled: tuple[Store, list[str]]) -> None:
+    store, trials = filled
+    with Leases(store, "tiny") as first, Leases(store, "tiny") as second:
+        assert first.take(trials[:5]) == {*trials[:5]}
+        assert second.take(trials) == {*trials[5:]}
+        first.release(trials[:2])
+        assert second.take(trials) == {*trials[:2], *trials[5:]}
+        assert first.fences.keys() == {*trials[2:5]} and second.fences[trials[0]] == first.fences[trials[2]] + 1
+    assert drivers(store) == []
+
+
+def test_many_drivers_that_take_at_once_share_the_trials_without_overlap(
+    filled: tuple[Store, list[str]], open_store: OpenStore
+) -> None:
+    store, trials = filled
+    crowd = [Leases(open_store(store.url), "tiny").__enter__() for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        taken = list(pool.map(lambda driver: [driver.take([trial]) for trial in trials], crowd))
+    assert sorted(trial for found in taken for one in found for trial in one) == sorted(trials)
+
+
+def test_a_driver_that_is_not_heard_of_loses_its_leases_and_its_late_writes_are_refused(
+    filled: tuple[Store, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, trials = filled
+    with monkeypatch.context() as short:
+        short.setattr(leasing, "SECONDS", 0.2)
+        zombie = Leases(store, "tiny").__enter__()
+    zombie.take(trials)
+    zombie.write(Report(began=dict.fromkeys(trials, 0)))
+    time.sleep(0.3)
+    assert [d.alive for d in drivers(store)] == [False]
+    with Leases(store, "tiny") as heir:
+        assert heir.take(trials) == {*trials}
+        with pytest.raises(LeaseLostError, match=r"Another process trains 1 of these trials by now, .* is not written"):
+            zombie.write(Report(points(trials[0], range(1, 3)), [Run(trials[0], "ok", valid=0.5)]))
+        assert store.curves(trials) == [] and {t.status for t in store.trials("tiny")} == {"planned"}
+        zombie.release(trials)  # a late word of it frees nothing
+        heir.write(Report(began={trials[0]: 0}))
+        assert {t.status for t in store.trials("tiny") if t.config.id == trials[0]} == {"running"}
+
+
+def test_a_heartbeat_keeps_leases_and_brings_what_the_sweep_is_told(
+    filled: tuple[Store, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, trials = filled
+    monkeypatch.setattr(leasing, "SECONDS", 0.4)
+    with Leases(store, "tiny") as lively, Leases(store, "tiny") as other:
+        lively.take(trials)
+        store.tell("tiny", "pause")
+        for _ in range(4):
+            time.sleep(0.15)
+            assert lively.beat("at work") == "pause" and other.beat("") == "pause"
+        assert other.take(trials) == set()
+        assert [(d.note, d.alive) for d in drivers(store, "tiny")] == [("at work", True), ("", True)]
+
+
+def test_the_leases_of_a_process_that_was_killed_are_free_at_once(filled: tuple[Store, list[str]]) -> None:
+    store, trials = filled
+    program = (
+        "import sys, time\n"
+        "from longwave.platform.storage.leases import Leases\n"
+        "from longwave.platform.storage.store import Store\n"
+        f"Leases(Store({store.url!r}), 'tiny').__enter__().take({trials!r})\n"
+        "print('held', flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as held:
+        assert held.stdout and held.stdout.readline() == "held\n"
+        with Leases(store, "tiny") as other:
+            assert other.take(trials) == set()
+            held.send_signal(signal.SIGKILL)
+            held.wait()
+            assert other.take(trials) == {*trials}
+
+
+def test_a_second_attempt_archives_what_it_does_not_stand_on(filled: tuple[Store, list[str]]) -> None:
+    store, (trial, other, *_) = filled
+    with Leases(store, "tiny") as driver:
+        driver.take([trial, other])
+        driver.write(Report(began={trial: 0, other: 0}))
+        driver.write(Report([*points(trial, range(1, 6)), *points(other, range(1, 6))]))
+        driver.write(Report(points(trial, range(1, 4)), began={trial: 3}))  # from a checkpoint of epoch 3
+        assert store.curves([trial]) == points(trial, range(1, 4))
+        driver.write(Report(points(trial, range(4, 7), loss=7.0), [Run(trial, "ok", epochs=6, valid=0.1)]))
+        assert store.curves([trial]) == [*points(trial, range(1, 4)), *points(trial, range(4, 7), loss=7.0)]
+        assert store.curves([other]) == points(other, range(1, 6))
+        assert archived(store, trial) == [(1, 4, 1 / 4), (1, 5, 1 / 5)] and archived(store, other) == []
+        assert attempts(store, trial) == [(1, 0, "left", ""), (2, 3, "ok", "")]
+    assert attempts(store, other) == [(1, 0, "left", "its driver let go of it")]
+
+
+def test_a_checkpoint_of_an_older_attempt_replaces_what_came_between(filled: tuple[Store, list[str]]) -> None:
+    store, (trial, *_) = filled
+    with Leases(store, "tiny") as driver:
+        driver.take([trial])
+        driver.write(Report(points(trial, range(1, 1)), began={trial: 0}))
+        driver.write(Report(points(trial, range(1, 5), loss=9.0)))  # another folder's attempt
+        driver.write(Report(points(trial, range(1, 3)), began={trial: 2}))
+        assert store.curves([trial]) == points(trial, range(1, 3))
+        assert archived(store, trial) == [(1, e, 9.0 / e) for e in range(1, 5)]
+
+
+def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
+    any_store_url: str, open_store: OpenStore, tiny: Tiny
+) -> None:
+    store = open_store(any_store_url)
+    trials = asked(resolve(tiny(models=["lem"], halving={"eta": 2, "first": 2})), {})
+    store.add_sweep("tiny", {})
+    store.ask("tiny", trials, [about(c) for c in trials])
+    cohort, ids = str(trials[0].halving["cohort"]), [c.id for c in trials]  # type: ignore[index]
+    assert store.company(cohort).members == tuple(sorted(ids))
+    with Leases(store, "tiny") as driver:
+        driver.take(ids)
+        driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
+        driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
+        driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
+    found = store.company(cohort)
+    assert found.gone == {ids[3]: 1}
+    assert sorted(found.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
+    with store.reading() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(CohortRow)) == len(ids) + 2
+
+
+def test_a_failed_trial_that_is_tried_again_keeps_how_it_failed(filled: tuple[Store, list[str]]) -> None:
+    store, (bad, good, *_) = filled
+    with Leases(store, "tiny") as driver:
+        driver.take([bad, good])
+        driver.write(Report(began={bad: 0, good: 0}))
+        driver.write(
+            Report(points(bad, range(1, 3)), [Run(bad, "failed", "the disk is full"), Run(good, "ok", valid=1.0)])
+        )
+    assert store.retry("tiny") == 1 and store.retry("tiny") == 0
+    again = {t.config.id: t for t in store.trials("tiny")}
+    assert (again[bad].status, again[bad].run, again[good].status) == ("planned", None, "ok")
+    assert attempts(store, bad) == [(1, 0, "failed", "the disk is full")]
+    with Leases(store, "tiny") as driver:
+        assert driver.take([bad, good]) == {bad}
+        driver.write(Report(began={bad: 0}))
+        driver.write(Report(points(bad, range(1, 2), loss=3.0), [Run(bad, "ok", epochs=1, valid=0.2)]))
+    assert [t.status for t in store.trials_of([bad])] == ["ok"]
+    assert archived(store, bad) == [(1, 1, 1.0), (1, 2, 0.5)] and store.curves([bad]) == points(bad, range(1, 2), 3.0)
+
+
+def test_what_has_ended_takes_no_more_epochs(filled: tuple[Store, list[str]]) -> None:
+    store, (trial, *_) = filled
+    store.write(points(trial, range(1, 3)), [Run(trial, "ok", epochs=2, valid=0.5)])
+    store.write(points(trial, range(1, 5), loss=4.0), [])
+    assert store.curves([trial]) == points(trial, range(1, 3))
+
+
+def test_a_sweep_tells_what_it_has_cost(filled: tuple[Store, list[str]]) -> None:
+    store, (first, second, *_) = filled
+    with Leases(store, "tiny") as driver:
+        driver.take([first, second])
+        driver.write(Report(began={first: 0, second: 0}))
+        driver.write(
+            Report(
+                [*points(first, range(1, 3)), *points(second, range(1, 5))], [Run(first, "ok", valid=1.0, seconds=8.0)]
+            )
+        )
+        time.sleep(0.05)
+        driver.beat("")
+    ran, trained = store.spent("tiny")
+    assert 0.05 <= ran < 30 and trained == 8.0 + 0.5 * 4
+
+
+def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(filled: tuple[Store, list[str]]) -> None:
+    store, (one, other, *_) = filled
+    with Leases(store, "tiny") as driver:
+        driver.take([one, other])
+        driver.write(Report(began={one: 0, other: 0}))
+        driver.write(Report(points(one, range(1, 4)), [Run(one, "stopped", "halved", 3, 2, 0.5)]))
+        before = store.curves([one]), attempts(store, one)
+        again = [replace(p, seconds=p.seconds + 1, at=p.at + 60) for p in points(one, range(1, 4))]
+        driver.write(Report(again[:1], began={one: 1, other: 0}))
+        driver.write(Report([*again[1:], *points(other, range(1, 4))], [Run(one, "ok", "", 3, 2, 0.5)]))
+        assert (store.curves([one]), attempts(store, one)) == before and archived(store, one) == []
+        assert len(store.curves([other])) == 3 and [n for n, *_ in attempts(store, other)] == [1, 2]
+        with store.reading() as connection:
+            assert broken(connection) == {}

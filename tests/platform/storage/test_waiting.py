@@ -1,0 +1,247 @@
+"""Writers wait for a store that is locked, full or away, and go on; what waiting cannot help is one line at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import sqlalchemy as sa
+from recorded import points_of, recorded_store
+
+from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage import engine
+from longwave.platform.storage.patience import patient
+from longwave.platform.storage.store import Store
+
+OpenStore = Callable[[str], Store]
+LOCKER = (
+    "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN IMMEDIATE')\n"
+    "print('held', flush=True); time.sleep(float(sys.argv[2])); c.execute('COMMIT')"
+)
+
+
+@pytest.fixture(autouse=True)
+def hasty_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let SQLite itself wait for 50 ms, so that our own waiting is what is tested."""
+    monkeypatch.setattr(engine, "PRAGMAS", ("busy_timeout=50", *engine.PRAGMAS[1:]))
+
+
+def locked(file: Path, seconds: float) -> subprocess.Popen[str]:
+    """Start a process that holds a store's lock for a while; return once it does."""
+    process = subprocess.Popen([sys.executable, "-c", LOCKER, file, str(seconds)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout and process.stdout.readline() == "held\n"
+    return process
+
+
+def heard(store: Store) -> list[str]:
+    said: list[str] = []
+    store.waiting = said.append
+    return said
+
+
+@pytest.fixture
+def trial(store: Store) -> TrialConfig:
+    return recorded_store(store, 4)[-1]
+
+
+def test_a_writer_waits_for_a_lock_says_so_once_and_goes_on(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
+    said, holder = heard(store), locked(tmp_path / "store.db", 1.0)
+    with holder:
+        store.patiently(lambda: store.write(points_of(trial, 5), []))
+    assert len(store.curves([trial.id])) == 5
+    assert said[1:] == [""]
+    assert re.fullmatch(
+        r"The store \S+ cannot be used, another process holds it: database is locked; waiting up to 120 s", said[0]
+    )
+
+
+@pytest.mark.slow  # 40 seconds of a lock, as it was seen to end a sweep
+def test_a_lock_of_forty_seconds_ends_nothing(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
+    with locked(tmp_path / "store.db", 40.0):
+        store.patiently(lambda: store.write(points_of(trial, 5), []))
+    assert len(store.curves([trial.id])) == 5
+
+
+def test_after_the_limit_it_is_one_line_and_the_store_is_as_it_was(
+    store: Store, trial: TrialConfig, tmp_path: Path
+) -> None:
+    holder = locked(tmp_path / "store.db", 60.0)
+    said, store.patience = heard(store), 0.3
+    with holder, pytest.raises(StoreError, match=r"database is locked \(waited 0.3 s\). What was .* safe") as caught:
+        try:
+            store.patiently(lambda: store.write(points_of(trial, 5), []))
+        finally:
+            holder.kill()
+    assert "\n" not in str(caught.value) and not isinstance(caught.value, StoreUnavailable)
+    assert said[1:] == [""] and store.curves([trial.id]) == []
+    store.write(points_of(trial, 5), [])
+
+
+def test_the_longest_wait_is_set_by_one_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LONGWAVE_STORE_WAIT", "7")
+    with Store(f"sqlite:///{tmp_path}/a.db") as store:
+        assert store.patience == 7.0
+    for wrong in ("soon", "-1", "inf", "nan"):
+        monkeypatch.setenv("LONGWAVE_STORE_WAIT", wrong)
+        with pytest.raises(ConfigError, match=f"LONGWAVE_STORE_WAIT is seconds from 0 on, got '{wrong}'"):
+            Store(f"sqlite:///{tmp_path}/a.db")
+
+
+def test_what_waiting_cannot_help_is_tried_once(store: Store) -> None:
+    tries: list[int] = []
+
+    class Other(Store):
+        @patient
+        def ask_nonsense(self) -> None:
+            tries.append(1)
+            with self.transaction() as connection:
+                connection.exec_driver_sql("INSERT INTO curves VALUES ('no such trial', 1, 0, 0, 0, 0)")
+
+    with Other(store.url) as other:
+        with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
+            other.ask_nonsense()
+        with pytest.raises(StoreError, match="no such table: absent"), other.transaction() as connection:
+            other.patiently(lambda: connection.exec_driver_sql("SELECT * FROM absent"))
+    assert tries == [1]
+
+
+def test_a_commit_whose_answer_was_lost_is_done_once(any_store_url: str, open_store: OpenStore) -> None:
+    store = open_store(any_store_url)
+    trial, said, lost = recorded_store(store, 4)[-1], heard(store), 0
+
+    def commit_and_lose_the_answer(connection: sa.Connection) -> None:
+        nonlocal lost
+        if not lost:
+            lost += 1
+            connection.connection.driver_connection.commit()  # type: ignore[union-attr]
+            raise sa.exc.OperationalError("COMMIT", {}, OSError("the answer was lost"), connection_invalidated=True)
+
+    sa.event.listen(store.engine, "commit", commit_and_lose_the_answer)
+    store.patiently(lambda: store.write(points_of(trial, 5), []))
+    assert lost == 1 and len(said) == 2 and "its server is away" in said[0]
+    assert store.curves([trial.id]) == points_of(trial, 5)
+
+
+@contextmanager
+def a_server_of_its_own() -> Iterator[tuple[Any, Callable[..., Any]]]:
+    with tempfile.TemporaryDirectory(prefix="longwave-postgres-") as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
+            server = pgserver.get_server(folder)
+        yield server, lambda *what: pgserver.pg_ctl(list(what), pgdata=server.pgdata, user=server.system_user)
+        server.cleanup()
+
+
+@pytest.mark.parametrize("how", ["restarted", pytest.param("killed", marks=pytest.mark.slow)])  # recovery takes long
+def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> None:
+    with a_server_of_its_own() as (server, control), Store(server.get_uri()) as store:
+        trial, said = recorded_store(store, 4)[-1], heard(store)
+        there = psutil.Process(server.get_pid())
+        if how == "restarted":
+            control("-w", "-m", "fast", "stop")
+        else:
+            there.kill()
+            there.wait(10)
+        comes = threading.Timer(1.0, server.ensure_postgres_running)
+        comes.start()
+        for epochs in range(1, 6):
+            store.patiently(lambda n=epochs: store.write(points_of(trial, n), []))  # type: ignore[misc]
+        comes.join()
+        assert store.curves([trial.id]) == points_of(trial, 5)
+        assert len(said) == 2 and "its server is away" in said[0] and said[1] == ""
+
+
+def test_a_server_that_refuses_for_good_is_not_waited_for(postgres: Callable[[], str]) -> None:
+    url = postgres()
+    with Store(url) as store:
+        said = heard(store)
+        store.engine.dispose()
+        elsewhere = sa.make_url(url).set(database="postgres")
+        dropping = sa.create_engine(elsewhere, isolation_level="AUTOCOMMIT")
+        with dropping.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}")
+        dropping.dispose()
+        with pytest.raises(StoreError, match='cannot be used: .*database "test[0-9]+" does not exist'):
+            store.patiently(store.tasks)
+    assert said == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 2 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> None:
+    with Store(f"sqlite:///{small_disk}/store.db") as store:
+        trials, said = recorded_store(store, 4), heard(store)
+        (small_disk / "other").write_bytes(bytes(shutil.disk_usage(small_disk).free))
+        room = threading.Timer(0.7, (small_disk / "other").unlink)
+        room.start()
+        for epochs in range(100, 4000, 300):
+            store.patiently(lambda n=epochs: store.write(points_of(trials[-1], n), []))  # type: ignore[misc]
+        room.join()
+        assert any("its disk has no room: database or disk is full" in line for line in said)
+        assert len(store.curves([trials[-1].id])) == 3700
+    with closing(sqlite3.connect(small_disk / "store.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@contextmanager
+def nobody_special() -> Iterator[None]:
+    """Be a user to whom permissions apply: root may write everywhere."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="longwave-", dir="/tmp"))
+    try:
+        if os.geteuid() == 0:
+            os.chown(folder, 65534, 65534)
+        with nobody_special(), Store(f"sqlite:///{folder}/store.db") as store:
+            trial, said = recorded_store(store, 4)[-1], heard(store)
+            store.engine.dispose()
+            folder.chmod(0o500)
+            back = threading.Timer(0.7, folder.chmod, [0o700])
+            back.start()
+            store.patiently(lambda: store.write(points_of(trial, 5), []))
+            back.join()
+            assert len(said) == 2 and "its folder or disk refuses" in said[0]
+            assert len(store.curves([trial.id])) == 5
+            store.close()
+            folder.chmod(0o500)
+            start = time.monotonic()
+            with pytest.raises(StoreError, match="unable to open|readonly") as caught, Store(store.url) as never:
+                never.patiently(lambda: never.write(points_of(trial, 6), []))
+            assert not isinstance(caught.value, StoreUnavailable) and time.monotonic() - start < 60
+    finally:
+        folder.chmod(0o700)
+        shutil.rmtree(folder)

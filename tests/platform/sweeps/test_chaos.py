@@ -1,0 +1,145 @@
+"""The harness of chaos: its auditor finds what is planted, and a short run of it is clean."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chaos_audit import Scene, Told, audit, standing
+from tree import ROOT
+
+TRIALS = ("a", "b", "c")
+CURVE = {1: (0.5, 0.6), 2: (0.4, 0.5), 3: (0.3, 0.4)}
+ENDS = {"epochs": 3, "best_epoch": 3, "valid": 0.4, "test": None}
+
+
+def told(**changes: Any) -> Told:
+    return replace(Told("ok", CURVE, ENDS, "p"), **changes)
+
+
+def log(*sessions: tuple[str, int, int], curve: dict[int, tuple[float, float]] = CURVE) -> list[dict[str, Any]]:
+    """Return a log: by session its name, the last epoch that stood, and the last one said."""
+    lines: list[dict[str, Any]] = []
+    for session, began, last in sessions:
+        lines.append({"session": session, "began": began})
+        for epoch in range(1, last + 1):
+            lines.append({"session": session, "epoch": epoch, "loss": curve[epoch][0], "valid": curve[epoch][1]})
+        if last == 3:
+            lines.append({"session": session, "end": "ok", **ENDS})
+    return lines
+
+
+def scene(**changes: Any) -> Scene:
+    """Return one in which nothing is wrong."""
+    trials = {trial: told() for trial in TRIALS}
+    logs = {trial: log(("s", 0, 2), ("t", 1, 3)) for trial in TRIALS}
+    copies = [(trial, told(status="FINISHED"), 0) for trial in TRIALS]
+    return replace(Scene(trials, trials, copies, logs), **changes)
+
+
+def with_b(b: Told) -> dict[str, Told]:
+    return {trial: b if trial == "b" else told() for trial in TRIALS}
+
+
+def test_a_scene_without_faults_is_clean_and_equal_to_the_bit() -> None:
+    found = audit(scene())
+    assert found.clean and (found.trials, found.equal, found.to_the_bit) == (3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("planted", "line"),
+    [
+        ({"store": {t: told() for t in "ac"}}, "b has no row"),
+        ({"store": with_b(told(status="running"))}, "b has not ended"),
+        ({"store": with_b(told(curve={1: CURVE[1], 3: CURVE[3]}))}, r"b lacks epochs \[2\]"),
+        ({"copies": [(t, told(status="FINISHED"), 0) for t in "ac"]}, "MLflow has no run of b"),
+        ({"copies": [(t, told(curve={1: CURVE[1]}), 0) for t in TRIALS]}, r"MLflow's run of b lacks epochs \[2, 3\]"),
+    ],
+)
+def test_a_planted_loss_is_found(planted: dict[str, Any], line: str) -> None:
+    assert any(re.search(line, text) for text in audit(scene(**planted)).lost)
+
+
+@pytest.mark.parametrize(
+    ("planted", "line"),
+    [
+        ({"store": {t: told() for t in "abcd"}, "logs": {t: log(("s", 0, 3)) for t in "abcd"}}, "d is in the store"),
+        ({"again": ["b"]}, "b was trained again after it had ended"),
+        ({"copies": [(t, told(), 0) for t in "abbc"]}, "MLflow has 2 runs of b"),
+        ({"copies": [(t, told(), 2 * (t == "b")) for t in TRIALS]}, "MLflow's run of b has 2 values twice"),
+    ],
+)
+def test_a_planted_duplicate_is_found(planted: dict[str, Any], line: str) -> None:
+    assert any(re.search(line, text) for text in audit(scene(**planted)).duplicated)
+
+
+@pytest.mark.parametrize(
+    ("planted", "line"),
+    [
+        (
+            {"store": with_b(told(curve={**CURVE, 2: (0.4, 0.5000001)}))},
+            "b: another epoch 2, .* than its training said",
+        ),
+        ({"store": with_b(told(ends={**ENDS, "valid": 0.41}))}, "b: another valid, 0.41 and not 0.4, .* any fault"),
+        ({"store": with_b(told(status="stopped"))}, "b: ended stopped and not ok"),
+        ({"logs": {t: log(("s", 0, 3)) for t in "ac"}}, "b ended in the store, and no training of it kept a log"),
+        ({"copies": [(t, told(curve={**CURVE, 2: (0.4, 0.6)}), 0) for t in TRIALS]}, "b: another epoch 2 in MLflow"),
+        ({"copies": [(t, told(), 0) for t in "abcd"]}, "MLflow has a run of d, which the store does not know"),
+    ],
+)
+def test_a_planted_difference_is_found(planted: dict[str, Any], line: str) -> None:
+    found = audit(scene(**planted))
+    assert any(re.search(line, text) for text in found.wrong) and not found.clean
+
+
+def test_results_of_the_same_pack_are_equal_to_the_bit_and_of_another_within_a_tolerance() -> None:
+    near = {e: (loss * (1 + 5e-5), valid * (1 + 5e-5)) for e, (loss, valid) in CURVE.items()}
+    ends = {**ENDS, "valid": 0.4 * (1 + 5e-5)}
+    logs = {t: log(("s", 0, 3)) for t in TRIALS}
+    logs["b"] = [{**line, "valid": ends["valid"]} if "end" in line else line for line in log(("s", 0, 3), curve=near)]
+    for pack, clean in (("p", False), ("q", True)):
+        copies = [(t, told(status="FINISHED", curve=near if t == "b" else CURVE), 0) for t in TRIALS]
+        found = audit(scene(store=with_b(told(curve=near, ends=ends, pack=pack)), logs=logs, copies=copies))
+        assert found.clean is clean and (found.equal, found.to_the_bit) == (2 + clean, 2)
+
+
+@pytest.mark.parametrize(
+    ("planted", "line"),
+    [
+        ({"left": ["process 7: raylet"]}, "process 7: raylet"),
+        ({"copies": [(t, told(status="RUNNING" if t == "b" else "FINISHED"), 0) for t in TRIALS]}, "MLflow's run of b"),
+    ],
+)
+def test_a_planted_orphan_is_found(planted: dict[str, Any], line: str) -> None:
+    assert [text for text in audit(scene(**planted)).orphans if re.search(line, text)]
+
+
+def test_what_bricks_a_sweep_is_found() -> None:
+    assert audit(scene(broken=["exit 2: The store is damaged"])).bricked == ["exit 2: The store is damaged"]
+
+
+def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> None:
+    late = [{"session": "s", "epoch": 3, "loss": 9.0, "valid": 9.0}]
+    found = standing([*log(("s", 0, 2)), *log(("t", 1, 1)), *late])
+    assert (found.status, found.curve) == ("", {1: CURVE[1]})
+    assert standing([*log(("s", 0, 3)), *log(("t", 1, 3))]) == Told("ok", CURVE, ENDS)
+
+
+def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted_loss(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "tests/support/chaos.py"), "--short", "--folder", str(tmp_path)]
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert first.returncode == 0, first.stdout + first.stderr
+    episodes, table = [line for line in first.stdout.splitlines() if " faults in " in line], first.stdout[-800:]
+    assert len(episodes) >= 3 and "| driver kills " in table and "| worker kills " in table
+    done = next((tmp_path / "short/done").glob("driver*.json"))
+    content = json.loads(done.read_text())
+    content["found"]["lost"].append("a trial")
+    done.write_text(json.dumps(content))
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert again.returncode == 1 and " faults in " not in again.stdout, again.stdout + again.stderr

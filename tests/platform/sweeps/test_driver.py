@@ -1,0 +1,210 @@
+"""Drivers of sweeps: several at a time, told to pause or to end, within a budget; nothing is trained twice."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from rich.console import Console
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.storage.leases import Leases, drivers
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.sweep import missing, plan
+from longwave.platform.sweeps.workers import Workers
+
+Tiny = Callable[..., SweepFile]
+Opener = Callable[[str], Store]
+SLOW = (
+    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 2\nretrain = 2\nhidden = 8\n'
+    "batch = 10\nsteps = 5\nepochs = 400\npack = 1\n"
+)
+
+
+def quiet() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def attempts(store: Store) -> dict[str, int]:
+    """Return how often each trial was trained."""
+    query = sa.select(AttemptRow.trial, sa.func.count()).group_by(AttemptRow.trial)
+    with store.reading() as connection:
+        return {line[0]: line[1] for line in connection.execute(query)}
+
+
+def results(store: Store, sweep: str = "tiny") -> dict[str, Any]:
+    return {t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials(sweep)}
+
+
+@contextmanager
+def running(file: Path, url: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a sweep in a process of its own until it has trained some epochs."""
+    command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--here", "--mlflow", "off"]
+    with (
+        subprocess.Popen(
+            [*command, "--store", url, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process,
+        Store(url) as store,
+    ):
+        try:
+            until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
+            yield process
+        finally:
+            process.kill()
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(SLOW.replace("epochs = 400", "epochs = 60").replace("trials = 2", "trials = 4"))
+    Store(any_store_url).close()
+    program = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--here", "--mlflow", "off", "--store"]
+    both = [
+        subprocess.Popen([*program, any_store_url, "--storage", str(tmp_path / k)], stdout=subprocess.PIPE, text=True)
+        for k in "ab"
+    ]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert all("6 of 6 trials done (6 ok)" in text for text in said)
+    with Store(any_store_url) as store:
+        assert set(attempts(store).values()) == {1} and len(attempts(store)) == 6
+        assert store.count()["epochs"] == 6 * 60
+
+
+def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
+    tiny: Tiny, store: Store, tmp_path: Path
+) -> None:
+    one, two = tiny(name="one", models=["lem"], retrain=0), tiny(name="two", models=["lem"], trials=6, retrain=0)
+    held = [a.id for a in missing(plan(resolve(one), store), store)][:2]
+    with Leases(store, "one") as other:
+        other.take(held)
+        view = io.StringIO()
+        thread = threading.Thread(
+            target=lambda: driver.start(
+                two, Store(store.url), Workers(1, tmp_path / "two", here=True), None, Console(file=view, width=200)
+            )
+        )
+        thread.start()
+        until(lambda: "waits for 2 trials that process" in view.getvalue())
+        assert sum(t.run is not None for t in store.trials("two")) == 4
+        other.release(held)
+        thread.join(60)
+    assert not thread.is_alive() and set(attempts(store).values()) == {1}
+    driver.start(one, store, Workers(1, tmp_path / "one", here=True), None, quiet())
+    assert set(attempts(store).values()) == {1}, "what the other sweep trained is not trained again"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
+    tmp_path: Path, number: signal.Signals, status: int, open_store: Opener, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, url = tmp_path / "tiny.toml", f"sqlite:///{tmp_path}/s.db"
+    file.write_text(SLOW)
+    with running(file, url) as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=40)
+    assert process.returncode == status, err
+    assert err == f"{number.name}: what is done is kept. Go on with: longwave sweep resume tiny\n", out
+    store = open_store(url)
+    before = store.count()["epochs"]
+    assert main(["sweep", "status", "tiny", "--store", url]) == 0
+    assert "interrupted, 0 of 4 trials done" in capsys.readouterr().out and drivers(store) == []
+    again = store.asked("tiny")[0]
+    assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
+    assert store.count()["epochs"] == 4 * 400 > before and attempts(store)[again.id] == 2
+    alone = open_store(f"sqlite:///{tmp_path}/alone.db")
+    undisturbed = Workers(1, tmp_path / "x", here=True)
+    driver.start(check_sweep(tomllib.loads(SLOW), "tiny.toml"), alone, undisturbed, None, quiet())
+    assert results(store) == results(alone)
+
+
+def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, url = tmp_path / "tiny.toml", f"sqlite:///{tmp_path}/s.db"
+    file.write_text(SLOW.replace("400", "100000"))
+
+    def status() -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["sweep", "status", "tiny", "--format", "json", "--store", url]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    monkeypatch.setenv("LONGWAVE_LEASE_SECONDS", "3")
+    with running(file, url) as process:
+        found = status()
+        assert (found["state"], found["running"], found["drivers"][0]["process"]) == ("running", 1, process.pid)
+        assert main(["sweep", "pause", "tiny", "--store", url]) == 0
+        assert "told 1 running driver. It goes on with: longwave sweep continue" in capsys.readouterr().out
+        until(lambda: (s := status())["running"] == 0 and s["state"] == "paused")
+        rest = status()["epochs"]
+        time.sleep(0.3)
+        assert status()["epochs"] == rest > 0 and process.poll() is None
+        assert main(["sweep", "continue", "tiny", "--store", url]) == 0
+        until(lambda: status()["epochs"] > rest)
+        until(lambda: status()["state"] == "running")
+        assert main(["sweep", "list", "--store", url]) == 0 and "running" in capsys.readouterr().out
+        assert main(["sweep", "stop", "tiny", "--store", url]) == 0
+        out, err = process.communicate(timeout=40)
+    assert (process.returncode, err) == (0, "")
+    assert "tiny: stopped, as was asked for. Go on with: longwave sweep resume tiny" in out
+    assert status()["state"] == "interrupted"
+
+
+def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
+    file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
+    view = driver.start(file, store, here, None, screen)
+    assert view.counts() == "3 of 6 trials done (3 ok)"
+    assert "its budget of 3 trials is used up. Go on with" in screen.file.getvalue()  # type: ignore[attr-defined]
+    more = tiny(models=["lem"], pack=2, budget={"trials": 6})
+    assert driver.start(more, store, here, None, quiet()).counts() == "6 of 6 trials done (6 ok)"
+    assert set(attempts(store).values()) == {1}
+    with pytest.raises(ConfigError, match="another seed is in the store"):
+        driver.start(tiny(models=["lem"], pack=2, seed=9), store, here, None, quiet())
+
+
+def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: Store, here: Workers) -> None:
+    first = tiny(models=["lem"], budget={"trials": 1, "hours": 1})
+    driver.start(first, store, here, None, quiet())
+    with store.transaction() as connection:
+        connection.execute(sa.text("UPDATE drivers SET beat = started + 3600"))
+    screen = quiet()
+    driver.start(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
+    assert "its budget of 1 hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
+    gpu = replace(here, gpus=0.5)
+    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1e-9}), store, gpu, None, screen)
+    assert "its budget of 1e-09 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: Store, here: Workers) -> None:
+    store.add_sweep("urgent", {})
+    urgent = Leases(store, "urgent", priority=2).__enter__()
+    threading.Timer(2.0, lambda: urgent.__exit__()).start()
+    screen = quiet()
+    view = driver.start(tiny(models=["lem"], priority=1), store, here, None, screen)
+    assert view.counts() == "6 of 6 trials done (6 ok)"
+    assert "tiny: waits for the sweep urgent, which has priority 2" in screen.file.getvalue()  # type: ignore[attr-defined]

@@ -1,0 +1,98 @@
+"""Which packs a driver trains: whole ones under their keys, parts of others cut anew, cohorts whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Asked
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.packing import pack_key
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.sweep import missing, plan
+from longwave.platform.sweeps.workers import Workers
+
+Tiny = Callable[..., SweepFile]
+Planned = Callable[..., tuple[Sweep, list[Asked]]]
+
+
+@pytest.fixture
+def planned(store: Store, tiny: Tiny) -> Planned:
+    def write(**changes: object) -> tuple[Sweep, list[Asked]]:
+        sweep = plan(resolve(tiny(models=["lem"], retrain=0, **changes)), store)
+        return sweep, missing(sweep, store)
+
+    return write
+
+
+@pytest.fixture
+def other(store: Store) -> Iterator[Leases]:
+    store.add_sweep("other", {})
+    with Leases(store, "other") as leases:
+        yield leases
+
+
+def test_a_pack_of_which_others_hold_a_part_is_cut_anew_and_may_go_on_from_its_checkpoint(
+    planned: Planned, store: Store, here: Workers, other: Leases
+) -> None:
+    sweep, left = planned()
+    configs = store.configs([a.id for a in left])
+    store.assign({"whole": [configs[a.id] for a in left]})
+    left = missing(sweep, store)
+    other.take([a.id for a in left[:2]])
+    with Leases(store, "tiny") as mine:
+        [(key, job)] = jobs_of(sweep, store, mine, here, left, {}).items()
+        assert [c.id for c in job.configs] == [a.id for a in left[2:]]
+        assert key == pack_key(job.configs) != "whole" and job.before == ("whole",)
+        assert {a.pack for a in store.asked("tiny")} == {"whole", key}
+    other.release([a.id for a in left[:2]])
+    with Leases(store, "tiny") as mine:
+        jobs = jobs_of(sweep, store, mine, here, missing(sweep, store), {key: ("parent",)})
+        assert {k: (len(j.configs), j.before) for k, j in jobs.items()} == {"whole": (2, ()), key: (2, ("parent",))}
+
+
+def test_a_pack_that_is_whole_keeps_its_key_also_when_some_of_it_has_ended(
+    planned: Planned, store: Store, here: Workers
+) -> None:
+    sweep, left = planned()
+    configs = store.configs([a.id for a in left])
+    store.assign({"whole": [configs[a.id] for a in left]})
+    store.write([], [Run(left[0].id, "ok", valid=1.0)])
+    with Leases(store, "tiny") as mine:
+        [(key, job)] = jobs_of(sweep, store, mine, here, missing(sweep, store), {}).items()
+    assert key == "whole" and len(job.configs) == len(left) - 1 and job.before == ()
+
+
+def test_a_cohort_is_trained_by_one_driver_whole_or_not_at_all(
+    planned: Planned, store: Store, here: Workers, other: Leases
+) -> None:
+    sweep, left = planned(halving={"eta": 2, "first": 2})
+    other.take([left[0].id])
+    with Leases(store, "tiny") as mine:
+        assert jobs_of(sweep, store, mine, here, left, {}) == {} and mine.fences == {}
+        other.release([left[0].id])
+        [job] = jobs_of(sweep, store, mine, here, left, {}).values()
+        assert job.company and {*job.company.members} == {a.id for a in left} and job.company.rungs == ()
+
+
+@pytest.mark.parametrize(
+    ("halving", "most", "count"), [(None, 3, 3), (None, 0, 0), ({"eta": 2}, 3, 0), ({"eta": 2}, 4, 4)]
+)
+def test_a_budget_of_trials_lets_no_more_be_leased_and_cuts_no_cohort(
+    planned: Planned,
+    store: Store,
+    here: Workers,
+    halving: object,
+    most: int,
+    count: int,
+) -> None:
+    sweep, left = planned(halving=halving)
+    with Leases(store, "tiny") as mine:
+        jobs = jobs_of(sweep, store, mine, here, left, {}, most)
+        assert sum(len(job.configs) for job in jobs.values()) == count == len(mine.fences)

@@ -1,0 +1,283 @@
+"""Ray's own processes: who may reach them, and what becomes of them when one of them, or the driver, is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from ray_nodes import LOOPBACK, Nodes
+
+from longwave.platform.errors import WorkerError
+from longwave.platform.records.report import Company, Ending, Report, Rung
+from longwave.platform.sweeps import executor
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.executor import _Sessions, run_packs
+from longwave.platform.sweeps.on_ray import keeper
+from longwave.platform.sweeps.plan import searches
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.workers import Job, Workers
+
+Tiny = Callable[..., SweepFile]
+LONG = 100_000
+"""Epochs that no test waits for."""
+
+
+def jobs_of(file: SweepFile, size: int = 2) -> dict[str, Job]:
+    """Return a sweep's search trials in packs of some size."""
+    configs = [config for _, config in _numbered(file)]
+    return {f"pack{k}": Job(configs[k : k + size]) for k in range(0, len(configs), size)}
+
+
+def _numbered(file: SweepFile) -> Iterator[tuple[int, object]]:
+    for cell, configs in enumerate(searches(resolve(file), {})):
+        for config in configs:
+            yield cell, config
+
+
+def processes(*names: str) -> list[psutil.Process]:
+    """Return the living descendants of this process whose command or name has one of some words."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            said = " ".join([process.name(), *process.cmdline()])
+            if process.status() != psutil.STATUS_ZOMBIE and (not names or any(name in said for name in names)):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+class Ear:
+    """A sink that writes down what it hears and then does something at the first report."""
+
+    def __init__(self, then: Callable[[], object] = lambda: None) -> None:
+        self.then, self.heard = then, list[tuple[str, str]]()
+        self.reports: list[Report] = []
+        self.why = ""
+
+    def started(self, pack: str) -> None:
+        self.heard.append(("started", pack))
+
+    def report(self, pack: str, report: Report) -> None:
+        self.reports.append(report)
+        if len(self.reports) == 1:
+            self.then()
+
+    def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        self.heard.append((how, pack))
+        self.why = why
+
+
+def kill(*names: str) -> None:
+    """Kill processes of ours by name."""
+    found = processes(*names)
+    assert found, f"no {names} to kill"
+    for process in found:
+        process.kill()
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_all_of_rays_processes_listen_on_the_loopback_interface_alone_and_none_is_a_daemon_nobody_asked_for(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def look() -> None:
+        for process in processes():
+            for connection in process.net_connections():
+                if connection.status == psutil.CONN_LISTEN:
+                    seen.append((process.name(), connection.laddr.ip))
+
+    names: list[str] = []
+    ear = Ear(lambda: (look(), names.extend(" ".join(p.cmdline()) for p in processes())))
+    run_packs(jobs_of(tiny(models=["lem"], trials=2)), ear, Workers(2, tmp_path))
+    assert {"gcs_server", "raylet"} <= {name for name, _ in seen}
+    assert {ip for _, ip in seen} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    daemons = ("dashboard.py", "agent.py", "monitor.py", "DashboardAgent", "RuntimeEnvAgent", "agent/main.py")
+    assert not [name for name in names for daemon in daemons if daemon in name.partition("raylet/raylet")[0]]
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_a_client_without_the_token_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    answers: list[str] = []
+
+    def ask() -> None:
+        (server,) = processes("gcs_server")
+        port = next(c.laddr.port for c in server.net_connections() if c.status == psutil.CONN_LISTEN)
+        client = f"GcsClient(address='127.0.0.1:{port}')"
+        code = f"from ray._raylet import GcsClient; print({client}.internal_kv_keys(b'', b''))"
+        for token in ("0" * 64, None):
+            mode = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token} if token else {"RAY_AUTH_MODE": "disabled"}
+            done = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **mode}
+            )
+            answers.append(done.stdout + done.stderr)
+            assert done.returncode != 0
+
+    run_packs(jobs_of(tiny(models=["lem"], trials=2)), Ear(ask), Workers(2, tmp_path))
+    assert len(answers) == 2 and all("nauthenticated" in answer or "token" in answer for answer in answers), answers
+    assert (Path.home() / ".ray/auth_token").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("raylet/raylet", "Ray's raylet died"),
+        pytest.param("gcs_server", "Ray's gcs_server died", marks=pytest.mark.slow),  # as the first, for half a minute
+        pytest.param("on_ray.scheduler {", "Ray's processes died", marks=pytest.mark.slow),
+    ],
+)
+def test_a_process_of_ray_that_is_killed_ends_the_packs_with_one_line_and_the_next_run_works(
+    name: str, why: str, tiny: Tiny, tmp_path: Path
+) -> None:
+    ear = Ear(lambda: kill(name))
+    with pytest.raises(WorkerError, match=why) as raised:
+        run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=LONG)), ear, Workers(2, tmp_path))
+    assert "\n" not in str(raised.value) and not processes("raylet", "gcs_server", "ray::")
+    ear = Ear()
+    run_packs(jobs_of(tiny(models=["lem"], trials=2)), ear, Workers(2, tmp_path))
+    assert ear.heard == [("started", "pack0"), ("over", "pack0")]
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_a_pack_whose_worker_dies_three_times_of_itself_has_died_and_the_reason_is_told(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    ear = Ear()
+    said = ear.report
+
+    def report(pack: str, report: Report) -> None:
+        said(pack, report)
+        for process in processes("ray::ImplicitFunc"):
+            process.kill()
+
+    ear.report = report  # type: ignore[method-assign]
+    run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=LONG)), ear, Workers(1, tmp_path))
+    assert ear.heard == [*[("started", "pack0")] * 3, ("died", "pack0")]
+    assert ear.why.startswith("its worker died 3 times; the last time: ") and "\n" not in ear.why
+
+
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_packs_that_a_drain_leaves_unstarted_are_not_heard_of(tiny: Tiny, tmp_path: Path) -> None:
+    workers = Workers(1, tmp_path)
+    ear = Ear(workers.drain)
+    run_packs(jobs_of(tiny(models=["lem"], trials=8, epochs=30)), ear, workers)
+    assert len({pack for _, pack in ear.heard}) < 4 and ear.heard[1] == ("paused", "pack0")
+    workers.undrain()
+    assert not workers.draining()
+
+
+def test_a_drain_is_seen_by_workers_of_another_process_within_its_time(tmp_path: Path) -> None:
+    ours = Workers(1, tmp_path)
+    theirs, others = Workers(1, tmp_path, flag=ours.flag), Workers(1, tmp_path)
+    assert not theirs.draining()
+    ours.drain()
+    time.sleep(0.25)
+    assert ours.draining() and theirs.draining() and not others.draining()
+
+
+def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
+    heard = _Sessions()
+    assert [heard.now("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
+    assert heard.now("q", "c")
+
+
+def test_a_job_survives_json(tiny: Tiny) -> None:
+    company = Company("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
+    for job in jobs_of(tiny(trials=2)).values():
+        for known in (None, company):
+            asked = Job(tuple(job.configs), known, ("before",))
+            again = Job.from_dict(json.loads(json.dumps(asked.to_dict())))
+            assert (tuple(again.configs), again.company, again.before) == (asked.configs, known, ("before",))
+
+
+@pytest.mark.parametrize("after", [0.5, "at work", *(pytest.param(s, marks=pytest.mark.slow) for s in (1.0, 2.0, 4.0))])
+def test_nothing_is_left_of_a_driver_that_is_killed(after: float | str, tiny: Tiny, tmp_path: Path) -> None:
+    with _driver(tmp_path, jobs_of(tiny(models=["lem"], trials=2, epochs=LONG))) as driver:
+        while after == "at work" and not processes("ray::ImplicitFunc.train"):
+            time.sleep(0.1)
+        if isinstance(after, float):
+            time.sleep(after)
+        left = psutil.Process(driver.pid).children(recursive=True)
+        folders = set(keeper.base().iterdir())
+        assert left and folders
+        driver.send_signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(left, timeout=30)
+    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    mine = [f for f in folders & set(keeper.base().iterdir()) if str(driver.pid) in _driver_of(f)]
+    assert not mine
+
+
+def test_what_is_left_of_a_killed_driver_and_its_killed_keeper_is_reaped_at_the_next_start_and_strangers_live(
+    tmp_path: Path,
+) -> None:
+    ours, stranger = (subprocess.Popen(["sleep", "600"]) for _ in range(2))
+    try:
+        left, used = tmp_path / "left", tmp_path / "used"
+        mine = {**keeper.known([psutil.Process(ours.pid)]), str(stranger.pid): 0.0}  # the id was another's before
+        for folder, owner in ((left, {str(os.getpid()): 0.0}), (used, keeper.known([psutil.Process()]))):
+            folder.mkdir()
+            (folder / "processes.json").write_text(json.dumps({"driver": owner, "ours": mine}))
+        keeper.reap(tmp_path)
+        assert not psutil.pid_exists(ours.pid) and stranger.poll() is None
+        assert used.exists() and not left.exists()
+    finally:
+        for process in (ours, stranger):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow  # five nodes and five workers are started, one after another
+def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_clients", [])
+    for name, value in LOOPBACK.items():
+        monkeypatch.setenv(name, value)
+    ear = Ear()
+    said = ear.report
+
+    def report(pack: str, report: Report) -> None:
+        said(pack, report)
+        if nodes.lost < 4 and report.points and len(ear.heard) > nodes.lost:  # the new worker speaks
+            nodes.lose()
+
+    ear.report = report  # type: ignore[method-assign]
+    with Nodes() as nodes:
+        workers = Workers(1, tmp_path, address=nodes.address)
+        with executor.running(workers):
+            run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=300)), ear, workers)
+    assert nodes.lost == 4 and ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
+
+
+def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
+    """Start a process that runs packs on Ray."""
+    code = (
+        "import json, sys; from pathlib import Path; from unittest.mock import Mock\n"
+        "from longwave.platform.sweeps.executor import run_packs, running\n"
+        "from longwave.platform.sweeps.workers import Job, Workers\n"
+        "jobs = {key: Job.from_dict(job) for key, job in json.loads(sys.argv[2]).items()}\n"
+        "workers = Workers(1, Path(sys.argv[1]))\n"
+        "with running(workers): run_packs(jobs, Mock(), workers)"
+    )
+    told = json.dumps({key: job.to_dict() for key, job in jobs.items()})
+    driver = subprocess.Popen([sys.executable, "-c", code, str(storage), told])
+    while not psutil.Process(driver.pid).children():
+        time.sleep(0.05)
+    return driver
+
+
+def _driver_of(folder: Path) -> str:
+    try:
+        return (folder / "processes.json").read_text()
+    except OSError:
+        return ""

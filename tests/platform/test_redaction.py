@@ -1,0 +1,85 @@
+"""No password comes out, however it was written into a URL."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwave.platform.doctor import examine
+from longwave.platform.errors import LongwaveError, StoreError
+from longwave.platform.redaction import redacted
+from longwave.platform.render.terminal import Terminal
+from longwave.platform.storage.engine import shown
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.tracking import MirrorError
+
+CANARY = "c4n4ryS3cret"
+PARTS = ("@", "/", "#", ":", "?", " ", "%40", "&", "=", "ü", "漢", "'", '"', "\\", "[", "]", "://", "1", "a", "<", "{")
+hostile = st.lists(st.sampled_from(PARTS), max_size=5).map("".join)
+schemes = st.sampled_from(["postgresql", "POSTGRESQL", "postgresql+psycopg", "https", "HTTP", "mysql", "s3", "oddity"])
+
+
+@given(schemes, hostile, hostile, st.sampled_from(["", "alice"]), st.sampled_from(["h", "10.0.0.1:5432", "[::1]:80"]))
+def test_whatever_a_password_is_made_of_it_is_not_in_the_text(
+    scheme: str, before: str, after: str, user: str, host: str
+) -> None:
+    url = f"{scheme}://{user}:{before}{CANARY}{after}@{host}/db"
+    for text in (url, f"The store {url} cannot be used: no.", f"Both http://there:80/x and {url} failed", repr(url)):
+        assert CANARY not in redacted(text)
+    assert CANARY not in shown(url)
+    assert redacted(url).endswith(f"@{host}/db"), "the place is what a reader needs"
+    assert redacted(redacted(url)) == redacted(url)
+    misread = f"could not translate host name '{before}{CANARY}{after}@{host}' to address"
+    assert CANARY not in redacted(misread, url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"postgres:/u:{CANARY}@h/db", f"u:{CANARY}@h/db", f"postgresql://u:{CANARY}", f"https://{CANARY}@h/x",
+        f"host=h password={CANARY} user=u", f"host=h password='a \\' {CANARY}' user=u", f"password = {CANARY}",
+        f"https://h/x?token={CANARY}&y=1", f"https://h/x?a=1&API_KEY={CANARY}", f"sslpassword={CANARY}",
+        f"{{'password': 'a {CANARY}'}}", f'{{"access_token": "{CANARY}"}}', f"Authorization: Bearer {CANARY}",
+        f"postgresql://h/db?user=u&password=a {CANARY}", f"a://u:p@h b://u:{CANARY}@h2", f"https://u:1/{CANARY} x@h/",
+    ],
+)  # fmt: skip
+def test_other_ways_to_write_a_secret_are_known(text: str) -> None:
+    assert CANARY not in redacted(text) and "***" in redacted(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://127.0.0.1:5000: connection refused", "sqlite:////tmp/x.db has no sweep tiny@1a2b3c4d", "a 50 % b = 3",
+        "No sweep 'tiny@1a2b3c4d'. Known: b.", "https://zenodo.org/record/1/files/a.ts (HTTP 404). Try again.",
+        "A store is sqlite:///file.db or postgresql://..., got 'x'.", "tokens = 50, inputs: 10", "http://[::1]:80/x",
+    ],
+)  # fmt: skip
+def test_text_without_a_secret_stays_as_it_is(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_several_urls_in_a_line_keep_their_places() -> None:
+    line = "from postgresql://a:b@one/db to https://c:d@two/x, see http://three:80/y"
+    assert redacted(line) == "from postgresql://***@one/db to https://***@two/x, see http://three:80/y"
+
+
+@pytest.mark.parametrize("odd", ["", "p@ss", "p/w", "p#w", "p w", "p:w", "ü?x", "a:1"])
+def test_no_error_of_a_store_and_no_finding_tells_a_password(odd: str) -> None:
+    url = f"postgresql://u:{odd}{CANARY}@127.0.0.1:1/db"
+    with pytest.raises(StoreError, match=r"\*\*\*@127\.0\.0\.1:1/db") as caught:
+        Store(url, create=False)
+    assert CANARY not in str(caught.value) and "\n" not in str(caught.value)
+    found = [f for f in examine(url) if f.what.startswith("store")]
+    assert found and not any(f.good for f in found) and CANARY not in str(found)
+
+
+def test_an_error_of_ours_and_the_terminal_hide_what_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"https://u:{CANARY}@h:5000"
+    for kind in (LongwaveError, StoreError, MirrorError):
+        assert str(kind(f"MLflow at {url} did not answer.")) == "MLflow at https://***@h:5000 did not answer."
+    Terminal(width=200).print(f"[yellow]{url}. Nothing is lost.[/]")
+    assert re.match(r"https://\*\*\*@h:5000. Nothing is lost.\n", capsys.readouterr().out)

@@ -1,0 +1,208 @@
+"""Checkpoints that were damaged, cut, swapped, of others or not written at all: never a wrong curve."""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from packs import Heard, trained, trial
+
+from longwave.platform.records.report import Report
+from longwave.platform.registry import get_task
+from longwave.platform.training import checkpoint as checkpoint_module
+from longwave.platform.training import train as train_module
+from longwave.platform.training.checkpoint import Checkpoint, Saved
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.snapshot import snapshot
+from longwave.platform.training.train import train
+
+CONFIGS = [trial(seed=k) for k in range(2)]
+DATA = get_task("adding").load("N=20")
+
+
+def kept(folder: Path, seed: int = 0) -> Checkpoint:
+    """Return a checkpoint of the trials after two epochs, beside it the one after the first."""
+    pack, file = Pack([trial(seed=seed + k) for k in range(2)], DATA), Checkpoint(folder / "pack.safetensors")
+    for _ in range(2):
+        pack.train_epoch()
+        pack.close_epoch()
+        file.save(snapshot(pack))
+    return file
+
+
+def before(file: Checkpoint) -> Path:
+    return file.path.with_stem(f"{file.path.stem}.before")
+
+
+def same(one: Saved | None, other: Saved) -> bool:
+    """Return whether a checkpoint holds the same as another, to the bit."""
+    return (
+        one is not None
+        and one.facts == other.facts
+        and one.tensors.keys() == other.tensors.keys()
+        and all(torch.allclose(one.tensors[k], v, 0, 0, equal_nan=True) for k, v in other.tensors.items())
+    )
+
+
+def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(tmp_path: Path) -> None:
+    file = kept(tmp_path)
+    assert [s.facts["epoch"] for s in file.found()] == [3, 2]
+    heir = Checkpoint(tmp_path / "heir.safetensors", (file.path,))
+    assert [s.facts["epoch"] for s in heir.found()] == [3, 2]
+    pack = Pack(CONFIGS, DATA)
+    heir.save(snapshot(pack))
+    assert [s.facts["epoch"] for s in heir.found()] == [1, 3, 2]
+
+
+def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(tmp_path: Path) -> None:
+    file, chance = kept(tmp_path), random.Random(1)
+    older, content = list(file.found())[1], file.path.read_bytes()
+    for _ in range(100):
+        damaged, place = bytearray(content), chance.randrange(len(content))
+        damaged[place] ^= 1 << chance.randrange(8)
+        file.path.write_bytes(damaged)
+        assert same(file.load(), older)
+
+
+def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(tmp_path: Path) -> None:
+    file, chance = kept(tmp_path), random.Random(2)
+    older, content = list(file.found())[1], file.path.read_bytes()
+    for length in [0, 1, 31, 32, 33, *(chance.randrange(len(content)) for _ in range(95))]:
+        file.path.write_bytes(content[:length])
+        assert same(file.load(), older)
+
+
+def swapped(file: Checkpoint) -> None:
+    other = before(file).rename(file.path.with_stem("x"))
+    file.path.rename(before(file))
+    other.rename(file.path)
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def of_another_version(path: Path) -> None:
+    real = checkpoint_module.FORMAT
+    saved = next(Checkpoint(path).found())
+    try:
+        checkpoint_module.FORMAT = "1"
+        Checkpoint(path).save(saved)
+    finally:
+        checkpoint_module.FORMAT = real
+
+
+def of_a_wider_model(path: Path) -> None:
+    """Put tensors of another width under the ids of the trials."""
+    saved = Checkpoint(path).load()
+    assert saved is not None
+    saved.tensors["values"] = torch.cat([saved.tensors["values"]] * 2, 1)
+    Checkpoint(path).save(saved)
+
+
+HARM: dict[str, tuple[Callable[[Checkpoint], object], int]] = {
+    "nothing": (lambda file: None, 2),
+    "the newest is damaged": (lambda file: damaged(file.path), 1),
+    "the newest is not there": (lambda file: file.path.unlink(), 1),
+    "the two are swapped": (swapped, 1),
+    "both are damaged": (lambda file: (damaged(file.path), damaged(before(file))), 0),
+    "the newest is that of another pack": (
+        lambda file: shutil.copy(kept(file.path.parent / "other", 7).path, file.path), 1),
+    "all are of another version": (lambda file: (before(file).unlink(), of_another_version(file.path),
+                                                 before(file).unlink()), 0),
+    "the newest has another width": (lambda file: of_a_wider_model(file.path), 2),
+    "a folder lies there": (lambda file: (file.path.unlink(), file.path.mkdir()), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_run_to_the_bit(
+    harm: str, tmp_path: Path
+) -> None:
+    file, (do, stands) = kept(tmp_path), HARM[harm]
+    do(file)
+    heard, whole = trained(CONFIGS, file), trained(CONFIGS)
+    assert heard.began == [{c.id: stands for c in CONFIGS}]
+    for config in CONFIGS:
+        assert heard.curve(config) == whole.curve(config)
+        assert heard.run(config).valid == whole.run(config).valid
+
+
+@contextmanager
+def no_room(most: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    told = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, told)
+
+
+def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+    file = kept(tmp_path)
+    names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.found()]
+    with no_room(1000), pytest.raises(OSError, match="File too large"):
+        file.save(snapshot(Pack(CONFIGS, DATA)))
+    assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.found()] == contents
+
+
+def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
+    file, whole, heard, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
+    real = Checkpoint.save
+
+    def save(self: Checkpoint, saved: Saved) -> None:
+        full = 6 <= len(saves) < 12  # of five steps an epoch
+        saves.append(False)
+        if full:
+            with no_room(1000):
+                real(self, saved)
+        real(self, saved)
+        saves[-1] = True
+
+    monkeypatch.setattr(Checkpoint, "save", save)
+    asked = iter(range(1000))
+    assert train(CONFIGS, heard, file, draining=lambda: next(asked) == 14) == "paused"
+    assert saves == [True] * 6 + [False] * 6 + [True] * 4
+    assert "could not be written" in caplog.text
+    monkeypatch.undo()
+    assert (found := file.load()) and (found.facts["epoch"], found.facts["step"]) == (3, 5)
+    heard.runs.clear()
+    assert train(CONFIGS, heard, file) == "over"
+    for config in CONFIGS:
+        assert heard.run(config).valid == whole.run(config).valid
+        assert set(heard.curve(config)) == set(whole.curve(config))
+
+
+def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(tmp_path: Path) -> None:
+    file = kept(tmp_path)
+    file.part("half").save(snapshot(Pack(CONFIGS, DATA)))
+    (tmp_path / ".pack.123.safetensors").write_text("what a killed save left")
+    other = Checkpoint(tmp_path / "pack2.safetensors", (file.path,))
+    other.save(snapshot(Pack(CONFIGS, DATA)))
+    file.remove()
+    assert list(tmp_path.iterdir()) == [other.path]
+    other.remove()
+    other.remove()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_says_first_what_stands(tmp_path: Path) -> None:
+    said: list[Report] = []
+    train(CONFIGS, said.append, kept(tmp_path))
+    assert said[0].began == {c.id: 2 for c in CONFIGS} and len(said[0].points) == 4
+    assert not any(report.began for report in said[1:])

@@ -1,0 +1,134 @@
+"""Successive halving is decided by the whole cohort as recorded, whatever was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cohorts import Driver, Ledger
+from packs import Heard, trial
+
+from longwave.platform.records.report import Company, Report
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.train import train
+
+EPOCHS, STEPS = 6, 2
+
+
+def cohort(count: int = 7) -> list[TrialConfig]:
+    """Return trials of which successive halving keeps the best half after epochs 1, 2 and 4; two diverge."""
+    configs = [
+        trial(
+            seed=k, hidden=4, batch=5, epochs=EPOCHS, steps=STEPS,
+            params={"lr": 1e30 if k in (2, 5) else 0.002 * 3**k, "dt": 1.0},
+            halving={"eta": 2, "first": 1, "cohort": "c"},
+        )
+        for k in range(count)
+    ]  # fmt: skip
+    return configs
+
+
+def undisturbed(configs: list[TrialConfig]) -> Ledger:
+    ledger = Ledger(configs)
+    assert train(configs, ledger.take, company=ledger.company) == "over"
+    return ledger
+
+
+@pytest.fixture(scope="module")
+def whole() -> Ledger:
+    return undisturbed(cohort())
+
+
+def check(ledger: Ledger, whole: Ledger) -> None:
+    """Assert that a cohort ended as the undisturbed one: the same ends, the same winner, the same curves."""
+    assert ledger.ends() == whole.ends() and ledger.winner() == whole.winner()
+    assert ledger.points.keys() == whole.points.keys()
+    for key, point in whole.points.items():
+        np.testing.assert_allclose(ledger.points[key].valid, point.valid, rtol=1e-4)
+    ours, theirs = ({(r.epoch, r.trial): r.stays for r in some.company.rungs} for some in (ledger, whole))
+    assert ours == theirs
+
+
+def test_the_cohort_these_tests_interrupt_has_every_kind_of_end_and_no_near_ties(whole: Ledger) -> None:
+    ends = [*[("diverged", 1)] * 2, ("ok", 6), *[("stopped", 1)] * 2, ("stopped", 2), ("stopped", 4)]
+    assert sorted(whole.ends().values()) == ends
+    for epoch in (1, 2, 4):
+        scores = sorted(r.valid for r in whole.company.rungs if r.epoch == epoch)
+        assert all(b / a > 1.001 for a, b in zip(scores, scores[1:], strict=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_cohort_interrupted_at_random_keeps_the_same_members_and_the_same_winner(
+    seed: int, whole: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(whole.configs)
+    Driver(ledger, tmp_path, seed, monkeypatch).run()
+    check(ledger, whole)
+
+
+@pytest.mark.slow  # a hundred sweeps, each interrupted a dozen times
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_a_hundred_cohorts_interrupted_at_random_have_the_same_winner(
+    seed: int, whole: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(whole.configs)
+    Driver(ledger, tmp_path, seed, monkeypatch).run()
+    check(ledger, whole)
+
+
+def test_two_packs_of_a_cohort_wait_for_each_other_at_each_rung(whole: Ledger, tmp_path: Path) -> None:
+    ledger = Ledger(whole.configs)
+    packs = [(ledger.configs[:3], Checkpoint(tmp_path / "a")), (ledger.configs[3:], Checkpoint(tmp_path / "b"))]
+    (first, a), (second, b) = packs
+    assert train(first, ledger.take, a, ledger.company) == "paused"
+    assert {(r.epoch, r.stays) for r in ledger.company.rungs} == {(1, None)} and not ledger.points.keys() - {
+        (c.id, 1) for c in first
+    }
+    assert train(first, ledger.take, a, ledger.company) == "paused"  # nothing is known that was not
+    assert {r.epoch for r in ledger.company.rungs} == {1}
+    assert train(second, ledger.take, b, ledger.company) == "paused"
+    assert {r.epoch for r in ledger.company.rungs} == {1, 2}
+    for _ in range(6):
+        for configs, checkpoint in packs:
+            if left := [c for c in configs if c in ledger.open]:
+                train(left, ledger.take, checkpoint, ledger.company)
+    check(ledger, whole)
+
+
+@pytest.mark.parametrize("reports", range(1, 6))
+@pytest.mark.parametrize("kept", [True, False])
+def test_survivors_alone_after_a_rung_are_not_halved_again(
+    reports: int, kept: bool, whole: Ledger, tmp_path: Path
+) -> None:
+    ledger, file, told = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
+
+    def emit(report: Report) -> None:
+        ledger.take(report)
+        told.append(report)
+        if len(told) == reports:
+            raise ConnectionError("the driver is gone")
+
+    with pytest.raises(ConnectionError, match="the driver is gone"):
+        train(ledger.configs, emit, file if kept else None, ledger.company)
+    assert train(ledger.open, ledger.take, file if kept else None, ledger.company) == "over"
+    check(ledger, whole)
+
+
+def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> None:
+    heard = Heard()
+    assert train(whole.configs, heard) == "over"
+    assert {r.trial: (r.status, r.epochs) for r in heard.runs} == whole.ends()
+
+
+def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
+    configs, said = cohort(), list[Report]()
+    train(configs, said.append, company=Company("c", tuple(c.id for c in configs), {}))
+    stopped = [r for r in said if any(run.status == "stopped" for run in r.runs)]
+    assert len(stopped) >= 2
+    for report in stopped:
+        assert {r.trial for r in report.rungs if r.stays is False} == {
+            run.trial for run in report.runs if run.status == "stopped"
+        }
+        assert {p.epoch for p in report.points} == {r.epoch for r in report.rungs}

@@ -1,0 +1,238 @@
+"""Chaos: sweeps whose drivers, workers, nodes, checkpoints, database and disks fail, and what is wrong in the end.
+
+``python tests/support/chaos.py [--short] [case ...]`` runs the cases, or those named, and prints a table. It exits with
+1 if anything was lost, duplicated, silently wrong, bricked or left over, or a result is not an undisturbed run's.
+What was done lies in a folder (``--folder``, by default ``.chaos``) and is not done again. A full run of all cases
+writes the table to ``infra/chaos.md``. The control, the usual wiring, has lines of its own and fails nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import chaos_control as control
+import chaos_faults as faults
+from chaos_audit import Findings, Told, audit
+from chaos_sweep import Running, clear, tell
+from tree import ROOT
+
+from longwave.files import whole
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.tracking import TrackingServer
+
+SWEEP = """
+name = "chaos"
+task = "adding"
+variant = "N=60"
+models = ["lem", "cornn"]
+trials = 6
+retrain = 2
+hidden = 8
+batch = 10
+steps = 10
+epochs = {epochs}
+pack = 6
+halving = {{ first = 3, eta = 2 }}
+"""
+"""12 search trials in two cohorts, 4 retrainings; a pack each, so that packs are the same after a resume."""
+WRONG = ("lost", "duplicated", "wrong", "bricked", "orphans")
+HEAD = ("case", "sweeps", "faults", "lost", "duplicated", "silently wrong", "bricked", "orphans", "equal", "to the bit")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of fault: how it is done, how many there are in all and in one sweep, in a full run and in a short one."""
+
+    name: str
+    fault: faults.Fault
+    full: int
+    most: int
+    short: int = 0
+    ours: bool = True
+
+
+CASES = (
+    Case("no fault", faults.no_fault, 0, 0),
+    Case("driver kills", faults.driver_kills, 100, 6, 2),
+    Case("worker kills", faults.worker_kills, 100, 5, 1),
+    Case("node kills", faults.node_kills, 30, 3),
+    Case("checkpoint corruptions", faults.corruptions, 100, 8, 2),
+    Case("database restarts", faults.database_restarts, 20, 3),
+    Case("full disks", faults.full_disks, 20, 3),
+    Case("control: driver kills", control.driver_kills, 10, 5, ours=False),
+    Case("control: worker kills", control.worker_kills, 10, 5, ours=False),
+    Case("control: checkpoint corruptions", control.corruptions, 10, 5, ours=False),
+)
+
+
+@dataclass
+class Line:
+    """A line of the table."""
+
+    case: Case
+    sweeps: int = 0
+    faults: int = 0
+    found: Findings = Findings()
+    skipped: str = ""
+
+    def add(self, done: Mapping[str, Any]) -> None:
+        """Count an episode."""
+        self.sweeps, self.faults = self.sweeps + 1, self.faults + done["faults"]
+        ours, more = asdict(self.found), done["found"]
+        self.found = Findings(**{name: [*value, *more[name]] if name in WRONG else value + more[name]
+                                 for name, value in ours.items()})  # fmt: skip
+
+    def cells(self) -> list[str]:
+        """Return what the table shows."""
+        f = self.found
+        counts = [str(len(getattr(f, name))) for name in WRONG]
+        equal = [f"{f.equal} of {f.trials}", str(f.to_the_bit)] if self.case.ours else ["-", "-"]
+        return [self.case.name, str(self.sweeps), self.skipped or str(self.faults), *counts, *equal]
+
+
+class Harness:
+    """Runs cases in a folder.
+
+    Args:
+        folder: Where what was done is kept.
+        short: Shorter sweeps, without MLflow, in this machine's own processes but for the kills of workers.
+    """
+
+    def __init__(self, folder: Path, short: bool) -> None:
+        self.folder, self.short = folder / ("short" if short else "full"), short
+        (self.folder / "done").mkdir(parents=True, exist_ok=True)
+        self.ground = self._ground()
+
+    def run(self, case: Case, most: int) -> Line:
+        """Disturb sweeps until there were so many faults; return what is wrong in all of them."""
+        line, number = Line(case), 0
+        while line.faults < most or not line.sweeps:
+            done = self.folder / "done" / f"{case.name.replace(': ', '-').replace(' ', '-')}-{number}.json"
+            if not done.exists():
+                try:
+                    self._episode(case, number, min(case.most, max(1, most - line.faults)), done)
+                except faults.Impossible as error:
+                    line.skipped = f"skipped: {error}"
+                    return line
+            line.add(json.loads(done.read_text()))
+            number += 1
+        return line
+
+    def _episode(self, case: Case, number: int, most: int, done: Path) -> None:
+        folder, began = self.folder / "work" / done.stem, time.monotonic()
+        clear(folder)
+        folder.mkdir()
+        count, scene = case.fault(self.ground, folder, random.Random(f"{case.name} {number}"), most)
+        found, seconds = audit(scene), time.monotonic() - began
+        content = {"faults": count, "seconds": seconds, "commit": commit(), "found": asdict(found)}
+        said = ", ".join(f"{len(getattr(found, name))} {name}" for name in WRONG)
+        print(f"{case.name} {number}: {count} faults in {seconds:.0f} s; {said}; "
+              f"{found.equal} of {found.trials} equal, {found.to_the_bit} to the bit", flush=True)  # fmt: skip
+        for name in WRONG:
+            for text in getattr(found, name)[:5]:
+                print(f"    {name}: {text}", flush=True)
+        with whole(done) as partial:
+            partial.write_text(json.dumps(content, indent=1))
+        if found.clean or not case.ours:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _ground(self) -> faults.Ground:
+        """Return what the episodes share; an undisturbed run gives it, and tells how long a sweep takes."""
+        file, times, blank = self.folder / "sweep.toml", self.folder / "seconds.json", self.folder / "blank.db"
+        file.write_text(SWEEP.format(epochs=18 if self.short else 80))
+        ways = ("here",) if self.short else ("ray", "here")
+        if not times.exists():
+            shutil.rmtree(self.folder / "reference", ignore_errors=True)
+            seconds = {}
+            for way in ways:
+                began, sweep = time.monotonic(), Running(self.folder / "reference" / way, file, faults.WAYS[way])
+                sweep.finish()
+                seconds[way] = time.monotonic() - began
+                if sweep.broken:
+                    raise SystemExit(f"Even an undisturbed sweep fails: {sweep.broken[0]}")
+            if not self.short:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    TrackingServer(f"sqlite:///{blank}")
+            times.write_text(json.dumps({"ray": seconds["here"], **seconds}))
+        expected = self._expected()
+        return faults.Ground(file, expected, json.loads(times.read_text()), ways, None if self.short else blank)
+
+    def _expected(self) -> dict[str, Told]:
+        with Store(f"sqlite:///{self.folder / 'reference/here/store.db'}") as store:
+            return tell(store)
+
+
+def commit() -> str:
+    """Return the commit of the tree, with ``+`` where it was changed."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Return the table, as Markdown."""
+    rows = [HEAD, *(line.cells() for line in lines)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
+    text = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    return "\n".join([text[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *text[1:]])
+
+
+def report(lines: Sequence[Line], harness: Harness) -> str:
+    """Return the table with the machine, the versions, the date and the sizes."""
+    names = ("torch", "ray", "sqlalchemy", "mlflow", "optuna")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    memory = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, {versions}"
+    done = [json.loads(f.read_text()) for f in sorted((harness.folder / "done").glob("*.json"))]
+    hours = sum(d["seconds"] for d in done) / 3600
+    return "\n".join([
+        "# Chaos", "",
+        "Written by `make chaos`. Each sweep has 12 search trials in two cohorts of successive halving and 4",
+        "retrainings; moments of faults are drawn uniformly from the time that an undisturbed sweep takes. An auditor",
+        "compares store, MLflow and each trial's own log. Results equal those of an undisturbed run to the bit where",
+        "a trial was trained in the same pack, else within 1e-4; the retrained trials, so the winners, are the same.",
+        "", f"{os.cpu_count()} cores, {memory}; {time.strftime('%d %b %Y')}; {hours:.1f} hours;"
+        f" commits {', '.join(sorted({d['commit'] for d in done}))}.", "",
+        table(lines), "",
+        "Control lines are the usual wiring (Ray Tune, OptunaSearch, MLflow's callback) under the same harness.", "",
+    ])  # fmt: skip
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run, print the table and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", nargs="*", help="words of names of cases; all by default")
+    parser.add_argument("--short", action="store_true", help="a minute, on two cores")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".chaos")
+    parser.add_argument("--faults", type=int, help="in place of each case's own number")
+    asked = parser.parse_args(arguments)
+    cases = [c for c in CASES if not asked.case or any(word in c.name for word in asked.case)]
+    cases = [c for c in cases if c.short or not asked.short]
+    harness = Harness(asked.folder.absolute(), asked.short)
+    lines = []
+    for case in cases:
+        most = case.short if asked.short else case.full
+        lines.append(harness.run(case, min(most, asked.faults or most)))
+    print(table(lines))
+    if not asked.short and not asked.case and not asked.faults:
+        (ROOT / "infra/chaos.md").write_text(report(lines, harness), encoding="utf-8")
+    return int(any(line.case.ours and not line.found.clean for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

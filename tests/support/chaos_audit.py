@@ -1,0 +1,210 @@
+"""The auditor of chaos: pure functions that compare what a store, MLflow and each trial's own log tell of a sweep.
+
+What is to be is what an undisturbed run gave. What is compared is plain data, so that any wiring can be audited.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+CLOSE = 1e-4
+"""Largest relative difference of a result whose trial was trained in another pack than without any fault."""
+Curve = Mapping[int, tuple[float, float]]
+"""Loss and validation metric by epoch."""
+OPEN = ("", "planned", "running", "RUNNING")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one party tells of one trial.
+
+    Attributes:
+        status: How it ended; one of ``OPEN`` while it has not.
+        curve: Its epochs.
+        ends: Numbers of its end by name: ``epochs``, ``best_epoch``, ``valid``, ``test``.
+        pack: Trials that are trained together have the same.
+    """
+
+    status: str
+    curve: Curve
+    ends: Mapping[str, float | None] = field(default_factory=dict)
+    pack: str | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is left of a sweep that was disturbed.
+
+    Attributes:
+        expected: What an undisturbed run's store tells, by trial.
+        store: What this one's store tells.
+        copies: MLflow's runs that show: the trial, its words, and how many values it has too many.
+        logs: Each trial's own log, in its order.
+        again: Trials that were trained again after they had ended.
+        broken: What bricked it: a store that is damaged, a sweep that does not come to its end.
+        left: What is left over: processes, leases, attempts that nobody ends.
+    """
+
+    expected: Mapping[str, Told]
+    store: Mapping[str, Told]
+    copies: Sequence[tuple[str, Told, int]] = ()
+    logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    again: Sequence[str] = ()
+    broken: Sequence[str] = ()
+    left: Sequence[str] = ()
+    mirrored: bool = True
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong, a line each, and how many results equal those of an undisturbed run, and to the bit."""
+
+    lost: Sequence[str] = ()
+    duplicated: Sequence[str] = ()
+    wrong: Sequence[str] = ()
+    bricked: Sequence[str] = ()
+    orphans: Sequence[str] = ()
+    trials: int = 0
+    equal: int = 0
+    to_the_bit: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong and all results are equal."""
+        return not any((self.lost, self.duplicated, self.wrong, self.bricked, self.orphans)) and (
+            self.equal == self.trials
+        )
+
+
+def audit(scene: Scene) -> Findings:
+    """Return what is wrong in a scene."""
+    equal, bits = _equal(scene)
+    return Findings(
+        [*_lost(scene), *_lost_copies(scene)],
+        [*_duplicated(scene)],
+        [*_wrong(scene), *_wrong_copies(scene)],
+        [*scene.broken],
+        [*scene.left, *(f"MLflow's run of {t} runs for ever" for t, c, _ in scene.copies if c.status in OPEN)],
+        len(scene.expected),
+        equal,
+        bits,
+    )
+
+
+def standing(log: Sequence[Mapping[str, Any]]) -> Told:
+    """Return what a trial's own log tells: its newest session's words, on what stood when that began."""
+    curve: dict[int, tuple[float, float]] = {}
+    status, ends, session = "", dict[str, float | None](), ""
+    for line in log:
+        if "began" in line:
+            session, status, ends = line["session"], "", {}
+            curve = {epoch: value for epoch, value in curve.items() if epoch <= line["began"]}
+        elif line["session"] != session:
+            continue  # of a training that was replaced
+        elif "end" in line:
+            status, ends = line["end"], {name: line[name] for name in ("epochs", "best_epoch", "valid", "test")}
+        else:
+            curve[line["epoch"]] = (line["loss"], line["valid"])
+    return Told(status, curve, ends)
+
+
+def _lost(scene: Scene) -> Iterator[str]:
+    for trial, wanted in scene.expected.items():
+        found = scene.store.get(trial)
+        if found is None or found.status in OPEN:
+            yield f"{trial} has {'no row' if found is None else 'not ended'}"
+            continue
+        last = int(found.ends.get("epochs") or 0)
+        missing = sorted(set(range(1, last + 1)) - found.curve.keys())
+        if missing and wanted.status in ("ok", "stopped"):
+            yield f"{trial} lacks epochs {missing}"
+
+
+def _lost_copies(scene: Scene) -> Iterator[str]:
+    copied = {trial: copy for trial, copy, _ in scene.copies}
+    for trial, found in scene.store.items() if scene.mirrored else ():
+        if trial not in copied:
+            yield f"MLflow has no run of {trial}"
+        elif missing := found.curve.keys() - copied[trial].curve.keys():
+            yield f"MLflow's run of {trial} lacks epochs {sorted(missing)}"
+
+
+def _duplicated(scene: Scene) -> Iterator[str]:
+    for trial in scene.store.keys() - scene.expected.keys():
+        yield f"{trial} is in the store and was never to be"
+    for trial in scene.again:
+        yield f"{trial} was trained again after it had ended"
+    for trial, count in Counter(trial for trial, *_ in scene.copies).items():
+        if count > 1:
+            yield f"MLflow has {count} runs of {trial}"
+    for trial, _, more in scene.copies:
+        if more:
+            yield f"MLflow's run of {trial} has {more} values twice"
+
+
+def _wrong(scene: Scene) -> Iterator[str]:
+    """Compare the store with the logs, to the bit, and with what is to be."""
+    for trial, found in scene.store.items():
+        if trial in scene.logs:
+            own = standing(scene.logs[trial])
+            yield from (f"{trial}: {text} in the store than its training said" for text in _differences(found, own))
+        elif found.status not in OPEN:
+            yield f"{trial} ended in the store, and no training of it kept a log"
+        wanted = scene.expected.get(trial)
+        if wanted and found.status not in OPEN:
+            within = 0.0 if _same_pack(wanted, found) else CLOSE
+            for text in _differences(found, wanted, within):
+                yield f"{trial}: {text} than without any fault"
+
+
+def _wrong_copies(scene: Scene) -> Iterator[str]:
+    for trial, copy, _ in scene.copies:
+        if (found := scene.store.get(trial)) is None:
+            yield f"MLflow has a run of {trial}, which the store does not know"
+            continue
+        for epoch, value in copy.curve.items():
+            if not _close(value, found.curve.get(epoch, (math.nan, math.nan)), 1e-12):
+                yield f"{trial}: another epoch {epoch} in MLflow than in the store"
+                break
+
+
+def _equal(scene: Scene) -> tuple[int, int]:
+    """Return how many results equal those of an undisturbed run as they must, and how many to the bit."""
+    must = bits = 0
+    for trial, wanted in scene.expected.items():
+        if (found := scene.store.get(trial)) and found.status not in OPEN:
+            bit = not [*_differences(found, wanted)]
+            bits += bit
+            must += bit or (not _same_pack(wanted, found) and not [*_differences(found, wanted, CLOSE)])
+    return must, bits
+
+
+def _same_pack(wanted: Told, found: Told) -> bool:
+    return wanted.pack is not None and wanted.pack == found.pack
+
+
+def _differences(found: Told, other: Told, within: float = 0.0) -> Iterator[str]:
+    if found.status != other.status:
+        yield f"ended {found.status or 'not at all'} and not {other.status or 'not at all'}, otherwise"
+        return
+    for name in found.ends.keys() & other.ends.keys():
+        ours, theirs = found.ends[name], other.ends[name]
+        exact = 0.0 if name in ("epochs", "best_epoch") else within
+        if (ours is None) != (theirs is None) or (ours is not None and not _close([ours], [theirs or 0.0], exact)):
+            yield f"another {name}, {ours} and not {theirs},"
+    for epoch in sorted(found.curve.keys() | other.curve.keys()):
+        ours_at, theirs_at = found.curve.get(epoch), other.curve.get(epoch)
+        if ours_at is None or theirs_at is None or not _close(ours_at, theirs_at, within):
+            yield f"another epoch {epoch}, {ours_at} and not {theirs_at},"
+            return
+
+
+def _close(ours: Sequence[float], theirs: Sequence[float], within: float) -> bool:
+    return all(
+        a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=within, abs_tol=0.0)
+        for a, b in zip(ours, theirs, strict=True)
+    )

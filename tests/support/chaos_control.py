@@ -1,0 +1,204 @@
+"""The control of chaos: the usual wiring of Ray Tune, OptunaSearch and MLflow's callback, under the same faults.
+
+``python chaos_control.py FOLDER`` runs or restores it, as its manuals say; the rest disturbs and audits it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from chaos_audit import Scene, Told
+from chaos_faults import Ground, damage
+from chaos_sweep import Running, copied, kill, logs
+
+TRIALS, EPOCHS = 12, 12
+SECONDS = 25.0
+"""About what it takes undisturbed."""
+LIMIT = 240.0
+
+
+def train(config: Mapping[str, float]) -> None:
+    """Train an LSTM on the adding problem, with a checkpoint each epoch, and keep a log of its own."""
+    import time
+
+    import torch
+    from ray import tune
+
+    trial, session = tune.get_context().get_trial_name(), secrets.token_hex(8)
+    torch.manual_seed(0)
+    lstm, readout = torch.nn.LSTM(2, 8), torch.nn.Linear(8, 1)
+    parts = torch.nn.ModuleList([lstm, readout])
+    optimiser = torch.optim.Adam(parts.parameters(), lr=config["lr"])
+    first, value = 1, math.nan
+    if checkpoint := tune.get_checkpoint():
+        with checkpoint.as_directory() as folder:
+            state = torch.load(Path(folder) / "state.pt")
+        parts.load_state_dict(state["parts"])
+        optimiser.load_state_dict(state["optimiser"])
+        first, value = state["epoch"] + 1, state["value"]
+    note(trial, session, {"began": first - 1})
+    for epoch in range(first, EPOCHS + 1):
+        for step in range(5):
+            x = torch.rand(60, 20, 2, generator=torch.Generator().manual_seed(100 * epoch + step))
+            loss = ((readout(lstm(x)[0][-1])[:, 0] - x[0, :, 0] - x[-1, :, 0]) ** 2).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        time.sleep(0.2)
+        value = loss.item()
+        note(trial, session, {"epoch": epoch, "loss": value, "valid": value})
+        with tempfile.TemporaryDirectory() as kept:
+            state = {"parts": parts.state_dict(), "optimiser": optimiser.state_dict()}
+            state |= {"epoch": epoch, "value": value}
+            torch.save(state, Path(kept) / "state.pt")
+            tune.report({"loss": value, "valid": value}, checkpoint=tune.Checkpoint.from_directory(kept))
+    note(trial, session, {"end": "ok", "epochs": EPOCHS, "best_epoch": None, "valid": value, "test": None})
+
+
+def note(trial: str, session: str, line: Mapping[str, Any]) -> None:
+    """Append to the trial's own log."""
+    folder = Path(os.environ["LONGWAVE_JOURNAL"])
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{trial}.jsonl").open("a") as log:
+        log.write(json.dumps({"trial": trial, "session": session, **line}) + "\n")
+
+
+def main(folder: Path) -> None:
+    """Run it, or restore it where it was interrupted, and write what Tune says of its trials."""
+    import ray
+    from ray import tune
+    from ray.air.integrations.mlflow import MLflowLoggerCallback
+    from ray.tune.search.optuna import OptunaSearch
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
+    trainable = tune.with_resources(train, {"cpu": 1})
+    if tune.Tuner.can_restore(str(folder / "tune/sweep")):
+        tuner = tune.Tuner.restore(str(folder / "tune/sweep"), trainable, resume_errored=True)
+    else:
+        callback = MLflowLoggerCallback(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}", experiment_name="sweep")
+        search = OptunaSearch({"lr": __import__("optuna").distributions.FloatDistribution(1e-4, 1e-1, log=True)},
+                              metric="valid", mode="min", seed=0)  # fmt: skip
+        tuner = tune.Tuner(
+            trainable,
+            tune_config=tune.TuneConfig(
+                search_alg=search, num_samples=TRIALS, max_concurrent_trials=2, reuse_actors=True
+            ),
+            run_config=tune.RunConfig(
+                name="sweep",
+                storage_path=str(folder / "tune"),
+                verbose=0,
+                callbacks=[callback],
+                failure_config=tune.FailureConfig(max_failures=3),
+            ),
+        )
+    rows = {}
+    for result in tuner.fit():
+        frame = result.metrics_dataframe
+        curve = {} if frame is None else {int(r.training_iteration): (r.loss, r.valid) for r in frame.itertuples()}
+        rows[Path(result.path).name] = {"curve": curve, "error": str(result.error or "")[:200]}
+    (folder / "results.json").write_text(json.dumps(rows))
+
+
+class Control(Running):
+    """One sweep of the usual wiring."""
+
+    def start(self) -> subprocess.Popen[bytes]:
+        with (self.folder / "said.log").open("ab") as log:
+            env = {**self.environment(), "RAY_AIR_NEW_OUTPUT": "0"}
+            command = [sys.executable, __file__, str(self.folder)]
+            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+
+    def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
+        driver = driver or self.start()
+        if driver.returncode is None and not self.ended(driver, LIMIT):
+            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
+            self.processes()
+            kill(driver)
+
+    def scene(self, expected: Mapping[str, Told]) -> Scene:
+        left = self._left()
+        try:
+            rows = json.loads((self.folder / "results.json").read_text())
+        except FileNotFoundError:
+            rows = {}
+        said = logs(self.journal)
+        store = {trial: _told(row) for trial in said for name, row in rows.items() if name.startswith(trial)}
+        wanted = {
+            **{t: replace(told, status="ok") for t, told in store.items()},
+            **{f"trial {k}": Told("ok", {}) for k in range(len(store), TRIALS)},
+        }
+        again = [trial for trial in said if trial not in store] if rows else []
+        copies = []
+        if (self.folder / "mlflow.db").exists():
+            copies = [*copied(self.folder / "mlflow.db", "trial_name", "loss", "valid")]
+        own = {trial: [{**line, "trial": trial} for line in log] for trial, log in said.items()}
+        return Scene(wanted, store, copies, own, again, self.broken, left)
+
+
+def _told(row: Mapping[str, Any]) -> Told:
+    curve = {int(epoch): (loss, valid) for epoch, (loss, valid) in row["curve"].items()}
+    return Told("failed" if row["error"] else "ok", curve, {"epochs": EPOCHS})
+
+
+def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 its drivers."""
+    return _interrupted(folder, draw, most, lambda sweep, left: 1)
+
+
+def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Flip bits of its checkpoints while its driver is dead."""
+
+    def flip(sweep: Control, left: int) -> int:
+        sweep.quiet()
+        files = sorted(sweep.folder.rglob("state.pt"), key=lambda file: file.stat().st_mtime)[-left:][-2:]
+        for file in files:
+            damage(file, draw)
+        return len(files)
+
+    return _interrupted(folder, draw, most, flip)
+
+
+def _interrupted(
+    folder: Path, draw: random.Random, most: int, then: Callable[[Control, int], int]
+) -> tuple[int, Scene]:
+    sweep, faults, starts = Control(folder, folder, ()), 0, 0
+    while faults < most and starts < 3 * most:
+        driver, starts = sweep.start(), starts + 1
+        if sweep.ended(driver, draw.uniform(0, SECONDS)):
+            return faults, sweep.scene({})
+        sweep.processes()
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        faults += then(sweep, most - faults)
+    sweep.finish()
+    return faults, sweep.scene({})
+
+
+def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 its workers."""
+    sweep, faults = Control(folder, folder, ()), 0
+    driver = sweep.start()
+    while faults < most and not sweep.ended(driver, draw.uniform(0.2, SECONDS / most)):
+        if workers := sweep.workers():
+            kill(draw.choice(workers))
+            faults += 1
+    sweep.finish(driver)
+    return faults, sweep.scene({})
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

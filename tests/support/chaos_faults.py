@@ -1,0 +1,209 @@
+"""The faults of chaos. Each episode disturbs one sweep several times, lets it come to its end, and gives the scene."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from chaos_audit import Scene, Told
+from chaos_sweep import ENV, Running, kill
+from ray_nodes import LOOPBACK, Nodes
+
+from longwave.platform.storage.store import Store
+from longwave.platform.training.journal import VARIABLE
+
+WAYS = {"here": ("--here", "--workers", "2"), "ray": ("--workers", "2")}
+Fault = Callable[["Ground", Path, random.Random, int], tuple[int, Scene]]
+"""Disturbs a sweep in a folder so many times at most; returns how often it did, and what is left."""
+
+
+class Impossible(Exception):
+    """This machine has not what the fault needs."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all episodes share.
+
+    Attributes:
+        file: The sweep.
+        expected: What an undisturbed run gave.
+        seconds: How long that took, by way.
+        ways: Ways to run a sweep that take turns.
+        blank: An MLflow file with nothing in it.
+    """
+
+    file: Path
+    expected: Mapping[str, Told]
+    seconds: Mapping[str, float]
+    ways: Sequence[str] = ("ray", "here")
+    blank: Path | None = None
+
+    def sweep(self, folder: Path, way: str, **more: Any) -> Running:
+        return Running(folder, self.file, WAYS[way], blank=self.blank, **more)
+
+
+def no_fault(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Run on Ray without any fault: that the harness itself disturbs nothing."""
+    sweep = ground.sweep(folder, "ray")
+    sweep.finish()
+    return 0, sweep.scene(ground.expected)
+
+
+def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 drivers, each at a moment drawn from the time that a whole sweep takes."""
+    way, faults = draw.choice(ground.ways), 0
+    sweep = ground.sweep(folder, way)
+    while faults < most:
+        driver = sweep.start()
+        if sweep.ended(driver, draw.uniform(0, ground.seconds[way])):
+            return faults, sweep.scene(ground.expected)
+        sweep.processes()
+        kill(driver)
+        faults += 1
+    sweep.finish()
+    return faults, sweep.scene(ground.expected)
+
+
+def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 workers of Ray that train."""
+    sweep, faults = ground.sweep(folder, "ray"), 0
+    driver = sweep.start()
+    while faults < most and not sweep.ended(driver, draw.uniform(0.2, ground.seconds["ray"] / most)):
+        if workers := sweep.workers():
+            kill(draw.choice(workers))
+            faults += 1
+    sweep.finish(driver)
+    return faults, sweep.scene(ground.expected)
+
+
+def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 all processes of the node that works, one of two of a real cluster."""
+    faults, own = 0, {**ENV, VARIABLE: str(folder / "journal")}
+    with Nodes(own) as nodes:
+        sweep = ground.sweep(folder, "ray", env=LOOPBACK)
+        sweep.options = ("--ray", nodes.address, "--workers", "1")
+        driver = sweep.start()
+        while faults < most and not sweep.ended(driver, draw.uniform(0.2, 2 * ground.seconds["ray"] / most)):
+            if nodes.busy():
+                nodes.lose()
+                faults += 1
+        sweep.finish(driver)
+    return faults, sweep.scene(ground.expected)
+
+
+def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Flip bits of checkpoints, or cut them off, between the end of a driver and its next start."""
+    way, faults = draw.choice(ground.ways), 0
+    sweep = ground.sweep(folder, way)
+    while faults < most:
+        driver = sweep.start()
+        if sweep.ended(driver, draw.uniform(0, ground.seconds[way])):
+            return faults, sweep.scene(ground.expected)
+        driver.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM]))
+        sweep.ended(driver, 60, (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM))
+        sweep.quiet()
+        for file in sorted((sweep.storage or folder).rglob("*.safetensors")):
+            if draw.random() < 0.7 and faults < most:
+                damage(file, draw)
+                faults += 1
+    sweep.finish()
+    return faults, sweep.scene(ground.expected)
+
+
+def damage(file: Path, draw: random.Random) -> None:
+    """Flip 1 to 64 bits of a file, or cut it off."""
+    content = bytearray(file.read_bytes())
+    if draw.random() < 0.1:
+        file.write_bytes(content[: draw.randrange(len(content))])
+        return
+    for place in draw.sample(range(8 * len(content)), draw.choice([1, 2, 8, 64])):
+        content[place // 8] ^= 1 << place % 8
+    file.write_bytes(content)
+
+
+def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Kill -9 the postmaster of a PostgreSQL server, and start it again within two seconds."""
+    way, faults = draw.choice(ground.ways), 0
+    with _server() as server:
+        url = server.get_uri()
+        Store(url).close()
+        sweep = ground.sweep(folder, way, url=url)
+        driver = sweep.start()
+        while faults < most and not sweep.ended(driver, draw.uniform(0.5, ground.seconds[way] / most)):
+            if not sweep.journal.exists():
+                continue
+            kill(psutil.Process(server.get_pid()))
+            time.sleep(draw.uniform(0, 2))
+            server.ensure_postgres_running()
+            faults += 1
+        sweep.finish(driver)
+        return faults, sweep.scene(ground.expected)
+
+
+@contextmanager
+def _server() -> Iterator[Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pgserver
+    except ImportError:
+        raise Impossible("pgserver has no wheel for this Python") from None
+    with tempfile.TemporaryDirectory(prefix="longwave-postgres-", ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(folder)
+        try:
+            yield server
+        finally:
+            server.cleanup()
+
+
+def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Fill the disk that the store or the checkpoints lie on, and make room again within three seconds."""
+    way, faults, disk = draw.choice(ground.ways), 0, folder / "disk"
+    with _small(disk):
+        holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
+        sweep = ground.sweep(folder, way, **holds)
+        driver = sweep.start()
+        while faults < most and not sweep.ended(driver, draw.uniform(0.5, ground.seconds[way] / most)):
+            if not sweep.journal.exists():
+                continue
+            fill(disk / "other")
+            time.sleep(draw.uniform(0.5, 3))
+            (disk / "other").unlink()
+            faults += 1
+        sweep.finish(driver)
+        return faults, sweep.scene(ground.expected)
+
+
+def fill(file: Path) -> None:
+    """Write a file until its disk has no room."""
+    with file.open("wb", buffering=0) as other:
+        try:
+            while True:
+                other.write(bytes(max(1, min(shutil.disk_usage(file).free, 1 << 20))))
+        except OSError:
+            return
+
+
+@contextmanager
+def _small(disk: Path) -> Iterator[None]:
+    disk.mkdir(parents=True)
+    size = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
+    if os.name != "posix" or subprocess.run(["mount", *size, disk], capture_output=True).returncode:
+        raise Impossible("only root may mount a small disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)

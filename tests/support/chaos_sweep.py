@@ -1,0 +1,262 @@
+"""A sweep under chaos: its processes, which are started and killed, and what the auditor is to know of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import sqlalchemy as sa
+from chaos_audit import Scene, Told
+
+from longwave.platform.errors import LongwaveError
+from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.storage.leases import drivers
+from longwave.platform.storage.schema import TrialRow
+from longwave.platform.storage.soundness import sound
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.mirror import sync
+from longwave.platform.sweeps.on_ray.keeper import Births, known, living
+from longwave.platform.training.journal import VARIABLE
+
+LIMIT = 900.0
+"""Seconds in which a driver that is let alone must end."""
+GRACE = 60.0
+"""Seconds after which nothing may be left of what was killed."""
+ENV = {
+    "OMP_NUM_THREADS": "1",
+    "RAY_worker_niceness": "0",
+    "LONGWAVE_CHECKPOINT_SECONDS": "0.3",
+    "PYTHONWARNINGS": "ignore",
+}
+
+
+@dataclass
+class Running:
+    """A sweep in a folder of its own.
+
+    Attributes:
+        folder: Of all its files.
+        file: The sweep file.
+        options: Of ``sweep run``: ``--here``, ``--workers 2``, ``--ray ADDRESS``.
+        url: Its store.
+        storage: Folder of checkpoints.
+        env: More of its environment.
+        blank: An MLflow file with nothing in it; without one nothing is mirrored.
+    """
+
+    folder: Path
+    file: Path
+    options: Sequence[str]
+    url: str = ""
+    storage: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    blank: Path | None = None
+    broken: list[str] = field(default_factory=list)
+    _seen: Births = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.url = self.url or f"sqlite:///{self.folder / 'store.db'}"
+        self.storage = self.storage or self.folder / "storage"
+        (self.folder / "home").mkdir(parents=True, exist_ok=True)
+        if self.blank:
+            shutil.copy(self.blank, self.folder / "home/mlflow.db")
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal"
+
+    @property
+    def server(self) -> str:
+        return f"sqlite:///{self.folder / 'home/mlflow.db'}"
+
+    def environment(self) -> dict[str, str]:
+        own = {"LONGWAVE_HOME": str(self.folder / "home"), VARIABLE: str(self.journal)}
+        return {**os.environ, **ENV, **own, **self.env}
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a driver; it does what is missing."""
+        mirror = [] if self.blank else ["--mlflow", "off"]
+        command = [sys.executable, "-m", "longwave", "sweep", "run", str(self.file), *self.options, *mirror]
+        with (self.folder / "said.log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, "--store", self.url, "--storage", str(self.storage)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment(),
+            )
+
+    def ended(self, driver: subprocess.Popen[bytes], seconds: float, asked: Sequence[int] = ()) -> bool:
+        """Wait for a driver; return whether it is over, and note it if it ended in another way than it should."""
+        try:
+            code = driver.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        if code != 0 and code not in asked:
+            self.broken.append(f"exit {code}: {self.last_words()}")
+        return True
+
+    def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
+        """Let the sweep come to its end."""
+        driver = driver or self.start()
+        if driver.returncode is None and not self.ended(driver, LIMIT):
+            self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
+            kill(driver)
+
+    def last_words(self) -> str:
+        lines = (self.folder / "said.log").read_text(errors="replace").strip().splitlines() or ["no word"]
+        return lines[-1][:300]
+
+    def processes(self) -> list[psutil.Process]:
+        """Return all living processes of this sweep: told by their environment, by who started them, or seen before."""
+        for process in psutil.process_iter():
+            if _variable(process) == str(self.journal):
+                with suppress(psutil.NoSuchProcess):
+                    self._seen |= known([process, *process.children(recursive=True)])
+        return living(self._seen)
+
+    def quiet(self) -> list[psutil.Process]:
+        """Wait until nothing of the sweep lives; return what does after a minute."""
+        end = time.monotonic() + GRACE
+        while (found := self.processes()) and time.monotonic() < end:
+            time.sleep(0.2)
+        return found
+
+    def workers(self) -> list[psutil.Process]:
+        """Return Ray's workers that train."""
+        return [p for p in self.processes() if "ray::ImplicitFunc" in _command(p)]
+
+    def scene(self, expected: Mapping[str, Told]) -> Scene:
+        """Return all that is left of the sweep."""
+        left = self._left()
+        if self.blank:
+            self._send()
+        try:
+            with Store(self.url, create=False) as store:
+                told, again = tell(store), _again(store)
+                left += _open(store)
+                if wrong := sound(store.engine):
+                    self.broken.append(f"the store is damaged: {wrong}")
+        except LongwaveError as error:
+            told, again = {}, []
+            self.broken.append(str(error))
+        copies = [*copied(self.folder / "home/mlflow.db")] if self.blank else []
+        return Scene(expected, told, copies, logs(self.journal), again, self.broken, left, bool(self.blank))
+
+    def _send(self) -> None:
+        try:
+            with Store(self.url, create=False) as store:
+                sync(store, self.server)
+        except LongwaveError as error:
+            self.broken.append(f"mlflow sync: {error}")
+
+    def _left(self) -> list[str]:
+        found = self.quiet()
+        left = [f"process {p.pid}: {_command(p)[:80]}" for p in found]
+        for process in found:
+            kill(process)
+        return left + [f"file {f.name}" for f in sorted((self.storage or self.folder).rglob("*.safetensors"))]
+
+
+def clear(folder: Path) -> None:
+    """End what a harness that was killed left of an episode, and delete its files."""
+    for process in Running(folder, folder, ()).processes():
+        kill(process)
+    if os.path.ismount(folder / "disk"):
+        subprocess.run(["umount", "-l", folder / "disk"], check=True)
+    shutil.rmtree(folder)
+
+
+def kill(process: psutil.Process | subprocess.Popen[Any]) -> None:
+    """Kill a process at once and wait for its end."""
+    try:
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def tell(store: Store) -> dict[str, Told]:
+    """Return what a store tells of its trials."""
+    with store.reading() as connection:
+        rows = connection.execute(sa.select(TrialRow.__table__)).mappings().all()
+    curves: dict[str, dict[int, tuple[float, float]]] = defaultdict(dict)
+    for point in store.curves([row["id"] for row in rows]):
+        curves[point.trial][point.epoch] = (point.loss, point.valid)
+    names = ("epochs", "best_epoch", "valid", "test")
+    packs = {r["id"]: f"{r['members']} of {r['pack']}" for r in rows}  # a rest of a pack may train as the pack
+    return {r["id"]: Told(r["status"], curves[r["id"]], {n: r[n] for n in names}, packs[r["id"]]) for r in rows}
+
+
+def _again(store: Store) -> list[str]:
+    """Return the trials that have an attempt begun after their end, or more than one that came to an end."""
+    late = sa.select(AttemptRow.trial).join(TrialRow, TrialRow.id == AttemptRow.trial)
+    ended = sa.select(AttemptRow.trial).where(AttemptRow.status.in_(("ok", "stopped", "diverged", "failed")))
+    with store.reading() as connection:
+        found = [*connection.scalars(late.where(AttemptRow.started > TrialRow.ended))]
+        found += connection.scalars(ended.group_by(AttemptRow.trial).having(sa.func.count() > 1))
+    return sorted(set(found))
+
+
+def _open(store: Store) -> list[str]:
+    """Return drivers and attempts that the store takes for alive."""
+    with store.reading() as connection:
+        attempts = connection.scalars(sa.select(AttemptRow.trial).where(AttemptRow.ended.is_(None))).all()
+    found = [f"driver {d.process} of {d.sweep}" for d in drivers(store) if d.alive]
+    return found + [f"an attempt at {trial} that nobody ended" for trial in attempts]
+
+
+def logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return each trial's own log; a line that a kill cut off is none."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in folder.glob("*.jsonl"):
+        lines = found.setdefault(file.stem, [])
+        for text in file.read_text(errors="replace").splitlines():
+            try:
+                lines.append(json.loads(text))
+            except ValueError:
+                continue
+    return found
+
+
+def copied(file: Path, tag: str = "longwave.trial", loss: str = "loss", valid: str = "valid_%") -> Iterator[Any]:
+    """Give the runs that show in MLflow's file: trial, what is there of it, values too many."""
+    with closing(sqlite3.connect(file)) as connection:
+        runs = connection.execute(
+            "SELECT t.value, r.run_uuid, r.status FROM runs r JOIN tags t USING (run_uuid) "
+            "WHERE r.lifecycle_stage = 'active' AND t.key = ?",
+            (tag,),
+        ).fetchall()
+        for trial, run, status in runs:
+            query = "SELECT step, value FROM metrics WHERE run_uuid = ? AND key LIKE ? ORDER BY step, timestamp"
+            losses, valids = (connection.execute(query, (run, key)).fetchall() for key in (loss, valid))
+            by = dict(valids)
+            curve = {step: (value, by[step]) for step, value in losses if step in by}
+            yield trial, Told(status, curve), len(losses) + len(valids) - len(dict(losses)) - len(by)
+
+
+def _variable(process: psutil.Process) -> str:
+    try:
+        return process.environ().get(VARIABLE, "") if process.status() != psutil.STATUS_ZOMBIE else ""
+    except (psutil.Error, OSError):
+        return ""
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline()) or process.name()
+    except psutil.Error:
+        return ""

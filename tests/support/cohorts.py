@@ -1,0 +1,119 @@
+"""A cohort of successive halving under a store and a driver that are interrupted in every way, in one process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from longwave.platform.records.report import Company, Report
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.training import train as training
+from longwave.platform.training.checkpoint import Checkpoint
+
+FAULTS = ("none", "pause", "death", "death after its report", "memory")
+DISTURBED = 12
+"""Attempts that may be interrupted; those after them are left alone, so that all ends."""
+
+
+class Death(BaseException):
+    """The process is gone."""
+
+
+class Ledger:
+    """Stands for the store: keeps what reports say as it must, the first score and decision at a rung for good."""
+
+    def __init__(self, configs: Sequence[TrialConfig]) -> None:
+        self.configs, self.runs = list(configs), dict[str, Run]()
+        self.points: dict[tuple[str, int], Point] = {}
+        self.company = Company("c", tuple(c.id for c in configs), {})
+
+    @property
+    def open(self) -> list[TrialConfig]:
+        return [c for c in self.configs if c.id not in self.runs]
+
+    def take(self, report: Report) -> None:
+        for trial, epoch in report.began.items():
+            self.points = {key: p for key, p in self.points.items() if key[0] != trial or key[1] <= epoch}
+        self.points |= {(p.trial, p.epoch): p for p in report.points}
+        for run in report.runs:
+            self.runs.setdefault(run.trial, run)
+        self.company = self.company.after(report)
+
+    def ends(self) -> dict[str, tuple[str, int]]:
+        return {trial: (run.status, run.epochs) for trial, run in self.runs.items()}
+
+    def winner(self) -> str:
+        """Return the best of the trials that were trained to the end, of a metric that is an error."""
+        return min((r.valid, t) for t, r in self.runs.items() if r.status == "ok" and r.valid is not None)[1]
+
+
+class Driver:
+    """Trains a cohort in packs that it cuts anew at random, one after another, until every trial has ended."""
+
+    def __init__(self, ledger: Ledger, folder: Path, seed: int, patch: pytest.MonkeyPatch) -> None:
+        self.ledger, self.folder, self.chance, self.patch = ledger, folder, random.Random(seed), patch
+        self.packs: list[tuple[list[TrialConfig], Checkpoint]] = []
+        self.files: list[Path] = []
+        self.attempts = 0
+        self.cut()
+
+    def cut(self) -> None:
+        """Divide the open trials anew, in any order; the checkpoints of the packs before may serve."""
+        left, before = self.chance.sample(self.ledger.open, len(self.ledger.open)), tuple(reversed(self.files))
+        places = sorted({0, *(self.chance.randrange(len(left)) for _ in range(self.chance.randrange(3))), len(left)})
+        self.packs = []
+        for start, stop in zip(places, places[1:], strict=False):
+            path = self.folder / f"{len(self.files)}.safetensors"
+            self.files.append(path)
+            self.packs.append((left[start:stop], Checkpoint(path, before)))
+
+    def run(self) -> None:
+        while self.ledger.open:
+            self.attempts += 1
+            assert self.attempts < 60, "the cohort comes to no end"
+            if self.attempts <= DISTURBED and self.chance.random() < 0.25:
+                self.cut()
+            if self.attempts <= DISTURBED and self.chance.random() < 0.1:
+                self.chance.choice(self.files).unlink(missing_ok=True)
+            for configs, checkpoint in self.chance.sample(self.packs, len(self.packs)):
+                if left := [c for c in configs if c.id not in self.ledger.runs]:
+                    self.attempt(left, checkpoint)
+
+    def attempt(self, configs: list[TrialConfig], checkpoint: Checkpoint) -> None:
+        """Train one pack, whatever befalls it."""
+        fault = self.chance.choice(FAULTS) if self.attempts <= DISTURBED else "none"
+        self.patch.setattr(training, "CHECKPOINT_SECONDS", self.chance.choice([0.0, 1e9]))
+        step, emit = self.stepping(fault, configs), self.emitting(fault)
+        with suppress(Death):
+            training.train(configs, emit, checkpoint, self.ledger.company, step)
+
+    def emitting(self, fault: str) -> Callable[[Report], None]:
+        last = self.chance.randrange(6)
+
+        def emit(report: Report) -> None:
+            nonlocal last
+            last -= 1
+            if last < 0 and fault == "death":
+                raise Death
+            self.ledger.take(report)
+            if last < 0 and fault == "death after its report":
+                raise Death
+
+        return emit
+
+    def stepping(self, fault: str, configs: list[TrialConfig]) -> Callable[[], bool]:
+        last = self.chance.randrange(12)
+
+        def step() -> bool:
+            nonlocal last
+            last -= 1
+            if last == 0 and fault == "memory" and sum(c.id not in self.ledger.runs for c in configs) > 1:
+                raise MemoryError
+            return last < 0 and fault == "pause"
+
+        return step

@@ -1,0 +1,61 @@
+"""Are the licences of all that is installed ones that we allow? Run as a program it says which are not.
+
+pyproject.toml lists them: ``allow``, as SPDX or as packages call them, and ``reviewed``, the packages whose metadata
+say nothing or need a reason.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import Distribution, distributions
+from typing import Any
+
+from tree import ROOT
+
+RULES: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["longwave"]
+TROVE = "License :: "
+
+
+def licences(package: Distribution) -> list[str]:
+    """Return the licences of a package, as its metadata say them; all of them hold."""
+    said = package.metadata
+    if expression := said.get("License-Expression"):
+        return [expression]
+    trove = [line.split(" :: ")[-1] for line in said.get_all("Classifier", []) if line.startswith(TROVE)]
+    text = (said.get("License") or "").strip()
+    return [name for name in trove if name != "OSI Approved"] or [line for line in text.splitlines()[:1] if line]
+
+
+def allowed(expression: str, allow: frozenset[str]) -> bool:
+    """Return whether we may use what has this licence: any one joined by OR, all of those joined by AND."""
+    if expression in allow:
+        return True
+    plain = expression.replace("(", " ").replace(")", " ")
+    either = re.split(r"\s+OR\s+", plain)
+    return any(all(one.strip() in allow for one in re.split(r"\s+AND\s+", part)) for part in either)
+
+
+def refused(packages: Iterator[Distribution], allow: frozenset[str], reviewed: Mapping[str, str]) -> list[str]:
+    """Return a line for each package that may not be used."""
+    found = []
+    for package in packages:
+        name, said = package.metadata["Name"], licences(package)
+        if name.lower() not in reviewed and not (said and all(allowed(one, allow) for one in said)):
+            found.append(f"{name} {package.version}: {'; '.join(said) or 'no licence is stated'}")
+    return sorted(found)
+
+
+def main() -> int:
+    """Print what is not allowed and return the exit status."""
+    rules = RULES["licences"]
+    found = refused(distributions(), frozenset(rules["allow"]), rules["reviewed"])
+    for line in found:
+        print(f"{line}. Allow it in pyproject.toml, or leave the package out.", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

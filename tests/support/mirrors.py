@@ -1,0 +1,99 @@
+"""Stores of many ended trials, and MLflow servers, real and false, to mirror them to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import sqlalchemy as sa
+
+from longwave.platform.records.about import About
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Trial
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage import rows
+from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.storage.store import Store
+
+ABOUT = About("Adding", "LEM", "mse", "1", "min")
+ENDED = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def config(seed: int, epochs: int = 10) -> TrialConfig:
+    """Return a trial that is told from others by its seed."""
+    params, versions = {"lr": 0.01, "dt": 0.5}, {"task_version": "1", "model_version": "1"}
+    return TrialConfig("adding", "N=20", "1", "lem", {}, params, 8, 32, epochs, "retrain", seed, **versions)
+
+
+def points(config: TrialConfig, epochs: int | None = None, shift: float = 0.0) -> list[Point]:
+    """Return epochs of a trial, ``shift`` apart from those of another training of it."""
+    last = config.epochs if epochs is None else epochs
+    return [
+        Point(config.id, e, 1 / e + config.seed + shift, 2 / e + shift, 0.5 * e, 1.7e9 + e + 1000 * shift)
+        for e in range(1, last + 1)
+    ]
+
+
+def ended(config: TrialConfig, shift: float = 0.0) -> Trial:
+    """Return a trial that ended well."""
+    best = config.epochs
+    run = Run(config.id, "ok", "", best, best, 2 / best + shift, 3 / best + shift, 12.5, 8, 1233, {"torch": "2"})
+    return Trial(config, ABOUT, "ok", None, run, ENDED, "b" * 64)
+
+
+def fill(store: Store, trials: int, epochs: int = 10) -> list[TrialConfig]:
+    """Write ended trials to a store, and return what was asked in them, by id."""
+    configs = sorted((config(seed, epochs) for seed in range(1, trials + 1)), key=lambda c: c.id)
+    store.take("b" * 64, True, [ended(c) for c in configs], [p for c in configs for p in points(c)], [])
+    return configs
+
+
+def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: int, shift: float, over: bool) -> None:
+    """Let a trial be trained again behind ``epoch`` up to ``last``, ``shift`` apart from what was there."""
+    with store.transaction() as connection:
+        row = {"trial": config.id, "number": number, "owner": "w", "fence": number, "epoch": epoch, "started": ENDED}
+        connection.execute(sa.insert(AttemptRow), [row])
+        connection.execute(sa.delete(CurveRow).where(CurveRow.trial == config.id, CurveRow.epoch > epoch))
+        new = [asdict(p) for p in points(config, last, shift) if p.epoch > epoch]
+        connection.execute(sa.insert(CurveRow), new) if new else None
+        values = rows.whole(ended(config, shift)) if over else {**rows.planned(config, ABOUT), "status": "running"}
+        connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
+
+
+class Nonsense(BaseHTTPRequestHandler):
+    """Answers every request with the same."""
+
+    def do_POST(self) -> None:
+        """Answer."""
+        code, kind, body = self.server.answer  # type: ignore[attr-defined]
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PATCH = do_POST
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def nonsense(code: int, kind: str, body: bytes) -> Iterator[str]:
+    """Serve the same answer to every request; give the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
+    server.answer = (code, kind, body)  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

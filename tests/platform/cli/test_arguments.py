@@ -53,3 +53,10 @@ def test_arguments_that_only_a_system_can_pass_are_refused_too(tmp_path: Path) -
         done = subprocess.run([sys.executable, "-m", "longwave", *words], capture_output=True, cwd=tmp_path, timeout=60)
         assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"Traceback" not in done.stderr
         assert b"\x1b" not in done.stderr and len(done.stderr) < 10_000
+
+
+def test_an_argument_that_no_path_can_be_is_refused_by_its_length(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "x" * 4097]) == 2
+    assert "An argument has at most 4096 characters, got 4097: xxx" in capsys.readouterr().err
+    assert main(["models", "x" * 4096]) == 2
+    assert "No model" in capsys.readouterr().err

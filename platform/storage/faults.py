@@ -65,7 +65,8 @@ def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreErr
         url: The store's.
         wrote: Whether the store has been written to by this process, so that it was permitted.
     """
-    place, said = shown(url), redacted(cause(error), str(url))
+    plain = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    place, said = shown(url), redacted(cause(error), plain)
     if _code(error).startswith(DAMAGED):
         return StoreError(
             f"The store {place} is damaged: {said}. "

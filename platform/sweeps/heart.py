@@ -123,7 +123,8 @@ class Heart:
             pass
 
     def _yields(self) -> str:
-        above = [d for d in drivers(self.store) if d.alive and d.priority > self.leases.priority]
-        mine = [d.host for d in drivers(self.store, self.leases.sweep) if d.owner == self.leases.owner]
-        first = next((d for d in above if d.host in mine), None)
+        found = drivers(self.store)
+        here = [d.host for d in found if d.owner == self.leases.owner]
+        above = [d for d in found if d.alive and d.priority > self.leases.priority]
+        first = next((d for d in above if d.host in here), None)
         return f"waits for the sweep {first.sweep}, which has priority {first.priority}" if first else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from longwave.files import own_folder
+
 
 def home() -> Path:
     """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system."""
@@ -19,7 +21,7 @@ def home() -> Path:
 def store_url(given: str | None) -> str:
     """Return the store's URL: the one given, else SQLite in the data folder. Relative SQLite paths become absolute."""
     if given is None:
-        home().mkdir(parents=True, exist_ok=True)
+        own_folder(home())
         return f"sqlite:///{home() / 'longwave.db'}"
     head, _, file = given.partition(":///")
     return f"{head}:///{Path(file).absolute()}" if head == "sqlite" and file else given

@@ -87,6 +87,7 @@ def starts(model: str, repeats: int) -> list[Start]:
         "ray.init with one ready worker": _floor,
         "first epoch, on Ray": lambda: _first_epoch(Job([config]), here=False),
         "first epoch, --here": lambda: _first_epoch(Job([config]), here=True),
+        "first epoch, --here, from the start of the command": lambda: _command(model),
         "first new step of a resume, on Ray": lambda: _resumed(model, []),
         "first new step of a resume, --here": lambda: _resumed(model, ["--here"]),
         NO_FLOOR: lambda: _many(model),
@@ -136,30 +137,46 @@ def _first_epoch(job: Job, here: bool) -> float:
     return clock.at - began
 
 
+def _command(model: str) -> float:
+    """Return the seconds from the start of ``longwave sweep run --here`` to its first epoch."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        return _Small(Path(name), model, ["--here"]).until_new("run", saved=False)
+
+
 def _resumed(model: str, options: list[str]) -> float:
     """Return the seconds from the start of a process that resumes a killed driver's sweep to its first new step."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "small.toml").write_text(SMALL.format(model=model))
-        where = ["--store", f"sqlite:///{folder / 'store.db'}", "--storage", name, "--mlflow", "off", "--workers", "1"]
-        env = {**os.environ, VARIABLE: str(folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
-
-        def until_new(verb: str, what: str, saved: bool) -> float:
-            program, began = [sys.executable, "-m", "longwave", "sweep", verb, what, *options, *where], time.monotonic()
-            with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
-                while not (_stepped(folder) and (not saved or [*folder.rglob("*.safetensors")])):
-                    if process.poll() is not None or time.monotonic() - began > PATIENCE:
-                        process.kill()
-                        raise WorkerError(f"A sweep to measure did not begin: longwave sweep {verb}.")
-                    time.sleep(0.01)
-                seconds = time.monotonic() - began
-                process.kill()
-            return seconds
-
-        until_new("run", str(folder / "small.toml"), saved=True)
-        for log in (folder / "journal").iterdir():
+        sweep = _Small(Path(name), model, options)
+        sweep.until_new("run", saved=True)
+        for log in (Path(name) / "journal").iterdir():
             log.unlink()
-        return until_new("resume", "small", saved=False)
+        return sweep.until_new("resume", saved=False)
+
+
+class _Small:
+    """A sweep that is run by the command in a folder of its own, and killed."""
+
+    def __init__(self, folder: Path, model: str, options: list[str]) -> None:
+        self.folder = folder
+        (folder / "small.toml").write_text(SMALL.format(model=model))
+        where = ["--store", f"sqlite:///{folder / 'store.db'}", "--storage", str(folder), "--mlflow", "off"]
+        self.options = [*options, *where, "--workers", "1"]
+
+    def until_new(self, verb: str, saved: bool) -> float:
+        """Return the seconds until it has taken a new step, and with ``saved`` kept a checkpoint; then it is killed."""
+        what = str(self.folder / "small.toml") if verb == "run" else "small"
+        program = [sys.executable, "-m", "longwave", "sweep", verb, what, *self.options]
+        env = {**os.environ, VARIABLE: str(self.folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
+        began = time.monotonic()
+        with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
+            while not (_stepped(self.folder) and (not saved or [*self.folder.rglob("*.safetensors")])):
+                if process.poll() is not None or time.monotonic() - began > PATIENCE:
+                    process.kill()
+                    raise WorkerError(f"A sweep to measure did not begin: longwave sweep {verb}.")
+                time.sleep(0.01)
+            seconds = time.monotonic() - began
+            process.kill()
+        return seconds
 
 
 def _stepped(folder: Path) -> bool:

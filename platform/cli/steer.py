@@ -12,6 +12,8 @@ from longwave.platform.cli.sweep import sweep
 NameArgument = Annotated[str, typer.Argument(help="Name of a sweep in the store.")]
 SECONDS = 1.0
 """How often ``sweep watch`` looks."""
+PATIENCE = 15
+"""Looks for which ``sweep watch`` waits for a driver, which is heard of only once it has planned."""
 
 
 @sweep.command("status")
@@ -54,9 +56,12 @@ def list_(
 def watch(name: NameArgument, store: StoreOption = None) -> None:
     """Show how a sweep stands until it is over or interrupted; off a terminal, a line whenever that changes.
 
+    It waits a little for a process that runs the sweep.
+
     Example: longwave sweep watch demo
     """
     import time
+    from dataclasses import replace
 
     from longwave.platform.paths import store_url
     from longwave.platform.render import sweeps
@@ -64,8 +69,16 @@ def watch(name: NameArgument, store: StoreOption = None) -> None:
     from longwave.platform.sweeps.standing import standing
 
     with Store(store_url(store), create=False) as known, sweeps.watching() as show:
-        while (found := standing(known, name)).state not in ("over", "interrupted"):
-            show(found)
+        looks, seen = 0, False
+        while (found := standing(known, name)).state != "over":
+            seen = seen or found.state != "interrupted"
+            if found.state != "interrupted":
+                show(found)
+            elif seen or looks >= PATIENCE:
+                break
+            else:
+                show(replace(found, state="nothing runs it yet, waiting for its driver"))
+            looks += 1
             time.sleep(SECONDS)
         show(found)
 

@@ -134,7 +134,7 @@ def write(file: File, path: Path) -> None:
     """
     packed = pack(file)
     try:
-        with whole(path) as partial:
+        with whole(path, private=True) as partial:
             partial.write_bytes(packed)
     except OSError as error:
         raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import JSON, DateTime, MetaData, TypeDecorator
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class UTCTime(TypeDecorator[datetime]):
@@ -46,3 +46,12 @@ class Base(DeclarativeBase):
         dict[str, Any]: JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql"),
         datetime: UTCTime,
     }
+
+
+class Epoch:
+    """The columns of an epoch, wherever it stands."""
+
+    loss: Mapped[float] = mapped_column(sort_order=1)
+    valid: Mapped[float] = mapped_column(sort_order=1)
+    seconds: Mapped[float] = mapped_column(sort_order=1)
+    at: Mapped[float] = mapped_column(sort_order=1)

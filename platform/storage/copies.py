@@ -30,7 +30,11 @@ def keep(connection: sa.Connection, version: str) -> str:
     copy = file.with_name(f"{file.stem}.before-{version}{file.suffix}")
     if not copy.exists():
         # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
-        with whole(copy) as partial, closing(sqlite3.connect(file)) as old, closing(sqlite3.connect(partial)) as new:
+        with (
+            whole(copy, private=True) as partial,
+            closing(sqlite3.connect(file)) as old,
+            closing(sqlite3.connect(partial)) as new,
+        ):
             old.backup(new)
     return str(copy)
 

@@ -7,20 +7,16 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from longwave.platform.storage.base import Base
+from longwave.platform.storage.base import Base, Epoch
 
 
-class ArchiveRow(Base):
+class ArchiveRow(Epoch, Base):
     """An epoch of an attempt that a later one did not go on from."""
 
     __tablename__ = "archive"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     attempt: Mapped[int] = mapped_column(primary_key=True)
     epoch: Mapped[int] = mapped_column(primary_key=True)
-    loss: Mapped[float]
-    valid: Mapped[float]
-    seconds: Mapped[float]
-    at: Mapped[float]
 
 
 class AttemptRow(Base):

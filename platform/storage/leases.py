@@ -17,12 +17,13 @@ import psutil
 import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError
+from longwave.platform.processes import is_running
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage import entries
 from longwave.platform.storage.database import Database, insert_new
 from longwave.platform.storage.driving import DriverRow, LeaseRow
-from longwave.platform.storage.living import bury, clock, is_running, living, place
+from longwave.platform.storage.living import bury, clock, living, place
 from longwave.platform.storage.patience import patient
 from longwave.platform.storage.queries import pieces
 from longwave.platform.storage.schema import SweepRow, TrialRow

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-import psutil
 import sqlalchemy as sa
 
+from longwave.platform.processes import is_running
 from longwave.platform.storage.driving import AttemptRow, DriverRow, LeaseRow
 
 
@@ -47,12 +47,3 @@ def place() -> str:
     except OSError:
         space = 0
     return f"{socket.gethostname()}/{space}"
-
-
-def is_running(process: int, born: float) -> bool:
-    """Return whether a process of this machine runs: a number alone may have been given anew."""
-    try:
-        found = psutil.Process(process)
-        return abs(found.create_time() - born) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from longwave.platform.storage import driving  # noqa: F401  its tables are of this schema
 from longwave.platform.storage.base import Base as Base  # for all that reads tables: this module has seen them all
-from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.base import Epoch, utc_now
 
 
 class SweepRow(Base):
@@ -113,16 +113,12 @@ class AskRow(Base):
     __table_args__ = (Index("ix_asks_trial", "trial", "sweep", "cell"),)
 
 
-class CurveRow(Base):
+class CurveRow(Epoch, Base):
     """One epoch of one trial."""
 
     __tablename__ = "curves"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     epoch: Mapped[int] = mapped_column(primary_key=True)
-    loss: Mapped[float]
-    valid: Mapped[float]
-    seconds: Mapped[float]
-    at: Mapped[float]
 
 
 class MeasureRow(Base):

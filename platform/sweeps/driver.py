@@ -26,7 +26,7 @@ from longwave.platform.sweeps.jobs import jobs_of
 from longwave.platform.sweeps.mirror import Mirror
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
-from longwave.platform.sweeps.sweep import missing, plan
+from longwave.platform.sweeps.sweep import asked, plan
 from longwave.platform.sweeps.workers import Workers
 
 
@@ -75,6 +75,7 @@ class _Driver:
         self.purse = Purse(store, file, workers.gpus)
         self.heart = Heart(store, leases, workers, self.purse.spent, self.view.say)
         self.parents: dict[str, tuple[str, ...]] = {}
+        self.cut: set[str] = set()
         store.waiting = self.view.say
 
     def run(self) -> Progress:
@@ -93,6 +94,8 @@ class _Driver:
             except WorkersLostError as error:
                 raise WorkerError(f"{error}. What is done is kept; go on with: longwave sweep resume {name}") from None
             self.view.over = not left
+            for pack in self.cut if not left else ():
+                self.workers.checkpoint(pack).remove()
         if self.mirror and self.mirror.problem:
             told = "Nothing is lost; send it later with: longwave mlflow sync"
             self.console.print(f"{self.mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
@@ -105,12 +108,9 @@ class _Driver:
     def _left(self) -> list[Asked]:
         """Return the trials that have not ended, and show how all stand."""
 
-        def look() -> list[Asked]:
-            left = missing(self.sweep, self.store)
-            self.view.plan(self.store.asked(self.sweep.file.name))
-            return left
-
-        return self.store.patiently(look)
+        trials = self.store.patiently(lambda: asked(self.sweep, self.store))
+        self.view.plan(trials)
+        return [a for a in trials if a.open]
 
     def _round(self, left: Sequence[Asked], stack: ExitStack) -> None:
         """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
@@ -130,6 +130,7 @@ class _Driver:
             self.view.say(str(error))
         finally:
             self.parents |= desk.parents
+            self.cut.update(*(job.before for job in jobs.values()), *desk.parents.values())
             self.leases.release([c.id for job in jobs.values() for c in job.configs])
 
     def _wait(self, left: Sequence[Asked], most: int | None) -> None:

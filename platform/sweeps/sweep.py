@@ -65,6 +65,11 @@ def stored_sweep(store: Store, name: str) -> Sweep:
 
 def missing(sweep: Sweep, store: Store) -> list[Asked]:
     """Return the trials of the sweep that have not ended, after writing those that follow from what has ended."""
+    return [a for a in asked(sweep, store) if a.open]
+
+
+def asked(sweep: Sweep, store: Store) -> list[Asked]:
+    """Return all trials of the sweep, after writing those that follow from what has ended."""
     while True:
         planned = store.asked(sweep.file.name)
         there = {a.id for a in planned}
@@ -74,7 +79,7 @@ def missing(sweep: Sweep, store: Store) -> list[Asked]:
             cells = None if before else [cell for cell, _ in new]
             store.ask(sweep.file.name, [config for _, config in new], about, cells)
         else:
-            return [a for a in planned if a.open]
+            return planned
 
 
 def is_over(sweep: Sweep, store: Store, planned: Sequence[Asked]) -> bool:

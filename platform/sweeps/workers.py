@@ -14,7 +14,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.checkpoint import Checkpoint
 
 RESTARTS = 2
-"""How often a pack is restarted after its worker died of itself; loss of a node counts for nothing."""
+"""How often a pack is restarted after its worker died of itself, without a new epoch between; a lost node is none."""
 LOOK_SECONDS = 0.2
 """How often a worker looks whether it is to drain."""
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 from chaos_audit import Scene, Told
-from chaos_sweep import ENV, Running, kill
+from chaos_sweep import ENV, LOOK, Running, kill
 from ray_nodes import LOOPBACK, Nodes
 
 from longwave.platform.storage.store import Store
@@ -40,19 +40,29 @@ class Ground:
     Attributes:
         file: The sweep.
         expected: What an undisturbed run gave.
-        seconds: How long that took, by way.
         ways: Ways to run a sweep that take turns.
         blank: An MLflow file with nothing in it.
+        soon: A fault comes at most so many seconds after its share of the work is done.
     """
 
     file: Path
     expected: Mapping[str, Told]
-    seconds: Mapping[str, float]
     ways: Sequence[str] = ("ray", "here")
     blank: Path | None = None
+    soon: float = 4.0
 
     def sweep(self, folder: Path, way: str, **more: Any) -> Running:
-        return Running(folder, self.file, WAYS[way], blank=self.blank, **more)
+        """Return a sweep that has not begun."""
+        epochs = sum(len(told.curve) for told in self.expected.values())
+        return Running(folder, self.file, WAYS[way], blank=self.blank, epochs=epochs, **more)
+
+    def moments(self, draw: random.Random, most: int) -> list[tuple[float, float]]:
+        """Return when faults come: after which share of a sweep's epochs, in order, and how many seconds after that.
+
+        Shares are uniform; some are alike, so that faults come also while a sweep starts again.
+        """
+        shares = [draw.uniform(0, 0.95) for _ in range((most + 1) // 2)]
+        return [(share, draw.uniform(0, self.soon)) for share in sorted(draw.choices(shares, k=most))]
 
 
 def no_fault(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
@@ -63,12 +73,11 @@ def no_fault(ground: Ground, folder: Path, draw: random.Random, most: int) -> tu
 
 
 def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Kill -9 drivers, each at a moment drawn from the time that a whole sweep takes."""
-    way, faults = draw.choice(ground.ways), 0
-    sweep = ground.sweep(folder, way)
-    while faults < most:
+    """Kill -9 drivers."""
+    sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
+    for moment in ground.moments(draw, most):
         driver = sweep.start()
-        if sweep.ended(driver, draw.uniform(0, ground.seconds[way])):
+        if sweep.over_at(driver, *moment):
             return faults, sweep.scene(ground.expected)
         sweep.processes()
         kill(driver)
@@ -81,8 +90,12 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
     """Kill -9 workers of Ray that train."""
     sweep, faults = ground.sweep(folder, "ray"), 0
     driver = sweep.start()
-    while faults < most and not sweep.ended(driver, draw.uniform(0.2, ground.seconds["ray"] / most)):
-        if workers := sweep.workers():
+    for moment in ground.moments(draw, most):
+        if sweep.over_at(driver, *moment):
+            break
+        while not (workers := sweep.workers()) and not sweep.ended(driver, LOOK):
+            continue
+        if workers:
             kill(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
@@ -96,8 +109,12 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
         sweep = ground.sweep(folder, "ray", env=LOOPBACK)
         sweep.options = ("--ray", nodes.address, "--workers", "1")
         driver = sweep.start()
-        while faults < most and not sweep.ended(driver, draw.uniform(0.2, 2 * ground.seconds["ray"] / most)):
-            if nodes.busy():
+        for moment in ground.moments(draw, most):
+            if sweep.over_at(driver, *moment):
+                break
+            while not nodes.busy() and not sweep.ended(driver, LOOK):
+                continue
+            if driver.returncode is None:
                 nodes.lose()
                 faults += 1
         sweep.finish(driver)
@@ -106,11 +123,10 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
 
 def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Flip bits of checkpoints, or cut them off, between the end of a driver and its next start."""
-    way, faults = draw.choice(ground.ways), 0
-    sweep = ground.sweep(folder, way)
-    while faults < most:
+    sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
+    for moment in ground.moments(draw, most):
         driver = sweep.start()
-        if sweep.ended(driver, draw.uniform(0, ground.seconds[way])):
+        if sweep.over_at(driver, *moment):
             return faults, sweep.scene(ground.expected)
         driver.send_signal(draw.choice([signal.SIGKILL, signal.SIGTERM]))
         sweep.ended(driver, 60, (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM))
@@ -119,6 +135,8 @@ def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) ->
             if draw.random() < 0.7 and faults < most:
                 damage(file, draw)
                 faults += 1
+        if faults == most:
+            break
     sweep.finish()
     return faults, sweep.scene(ground.expected)
 
@@ -142,9 +160,9 @@ def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: i
         Store(url).close()
         sweep = ground.sweep(folder, way, url=url)
         driver = sweep.start()
-        while faults < most and not sweep.ended(driver, draw.uniform(0.5, ground.seconds[way] / most)):
-            if not sweep.journal.exists():
-                continue
+        for moment in ground.moments(draw, most):
+            if sweep.over_at(driver, *moment):
+                break
             kill(psutil.Process(server.get_pid()))
             time.sleep(draw.uniform(0, 2))
             server.ensure_postgres_running()
@@ -176,9 +194,9 @@ def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
         sweep = ground.sweep(folder, way, **holds)
         driver = sweep.start()
-        while faults < most and not sweep.ended(driver, draw.uniform(0.5, ground.seconds[way] / most)):
-            if not sweep.journal.exists():
-                continue
+        for moment in ground.moments(draw, most):
+            if sweep.over_at(driver, *moment):
+                break
             fill(disk / "other")
             time.sleep(draw.uniform(0.5, 3))
             (disk / "other").unlink()

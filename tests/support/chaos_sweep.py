@@ -22,17 +22,19 @@ import sqlalchemy as sa
 from chaos_audit import Scene, Told
 
 from longwave.platform.errors import LongwaveError
+from longwave.platform.processes import Births, known, living
 from longwave.platform.storage.driving import AttemptRow
 from longwave.platform.storage.leases import drivers
 from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.soundness import sound
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mirror import sync
-from longwave.platform.sweeps.on_ray.keeper import Births, known, living
 from longwave.platform.training.journal import VARIABLE
 
 LIMIT = 900.0
 """Seconds in which a driver that is let alone must end."""
+LOOK = 0.2
+"""Seconds between two looks at how far a sweep is."""
 GRACE = 60.0
 """Seconds after which nothing may be left of what was killed."""
 ENV = {
@@ -55,6 +57,7 @@ class Running:
         storage: Folder of checkpoints.
         env: More of its environment.
         blank: An MLflow file with nothing in it; without one nothing is mirrored.
+        epochs: Of all its trials, without any fault.
     """
 
     folder: Path
@@ -64,6 +67,7 @@ class Running:
     storage: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     blank: Path | None = None
+    epochs: int = 0
     broken: list[str] = field(default_factory=list)
     _seen: Births = field(default_factory=dict)
 
@@ -108,6 +112,16 @@ class Running:
         if code != 0 and code not in asked:
             self.broken.append(f"exit {code}: {self.last_words()}")
         return True
+
+    def over_at(self, driver: subprocess.Popen[bytes], share: float, seconds: float) -> bool:
+        """Wait until the trials' own logs hold this share of all epochs, then some seconds; return as ``ended``."""
+        while self._trained() < share * self.epochs:
+            if self.ended(driver, LOOK):
+                return True
+        return self.ended(driver, seconds)
+
+    def _trained(self) -> int:
+        return len({(trial, line.get("epoch")) for trial, log in logs(self.journal).items() for line in log})
 
     def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
         """Let the sweep come to its end."""

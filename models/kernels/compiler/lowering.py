@@ -97,5 +97,7 @@ FORMULAS: Mapping[str, Formula] = {
     "full_like": lambda x, value: value,
 }
 """What an operation on rows, unit by unit, is: of nodes, of the weights' numbers and of constants."""
+COMPARED = frozenset(("gt", "ge", "eq", "lt", "le", "ne"))
+"""Those of them that give truths."""
 EXTRA = frozenset(("dtype", "layout", "device", "pin_memory", "memory_format"))
 """Arguments that change no value here."""

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from longwave.models.kernels.compiler.lowering import COMPARED, FORMULAS
+
 OURS = Path(__file__).parents[2]
 SKIPPED = (str(Path(torch.__file__).parent), str(OURS / "kernels"), str(OURS / "base"))
 """Folders whose lines say nothing about the layer."""
@@ -54,16 +56,39 @@ class Recorder(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: list[Recorded] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Return False: torch would import its compiler to keep it away from here."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         call = Recorded(func, args, kwargs or {}, (), _line())
         if func._schema.is_mutable or torch.Tag.nondeterministic_seeded in func.tags:
             raise call.refused(", which changes a tensor or draws random numbers,")
         try:
-            out = func(*args, **call.kwargs)
+            made = _shaped(call)
+            out = made[0] if made else func(*args, **call.kwargs)
         except Exception as error:  # without numbers it cannot be done; were it a mistake, the reference would say so
             raise call.refused() from error
         self.calls.append(replace(call, results=tuple(flat(out))))
         return out
+
+
+def _shaped(call: Recorded) -> tuple[Tensor, ...]:
+    """Return the result of an operation unit by unit, or of a product; none where torch has to say what it is.
+
+    torch does so in Python, for which it first imports its compiler: that takes longer than to import torch.
+    """
+    tensors, kind = call.tensors, torch.bool if call.name in COMPARED else None
+    if len({t.dtype for t in tensors}) != 1 or not tensors[0].is_floating_point() or call.kwargs:
+        return ()
+    if call.name in ("bmm", "baddbmm") and tensors[-2].shape[::2] == tensors[-1].shape[:2]:
+        *added, left, right = tensors
+        tensors = [left.new_empty((*left.shape[:2], right.shape[2])), *added]
+    elif call.name not in FORMULAS:
+        return ()
+    wide = torch.broadcast_tensors(*tensors)[0]
+    return (wide.new_empty(wide.shape, dtype=kind),)
 
 
 def _line() -> str:

@@ -12,17 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+
+from longwave.platform.processes import Births, known, living
 
 LOOK_SECONDS = 0.5
 """How often the keeper writes down which processes there are."""
 SET_DEATH_SIGNAL, SET_SUBREAPER = 1, 36
 """Linux's prctl: a signal at the parent's death; orphans of children become children."""
-Births = dict[str, float]
-"""Processes: when each was created, by its id. A stranger who took an id later was created later."""
 
 
 def base() -> Path:
@@ -33,30 +32,6 @@ def base() -> Path:
     if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
         return Path(tempfile.mkdtemp(prefix="longwave-ray-"))
     return folder
-
-
-def known(processes: Iterable[psutil.Process]) -> Births:
-    """Return processes so that they can be told from strangers later."""
-    found: Births = {}
-    for process in processes:
-        try:
-            found[str(process.pid)] = process.create_time()
-        except psutil.NoSuchProcess:
-            continue
-    return found
-
-
-def living(processes: Births) -> list[psutil.Process]:
-    """Return those of the processes that live, and no stranger that has the id of one that ended."""
-    found = []
-    for pid, created in processes.items():
-        try:
-            process = psutil.Process(int(pid))
-            if process.create_time() == created and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.NoSuchProcess:
-            continue
-    return found
 
 
 def reap(folder: Path) -> None:

@@ -9,6 +9,8 @@ from ray import tune
 from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
+from longwave.platform.records.report import Report
+
 NODE_DIED = "its node has died"
 """What Ray says of an actor that went with its node, and of no other."""
 
@@ -42,7 +44,7 @@ class Listener(tune.Callback):
     """Says Tune's events as plain data."""
 
     def __init__(self, say: Say) -> None:
-        self.say, self.how = say, dict[str, str]()
+        self.say, self.how, self.furthest = say, dict[str, str](), dict[str, int]()
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
@@ -60,7 +62,15 @@ class Listener(tune.Callback):
         elif "report" in result:
             pack = trial.config["pack"]
             self.how[pack] = result.get("how", "over")
+            if self._is_new(Report.from_dict(result["report"])):
+                trial.run_metadata.num_failures = 0
             self.say({"event": "report", "pack": pack, "session": result["session"], "report": result["report"]})
+
+    def _is_new(self, report: Report) -> bool:
+        """Return whether an epoch is reported that was not before: deaths in a row count, not those of a long life."""
+        epochs = {p.trial: p.epoch for p in report.points if p.epoch > self.furthest.get(p.trial, 0)}
+        self.furthest |= epochs
+        return bool(epochs)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Say that a pack is over, or paused."""
@@ -70,7 +80,9 @@ class Listener(tune.Callback):
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Say that a pack's workers died too often."""
         times = trial.run_metadata.num_failures
-        why = f"its worker died {times} times; the last time: {last_words(trial.get_pickled_error())}"
+        why = (
+            f"its worker died {times} times without a new epoch; the last time: {last_words(trial.get_pickled_error())}"
+        )
         self.say({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
 
 

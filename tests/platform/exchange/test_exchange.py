@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from bundles import Content, forge, of
+from hostile import MARKUP, TEXTS
 from rich.console import Console
 
 from longwave.platform.boards.verification import verification
@@ -20,6 +23,7 @@ from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
 from longwave.platform.records.run import Run
+from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
@@ -228,3 +232,34 @@ def test_levels_are_words() -> None:
     assert verification([True, False], []) == verification([False, True], []) == "claimed"
     assert verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
     assert verification([False], ["inside"]) == "re-run once, claimed with flags"
+
+
+def test_three_hundred_hostile_texts_of_a_bundle_act_in_no_output(
+    genuine: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [text.replace("\0", "") or "x" for text in TEXTS]
+
+    def hostile(changed: Content) -> None:
+        for k, entry in enumerate(changed["trials"]):
+            entry["about"] |= {"departures": texts, "task": texts[k], "model": texts[-k], "recipe": texts[60 + k]}
+        for facts in changed["environments"].values():
+            facts |= {f"fact {text}": text for text in texts}
+
+    url, bundle = f"sqlite:///{tmp_path}/s.db", str(tmp_path / "hostile")
+    write(forge(genuine, hostile), Path(bundle))
+    assert main(["import", bundle, "--store", url]) == 0
+    said = ["".join(capsys.readouterr())]
+    for format in Format:
+        for line in (["board", "adding"], ["compare", "lem", "gru", "--task", "adding"], ["budget", "adding"]):
+            main([*line, "--format", format.value, "--store", url])
+            said.append("".join(capsys.readouterr()))
+    assert main(["publish", str(tmp_path / "page"), "--store", url]) == 0
+    said += [
+        "".join(capsys.readouterr()),
+        *(f.read_text() for end in ("html", "json", "csv", "md") for f in (tmp_path / "page").rglob(f"*.{end}")),
+    ]
+    for text in said:
+        assert {sign for sign in text if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")} <= {"\n"}
+    page = (tmp_path / "page/index.html").read_text()
+    assert not [m for m in MARKUP if re.search(r"<(script|img|svg|iframe|style)[ >/]", m) and m in page]
+    assert sum(len(text) for text in said) > 30_000, "the texts were shown"

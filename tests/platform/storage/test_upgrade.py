@@ -250,3 +250,36 @@ def test_a_reader_sees_one_moment_beside_a_writer(tmp_path: Path) -> None:
 def stable(row: dict[str, Any]) -> str:
     """Return a row as text that does not depend on the order of keys, or on the time zone in which moments are told."""
     return json.dumps(row, sort_keys=True, default=lambda moment: moment.timestamp())
+
+
+def test_servers_lose_their_passwords_and_two_that_become_one_keep_a_row_a_trial(any_store_url: str) -> None:
+    plain, first, second = "http://h/x", "http://u:one@h/y", "http://u:two@h/y"
+    rows = [
+        ("a", plain),
+        ("a", first),
+        ("a", second),
+        ("b", first),
+        ("c", second),
+        ("d", "http://***@h/y"),
+        ("d", first),
+    ]
+    with disposed(any_store_url) as engine, engine.begin() as connection:
+        migrate(connection, "0007")
+        mirrored = sa.Table("mirrored", sa.MetaData(), autoload_with=connection, resolve_fks=False)
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("ALTER TABLE mirrored DROP CONSTRAINT fk_mirrored_trial")
+        for trial, server in rows:
+            row = {"trial": trial, "server": server, "run": f"{trial} of {server}", "epoch": 3, "closed": True}
+            connection.execute(mirrored.insert(), row)
+        migrate(connection, "0008")
+        columns = sa.text("SELECT trial, server, run, epoch, attempt FROM mirrored ORDER BY trial, server")
+        found = connection.execute(columns).all()
+    assert sorted(tuple(row[:2]) for row in found) == [
+        ("a", "http://***@h/y"),
+        ("a", plain),
+        *((t, "http://***@h/y") for t in "bcd"),
+    ]
+    assert {(row.epoch, row.attempt) for row in found} == {(3, 0)}
+    runs = {row.trial: row.run for row in found if row.server != plain}
+    assert runs["d"] == "d of http://***@h/y" and runs["b"] == f"b of {first}" and runs["c"] == f"c of {second}"
+    assert runs["a"] in (f"a of {first}", f"a of {second}")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import chaos
 import pytest
 from chaos_audit import Scene, Told, audit, standing
-from tree import ROOT
 
 TRIALS = ("a", "b", "c")
 CURVE = {1: (0.5, 0.6), 2: (0.4, 0.5), 3: (0.3, 0.4)}
@@ -131,15 +129,17 @@ def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> No
     assert standing([*log(("s", 0, 3)), *log(("t", 1, 3))]) == Told("ok", CURVE, ENDS)
 
 
-def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted_loss(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "tests/support/chaos.py"), "--short", "--folder", str(tmp_path)]
-    first = subprocess.run(command, capture_output=True, text=True)
-    assert first.returncode == 0, first.stdout + first.stderr
-    episodes, table = [line for line in first.stdout.splitlines() if " faults in " in line], first.stdout[-800:]
+def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted_loss(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["--short", "--folder", str(tmp_path)]
+    code, first = chaos.main(command), capsys.readouterr().out
+    assert code == 0, first
+    episodes, table = [line for line in first.splitlines() if " faults in " in line], first[-800:]
     assert len(episodes) >= 3 and "| driver kills " in table and "| worker kills " in table
     done = next((tmp_path / "short/done").glob("driver*.json"))
     content = json.loads(done.read_text())
     content["found"]["lost"].append("a trial")
     done.write_text(json.dumps(content))
-    again = subprocess.run(command, capture_output=True, text=True)
-    assert again.returncode == 1 and " faults in " not in again.stdout, again.stdout + again.stderr
+    again = chaos.main(command), capsys.readouterr().out
+    assert again[0] == 1 and " faults in " not in again[1], again[1]

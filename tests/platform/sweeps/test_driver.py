@@ -20,6 +20,7 @@ import pytest
 import sqlalchemy as sa
 from rich.console import Console
 
+from longwave.platform.cli import steer
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.storage.driving import AttemptRow
@@ -27,6 +28,7 @@ from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.packing import pack_key
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.sweep import missing, plan
 from longwave.platform.sweeps.workers import Workers
@@ -34,8 +36,8 @@ from longwave.platform.sweeps.workers import Workers
 Tiny = Callable[..., SweepFile]
 Opener = Callable[[str], Store]
 SLOW = (
-    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 2\nretrain = 2\nhidden = 8\n'
-    "batch = 10\nsteps = 5\nepochs = 400\npack = 1\n"
+    'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
+    "batch = 10\nsteps = 20\nepochs = 40\npack = 1\n"
 )
 
 
@@ -80,7 +82,7 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_url: str, tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
-    file.write_text(SLOW.replace("epochs = 400", "epochs = 60").replace("trials = 2", "trials = 4"))
+    file.write_text(SLOW.replace("steps = 20", "steps = 5").replace("trials = 1", "trials = 4"))
     Store(any_store_url).close()
     program = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--here", "--mlflow", "off", "--store"]
     both = [
@@ -89,17 +91,22 @@ def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_u
     ]
     said = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert all("6 of 6 trials done (6 ok)" in text for text in said)
+    assert all("5 of 5 trials done (5 ok)" in text for text in said)
     with Store(any_store_url) as store:
-        assert set(attempts(store).values()) == {1} and len(attempts(store)) == 6
-        assert store.count()["epochs"] == 6 * 60
+        assert set(attempts(store).values()) == {1} and len(attempts(store)) == 5
+        assert store.count()["epochs"] == 5 * 40
 
 
 def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
     tiny: Tiny, store: Store, tmp_path: Path
 ) -> None:
     one, two = tiny(name="one", models=["lem"], retrain=0), tiny(name="two", models=["lem"], trials=6, retrain=0)
-    held = [a.id for a in missing(plan(resolve(one), store), store)][:2]
+    ids = [a.id for a in missing(plan(resolve(one), store), store)]
+    held, configs = ids[:2], list(store.configs(ids).values())
+    store.assign({pack_key(configs): configs})
+    cut = Workers(1, tmp_path / "two").checkpoint(pack_key(configs))
+    cut.path.parent.mkdir(parents=True)
+    cut.path.write_bytes(b"of a pack that is cut")
     with Leases(store, "one") as other:
         other.take(held)
         view = io.StringIO()
@@ -114,14 +121,26 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
         other.release(held)
         thread.join(60)
     assert not thread.is_alive() and set(attempts(store).values()) == {1}
+    assert list(cut.path.parent.iterdir()) == [], "what the parts of a cut pack started from goes with its trials"
     driver.start(one, store, Workers(1, tmp_path / "one", here=True), None, quiet())
     assert set(attempts(store).values()) == {1}, "what the other sweep trained is not trained again"
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The results of the slow sweep."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with Store(f"sqlite:///{folder}/s.db") as store:
+        file = check_sweep(tomllib.loads(SLOW), "tiny.toml")
+        driver.start(file, store, Workers(1, folder, here=True), None, quiet())
+        return results(store)
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
-    tmp_path: Path, number: signal.Signals, status: int, open_store: Opener, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path: Path, number: signal.Signals, status: int, open_store: Opener, capsys: pytest.CaptureFixture[str],
+    undisturbed: dict[str, Any],
+) -> None:  # fmt: skip
     file, url = tmp_path / "tiny.toml", f"sqlite:///{tmp_path}/s.db"
     file.write_text(SLOW)
     with running(file, url) as process:
@@ -132,21 +151,18 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     store = open_store(url)
     before = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
-    assert "interrupted, 0 of 4 trials done" in capsys.readouterr().out and drivers(store) == []
+    assert "interrupted, 0 of 2 trials done" in capsys.readouterr().out and drivers(store) == []
     again = store.asked("tiny")[0]
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
-    assert store.count()["epochs"] == 4 * 400 > before and attempts(store)[again.id] == 2
-    alone = open_store(f"sqlite:///{tmp_path}/alone.db")
-    undisturbed = Workers(1, tmp_path / "x", here=True)
-    driver.start(check_sweep(tomllib.loads(SLOW), "tiny.toml"), alone, undisturbed, None, quiet())
-    assert results(store) == results(alone)
+    assert store.count()["epochs"] == 2 * 40 > before and attempts(store)[again.id] == 2
+    assert results(store) == undisturbed
 
 
 def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, url = tmp_path / "tiny.toml", f"sqlite:///{tmp_path}/s.db"
-    file.write_text(SLOW.replace("400", "100000"))
+    file.write_text(SLOW.replace("epochs = 40", "epochs = 100000"))
 
     def status() -> dict[str, Any]:
         capsys.readouterr()
@@ -208,3 +224,28 @@ def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: St
     view = driver.start(tiny(models=["lem"], priority=1), store, here, None, screen)
     assert view.counts() == "6 of 6 trials done (6 ok)"
     assert "tiny: waits for the sweep urgent, which has priority 2" in screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_watch_waits_for_a_driver_says_so_and_ends_once_it_has_gone(
+    tiny: Tiny, store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steer, "SECONDS", 0.05)
+    monkeypatch.setattr(steer, "PATIENCE", 10**6)
+    plan(resolve(tiny(models=["lem"])), store)
+    seen: list[str] = []
+
+    def drive() -> None:
+        until(lambda: bool(seen.append(capsys.readouterr().out)) or "waiting for its driver" in "".join(seen))
+        with Leases(Store(store.url), "tiny"):
+            until(lambda: bool(seen.append(capsys.readouterr().out)) or "tiny: running, 0 of 6" in "".join(seen))
+
+    other = threading.Thread(target=drive)
+    other.start()
+    assert main(["sweep", "watch", "tiny", "--store", store.url]) == 0
+    other.join()
+    assert "tiny: interrupted, 0 of 6 trials done" in "".join(seen) + capsys.readouterr().out
+    monkeypatch.setattr(steer, "PATIENCE", 1)
+    assert main(["sweep", "watch", "tiny", "--store", store.url]) == 0
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "tiny: nothing runs it yet", "tiny: interrupted",
+    ]  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
 import torch
 
 from longwave.tasks.base.baselines import mean
@@ -14,7 +13,7 @@ from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.raw import Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.ts_files import read_ts
+from longwave.tasks.formats.ts_files import both_parts
 
 STEPS, FEATURES = 4000, 2
 SEED = 123456
@@ -31,6 +30,7 @@ def source(problem: str, record: int) -> Source:
         needs=needs,
         remotes=tuple(Remote(f"https://zenodo.org/record/{record}/files/{name}", name) for name in needs),
         by_hand=f"Or give the folder {problem} of Monash_UEA_UCR_Regression_Archive.zip, Zenodo record 3902651.",
+        counts={"series": 7949},
     )
 
 
@@ -43,13 +43,8 @@ def windows(files: Source, variant: str) -> Data[Sequences]:
     """
     check_variant(files.name, variant)
     place = files.locate(files.name)
-    paths = [place / name for name in files.needs]
-
-    def parse() -> dict[str, np.ndarray]:
-        parts = [read_ts(path, STEPS, FEATURES) for path in paths]
-        return {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "labels")}
-
-    arrays = cached(f"{files.name}-1-{fingerprint(paths)}", parse)
+    key = f"{files.name}-2-{fingerprint(place / name for name in files.needs)}"
+    arrays = cached(key, lambda: both_parts(files, STEPS, FEATURES))
     values, targets = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
     order = _shuffled(len(values))
     rest = order[len(order) - int(0.3 * len(order)) :]

@@ -26,7 +26,7 @@ FILES = Source(
     name="speech_commands",
     title="Google Speech Commands V2",
     licence="CC BY 4.0",
-    needs=(*LISTS.values(), NOISE, *WORDS),
+    needs=(*LISTS.values(), *(f"{folder}/" for folder in (NOISE, *WORDS))),
     remotes=(
         Remote(
             "https://storage.googleapis.com/download.tensorflow.org/data/speech_commands_v0.02.tar.gz",
@@ -35,6 +35,7 @@ FILES = Source(
             unpack=True,
         ),
     ),
+    counts={"words": 105_829, "names in validation_list.txt": 9981, "names in testing_list.txt": 11_005},
     by_hand="Or unpack speech_commands_v0.02.tar.gz and give its folder.",
 )
 Item = tuple[Path, int]
@@ -66,12 +67,13 @@ def _listed(place: Path) -> dict[str, list[str]]:
     """Return the names in the lists of the validation and the test split, sorted."""
     names: dict[str, list[str]] = {}
     for part, file in LISTS.items():
-        names[part] = sorted((place / file).read_text(encoding="utf-8", errors="replace").split())
+        names[part] = sorted(set((place / file).read_text(encoding="utf-8", errors="replace").split()))
         if not names[part]:
             raise DataError(f"{place / file}: there must be names of sound files, found none.")
         for name in names[part]:
             if not (place / name).is_file():
                 raise DataError(f"{place / file}: every line must name a file that is there, got {name}.")
+        FILES.check_count(f"names in {file}", len(names[part]))
     if both := sorted(set(names["valid"]) & set(names["test"])):
         raise DataError(f"{place / LISTS['test']}: no file may be in both lists, but {both[0]} is.")
     return names
@@ -81,6 +83,7 @@ def _items(place: Path) -> dict[str, list[Item]]:
     """Return the items of each split: every word, and for training every whole second of noise."""
     listed = _listed(place)
     words = sorted(path.relative_to(place).as_posix() for path in place.glob("[!_.]*/*.wav"))
+    FILES.check_count("words", len(words))
     held_out = {name for names in listed.values() for name in names}
     names = {"train": [name for name in words if name not in held_out], **listed}
     if not names["train"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
-from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 
@@ -41,15 +42,18 @@ FILES = Source(
             unpack=True,
         ),
     ),
+    counts={"windows in train": 7352, "windows in test": 2947},
     by_hand=f"Or get UCI data set 240 by hand and give the folder that holds {FOLDER!r}.",
 )
 
 
+@np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
 def read_table(path: Path, columns: int) -> np.ndarray:
     """Return a table of numbers parted by spaces, (N, columns) float32.
 
     Raises:
-        DataError: A line has another number of columns, something is not a finite number, or there are no lines.
+        DataError: A line has another number of columns or no end, something is not a finite number, or there are no
+            lines.
     """
     with path.open(encoding="utf-8", errors="replace") as file:
         rows = [line.split() for line in file]
@@ -58,6 +62,7 @@ def read_table(path: Path, columns: int) -> np.ndarray:
     for k, row in enumerate(rows, 1):
         if len(row) != columns:
             raise DataError(f"{path}, line {k}: there must be {columns} numbers, got {len(row)}.")
+    check_ended(path)
     try:
         table = np.array(rows, dtype=np.float32)
     except ValueError as error:
@@ -76,11 +81,15 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
         activities = read_table(labels, 1)[:, 0]
         if (wrong := ~np.isin(activities, range(1, 7))).any():
             raise DataError(f"{labels}: an activity must be one of 1 to 6, got {activities[wrong][0]:g}.")
+        FILES.check_count(f"windows in {part}", len(activities))
         channels = [read_table(path, STEPS) for path in signals]
         for path, channel in zip(signals, channels, strict=True):
             if len(channel) != len(activities):
                 rule = f"there must be one line for each of the {len(activities)} lines of {labels.name}"
                 raise DataError(f"{path}: {rule}, got {len(channel)}.")
+        for (one, values), (other, others) in combinations(zip(signals, channels, strict=True), 2):
+            if np.array_equal(values, others):
+                raise DataError(f"{other}: it must hold another channel than {one.name}, got the same numbers.")
         arrays |= {f"{part}_x": np.stack(channels, -1), f"{part}_y": activities.astype(np.int64)}
     return arrays
 
@@ -89,12 +98,16 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
 def _load(variant: str) -> Data[Sequences]:
     check_variant("har2", variant, ("", "raw"))
     place = FILES.locate("har2")
-    arrays = cached(f"har2-1-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
+    arrays = cached(f"har2-2-{fingerprint(place / name for name in FILES.needs)}", lambda: _parse(place))
     x, y = arrays["train_x"], arrays["train_y"]
     order = np.random.RandomState(1234).permutation(len(x))
     valid, train = np.split(order, [len(x) * 900 // 7352])
     shift = x[train].mean((0, 1), dtype=np.float64)
     scale = x[train].std((0, 1), dtype=np.float64)
+    still = x[train].min((0, 1)) == x[train].max((0, 1))  # rounding leaves a spread above 0
+    if variant != "raw" and still.any():
+        channel = CHANNELS[still.argmax()]
+        raise DataError(f"{place}: {channel} must vary over the training windows, or it has no norm, got a constant.")
 
     def split(inputs: np.ndarray, activities: np.ndarray) -> Sequences:
         fed = inputs if variant == "raw" else ((inputs - shift) / scale).astype(np.float32)

@@ -70,10 +70,15 @@ def _load(variant: str) -> Data[Sequences]:
     check_variant("imdb", variant, ("", "padded"))
     place = IMDB.locate("imdb")
     sides = [reviews(place / part) for part in IMDB.needs]
+    for side in sides:
+        IMDB.check_count("reviews in each folder", len(side))
     labels = np.repeat([0, 1, 0, 1], [len(side) for side in sides])
     train, test = sides[0] + sides[1], sides[2] + sides[3]
-    vectors = IMDB.place / GLOVE if (IMDB.place / GLOVE).exists() else None
-    key = "-".join(fingerprint(side) for side in [*sides, *([[vectors]] if vectors else [])])
+    vectors = IMDB.place / GLOVE if (IMDB.place / GLOVE).is_file() else None
+    marks = [fingerprint(side) for side in sides]
+    if len(set(marks)) < len(marks):
+        raise DataError(f"{place}: its four folders must hold different reviews, got a copy.")
+    key = "-".join([*marks, *([fingerprint([vectors])] if vectors else [])])
     found = cached(f"imdb-1-{key}", lambda: _parse(train, test, vectors))
     lengths = found["lengths"]
     rows = np.full((len(lengths), LONGEST), PADDING, np.int16)

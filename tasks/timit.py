@@ -36,7 +36,8 @@ FILES = Source(
     name="timit",
     title="TIMIT (LDC93S1)",
     licence="licensed by the Linguistic Data Consortium; not to be passed on",
-    needs=("TRAIN", "TEST"),
+    needs=("TRAIN/", "TEST/"),
+    counts={"sentences of train": 3696, "sentences of valid": 192, "sentences of test": 400},
     by_hand="Buy LDC93S1 and give the folder that holds TRAIN and TEST.",
 )
 
@@ -44,7 +45,7 @@ FILES = Source(
 def _utterances(place: Path) -> dict[str, list[Path]]:
     """Return the files of each split, sorted: the sentences SI and SX; all speakers read the two sentences SA."""
     found: dict[str, dict[str, list[Path]]] = {}
-    for part in FILES.needs:
+    for part in ("TRAIN", "TEST"):
         for path in sorted((place / part).glob("*/*/*")):
             if re.fullmatch(r"S[IX]\d+\.WAV", path.name, re.IGNORECASE):
                 found.setdefault(part, {}).setdefault(path.parent.name.upper(), []).append(path)
@@ -54,7 +55,10 @@ def _utterances(place: Path) -> dict[str, list[Path]]:
     if "TRAIN" not in found:
         raise DataError(f"{place / 'TRAIN'}: there must be sentences SI or SX, found none.")
     chosen = {"train": found["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
-    return {part: sorted(path for paths in speakers.values() for path in paths) for part, speakers in chosen.items()}
+    sentences = {part: sorted(p for paths in speakers.values() for p in paths) for part, speakers in chosen.items()}
+    for part, paths in sentences.items():
+        FILES.check_count(f"sentences of {part}", len(paths))
+    return sentences
 
 
 def frames(x: np.ndarray) -> np.ndarray:
@@ -98,6 +102,8 @@ def _load(variant: str) -> Data[Sequences]:
         heard = levels["train"].flatten(0, 1)
         heard = heard[~heard[:, 0].isnan()]
         shift, scale = heard.mean(0), heard.std(0)
+        if (heard.amin(0) == heard.amax(0)).any():
+            raise DataError(f"{place}: every bin must vary over the training split, or it has no norm.")
         levels = {part: (values - shift) / scale for part, values in levels.items()}
     train, valid, test = (_split(levels[part], variant) for part in ("train", "valid", "test"))
     return Data(train=train, valid=valid, test=test)

@@ -18,6 +18,7 @@ import numpy as np
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_task
+from longwave.tasks.base.raw import md5_of
 
 BATCHES = 10
 PROGRAM = """
@@ -25,7 +26,10 @@ import json, sys, time
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
+from longwave.platform.bench.data import accept
 task = get_task(sys.argv[1])
+if sys.argv[3]:
+    accept(task.files.place)
 def mib():  # not getrusage: that begins with the largest size of the process that started this one
     with open("/proc/self/status") as facts:
         return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
@@ -77,7 +81,10 @@ def footprint(name: str) -> Footprint:
             _make_up(task.files.name, task.name, Path(folder))
             environment["LONGWAVE_CACHE"] = folder
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, name, str(BATCHES)], env=environment, capture_output=True, text=True
+            [sys.executable, "-c", PROGRAM, name, str(BATCHES), "made up" if absent else ""],
+            env=environment,
+            capture_output=True,
+            text=True,
         )
     if done.returncode:
         raise ConfigError(f"{name} did not load: {done.stderr.strip().splitlines()[-1]}")
@@ -104,5 +111,22 @@ def _make_up(source: str, task: str, folder: Path) -> None:
                 "labels": [k % 10 for k in range(10_000)],
             }
             (place / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(batch, protocol=4))
+        names = pickle.dumps({"label_names": [str(k) for k in range(10)]})
+        (place / "cifar-10-batches-py" / "batches.meta").write_bytes(names)
     else:
         raise ConfigError(f"The data of {task} is not here, and none of its size can be made up. Get it first.")
+
+
+def accept(place: Path) -> None:
+    """Take the made-up files in ``place``, of MNIST or of CIFAR-10, for the originals in this process."""
+    from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
+
+    from longwave.tasks.formats import images
+
+    if place.name == "mnist":
+        images.MD5 = {name: md5_of(place / name) for name in images.MD5}
+    else:
+        files = place / CIFAR10.base_folder
+        for listed in (CIFAR10.train_list, CIFAR10.test_list):
+            listed[:] = [[name, md5_of(files / name)] for name, _ in listed]
+        CIFAR10.meta["md5"] = md5_of(files / CIFAR10.meta["filename"])

@@ -49,6 +49,7 @@ def page(spec: TaskSpec, format: Format) -> None:
         say(f"  {error}")
         return
     say(f"  data version {data.version}: {_sizes(data)}")
+    say(f"  the same inputs in two splits: {_repeated(data)}")
     table(["trivial predictor", spec.metric.name], [(k, f"{v:.4g}") for k, v in trivial.items()])
 
 
@@ -73,6 +74,12 @@ def _facts(spec: TaskSpec) -> dict[str, str]:
 def _sizes(data: Data[Batch]) -> str:
     train = "fresh batches" if data.train is None else f"{len(data.train)} examples"
     return f"{train} to train, {len(data.valid)} to validate, {len(data.test)} to test"
+
+
+def _repeated(data: Data[Batch]) -> str:
+    names = {"train": "training", "valid": "validation", "test": "test"}
+    found = [f"{n} {names[a]} in {names[b]}" for (a, b), n in data.repeated().items() if n]
+    return ", ".join(found) or "none"
 
 
 def _task(spec: TaskSpec) -> dict[str, Any]:

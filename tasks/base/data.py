@@ -53,6 +53,14 @@ class Data(Generic[B_co]):
             _update(digest, self.embedding)
         return digest.hexdigest()[:12]
 
+    def repeated(self) -> dict[tuple[str, str], int]:
+        """Return how many examples of one split another feeds too, by names: ``{("test", "train"): 2, ...}``."""
+        splits = {"train": self.train, "valid": self.valid, "test": self.test}
+        fed = {name: _fed(split) for name, split in splits.items() if split is not None}
+        pairs = [("valid", "train"), ("test", "train"), ("test", "valid")]
+        held = {name: set(examples) for name, examples in fed.items()}
+        return {(a, b): sum(example in held[b] for example in fed[a]) for a, b in pairs if b in fed}
+
     def to(self, device: torch.device | str, dtype: torch.dtype = torch.float32) -> Data[B_co]:
         """Return the data on ``device``, floats in ``dtype``."""
         train, stream = self.train, self.stream
@@ -63,6 +71,13 @@ class Data(Generic[B_co]):
             train=None if train is None else train.to(device, dtype),
             stream=stream and (lambda seed, n: stream(seed, n).to(device, dtype)),
         )
+
+
+def _fed(split: Batch) -> list[bytes]:
+    """Return a mark of each example's inputs; what is told apart only by its answer has the same."""
+    inputs = [getattr(split, name).numpy() for name in split.INPUTS]
+    rows = (b"".join(part[k].tobytes() for part in inputs) for k in range(len(split)))
+    return [hashlib.sha256(row).digest() for row in rows]
 
 
 def _update(digest: hashlib._Hash, tensor: Tensor) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from os import SEEK_END
 from pathlib import Path
+from typing import BinaryIO
 
 from longwave.files import whole
 from longwave.tasks.base.cache import folder
@@ -45,9 +47,10 @@ class Source:
         name: Its folder's name: ``"mnist"``.
         title: As people call it.
         licence: Terms of use, in one sentence.
-        needs: Files or folders that must be there, relative to the folder.
+        needs: Files that must be there, and folders, whose names end in a slash; relative to the folder.
         remotes: What to download; empty where that is not allowed.
         by_hand: How to get it by hand, in one sentence.
+        counts: How many of each thing the original holds: ``{"series": 259}``.
     """
 
     name: str
@@ -56,11 +59,17 @@ class Source:
     needs: tuple[str, ...]
     remotes: tuple[Remote, ...] = ()
     by_hand: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def place(self) -> Path:
         """The folder that holds the files, or a link to where they are."""
         return folder() / "raw" / self.name
+
+    @property
+    def root(self) -> Path:
+        """The folder that the names of the files start from."""
+        return self.place
 
     def missing(self, place: Path | None = None) -> list[str]:
         """Return the needed files that are not in ``place``, by default in this source's own folder."""
@@ -71,20 +80,35 @@ class Source:
 
         Raises:
             DataError: Some file is missing; the message says which, where it was looked for, and what to do. Or it
-                is not the file that was fetched.
+                is a folder, or not the file that was fetched.
         """
         if absent := self.missing():
             get = f"longwave data fetch {task}" + ("" if self.remotes else " --path FOLDER")
             what = f"{task} needs {self.title}: {absent[0]} is not in {self.place}."
             raise DataError(f"{what} Get it with: {get}. {self.by_hand}".strip())
-        _check_sums(self.place, self.needs)
-        return self.place
+        for path, folder_wanted in ((self.root / name, name.endswith("/")) for name in self.needs):
+            if path.is_dir() != folder_wanted:
+                wanted, found = ("folder", "file") if folder_wanted else ("file", "folder")
+                raise DataError(f"{path}: it must be a {wanted}, got a {found}.")
+        _check_sums(self.root, self.needs)
+        return self.root
+
+    def check_count(self, what: str, found: int, at_least: bool = False) -> None:
+        """Do nothing where the files hold as many of ``what`` as the original does, or ``at_least`` as many.
+
+        Raises:
+            DataError: They do not: one is cut short, holds something twice, or is another.
+        """
+        known = self.counts[what]
+        if found < known or (found > known and not at_least):
+            rule = f"there must be {known}{' or more' if at_least else ''} {what}, as in the original"
+            raise DataError(f"{self.root}: {rule}, got {found}. Is a file cut short, or something there twice?")
 
     def write_sums(self) -> None:
         """Write the MD5 of each needed file into MD5SUMS, so that a file that changes later is noticed."""
-        files = [name for name in self.needs if (self.place / name).is_file()]
-        with whole(self.place / SUMS) as partial:
-            partial.write_text("".join(f"{md5_of(self.place / name)}  {name}\n" for name in files), encoding="utf-8")
+        files = [name for name in self.needs if (self.root / name).is_file()]
+        with whole(self.root / SUMS) as partial:
+            partial.write_text("".join(f"{md5_of(self.root / name)}  {name}\n" for name in files), encoding="utf-8")
 
 
 @cache
@@ -127,7 +151,32 @@ def fingerprint(paths: Iterable[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
+def opened(path: Path) -> BinaryIO:
+    """Return a file to read bytes from.
+
+    Raises:
+        DataError: It is a folder, or may not be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: it must be a file that can be read, got: {error.strerror}.") from None
+
+
+def check_ended(path: Path) -> None:
+    """Do nothing for a text whose last line has its end: without it the last number or word may be cut.
+
+    Raises:
+        DataError: It has none.
+    """
+    with opened(path) as file:
+        size = file.seek(0, SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read() != b"\n":
+            raise DataError(f"{path}: its last line must have an end, got none. If the file is whole, add a line end.")
+
+
 def _blocks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with opened(path) as file:
         while block := file.read(2**20):
             yield block

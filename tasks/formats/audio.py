@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import wave
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from longwave.files import whole
 from longwave.tasks.base.cache import folder
-from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.raw import DataError, opened
 
 FULL_SCALE = 32768
 """Of 16-bit samples: they are read as numbers in [−1, 1)."""
@@ -27,7 +28,7 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
     Raises:
         DataError: The file is neither, has another format, is shorter than its header says, or has no samples.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         magic = file.read(7)
     if magic == b"NIST_1A":
         return _sphere(path, rate)
@@ -130,19 +131,24 @@ def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
     Args:
         key: Names the content: everything that decides it, version included.
         n: Number of rows.
-        rows: Gives them one at a time, all of one shape; not touched where the file is there.
+        rows: Gives them one at a time, all of one shape; not touched where the file is there and whole.
 
     Raises:
         DataError: The file cannot be written.
     """
     path = folder() / f"{key}.npy"
-    if not path.exists():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with whole(path) as partial:
-                _write(partial, n, rows)
-        except OSError as error:
-            raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
+    with suppress(OSError, EOFError, ValueError):  # absent, or cut short
+        return _kept(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as partial:
+            _write(partial, n, rows)
+    except OSError as error:
+        raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
+    return _kept(path)
+
+
+def _kept(path: Path) -> np.ndarray:
     array: np.ndarray = np.load(path, mmap_mode="c", allow_pickle=False)
     return array
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
+from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint, opened
 from longwave.tasks.base.sequences import Sequences, Text
 
 RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
@@ -39,10 +40,10 @@ class Unpacked(Source):
         place = place or self.place
         return super().missing(place) and super().missing(place / self.inside)
 
-    def locate(self, task: str) -> Path:
-        """Return the folder that holds the files themselves; DataError as ``Source.locate``."""
-        place = super().locate(task)
-        return place / self.inside if super().missing(place) else place
+    @property
+    def root(self) -> Path:
+        """The folder that holds the files themselves."""
+        return self.place / self.inside if super().missing() else self.place
 
 
 PTB = Unpacked(
@@ -60,12 +61,13 @@ PTB = Unpacked(
     ),
     by_hand="By hand: put ptb.train.txt, ptb.valid.txt and ptb.test.txt of Mikolov's simple-examples into one folder.",
     inside="simple-examples/data",
+    counts={"lines in ptb.train.txt": 42_068, "lines in ptb.valid.txt": 3370, "lines in ptb.test.txt": 3761},
 )
 IMDB = Unpacked(
     name="imdb",
     title="the Large Movie Review Dataset",
     licence="no licence is stated; for research, citing Maas et al. 2011",
-    needs=("train/neg", "train/pos", "test/neg", "test/pos"),
+    needs=("train/neg/", "train/pos/", "test/neg/", "test/pos/"),
     remotes=(
         Remote(
             "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
@@ -76,6 +78,7 @@ IMDB = Unpacked(
     ),
     by_hand=f"Optional: put {GLOVE} into the same folder, and the word embedding starts from it.",
     inside="aclImdb",
+    counts={"reviews in each folder": 12_500},
 )
 
 
@@ -83,10 +86,11 @@ def read(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        DataError: It is not UTF-8.
+        DataError: It is not UTF-8, or no file.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        with TextIOWrapper(opened(path), encoding="utf-8") as file:
+            return file.read()
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: a text must be UTF-8, but its byte {error.start} is not.") from None
 
@@ -132,7 +136,7 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: 
     place = PTB.locate(task)
     paths = [place / name for name in PTB.needs]
     key = "-".join(fingerprint([path]) for path in paths)
-    texts = cached(f"{task}-1-{key}", lambda: _corpus(task, paths, units, most))
+    texts = cached(f"{task}-2-{key}", lambda: _corpus(task, paths, units, most))
     rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]
     splits = [Text(row[:, :-1].contiguous(), row[:, 1:].long(), segment=segment) for row in rows]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
@@ -154,9 +158,12 @@ def _corpus(
 
 
 def _units(path: Path, units: Callable[[list[str]], Iterable[str]]) -> list[str]:
-    found = [token for line in read(path).split("\n") if line.strip() for token in units(line.split())]
+    lines = [line for line in read(path).split("\n") if line.strip()]
+    found = [token for line in lines for token in units(line.split())]
     if len(found) < 2:
         raise DataError(f"{path}: a text must have at least 2 tokens, got {len(found)}.")
+    check_ended(path)
+    PTB.check_count(f"lines in {path.name}", len(lines))
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.raw import DataError, Source, check_ended, fingerprint
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,28 @@ class Series:
     classes: tuple[str, ...]
 
 
+def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> dict[str, np.ndarray]:
+    """Return ``values`` and ``labels`` of the series of TRAIN, then those of TEST, as ``Series`` has them.
+
+    Args:
+        files: Of TRAIN and TEST; its counts say how many ``series`` both hold.
+        steps, features, classes: As for ``read_ts``.
+
+    Raises:
+        DataError: A file breaks a rule, TEST is TRAIN or has other classes, or there are more or fewer series.
+    """
+    train, test = paths = [files.root / name for name in files.needs]
+    if fingerprint([train]) == fingerprint([test]):
+        raise DataError(f"{test}: it must hold other series than TRAIN, got a copy of {train.name}.")
+    parts = [read_ts(path, steps, features, classes) for path in paths]
+    if parts[0].classes != parts[1].classes:
+        names = " ".join(parts[0].classes)
+        raise DataError(f"{test}: the classes must be those of TRAIN, {names}, got {' '.join(parts[1].classes)}.")
+    files.check_count("series", sum(len(part.values) for part in parts))
+    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "labels")}
+
+
+@np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
 def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
     """Return the series of a file ``v,v,v:v,v,v:label``, one dimension after the other.
 
@@ -35,8 +57,8 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
         classes: Number of classes; 0 for a regression.
 
     Raises:
-        DataError: A line breaks a rule: another size, a value that is missing or not finite, an unknown label; or
-            there are no data.
+        DataError: A line breaks a rule: another size, a value that is missing or not finite, an unknown label, no
+            end; or there are no data.
     """
     header: dict[str, list[str]] = {}
     values, labels = [], []
@@ -55,6 +77,7 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
             *parts, label = line.split(":")
             values.append(_values(parts, f"{path}, line {k}", steps, features))
             labels.append(_label(label.strip(), f"{path}, line {k}", names))
+    check_ended(path)
     if not values:
         raise DataError(f"{path}: there must be series after the line @data, found none.")
     targets = np.array(labels, dtype=np.int64) if names else np.array(labels, dtype=np.float32)[:, None]
@@ -104,6 +127,6 @@ def _label(label: str, where: str, names: tuple[str, ...]) -> float:
         value = float(label)
     except ValueError:
         value = np.nan
-    if not np.isfinite(value):
+    if not np.isfinite(np.float32(value)):
         raise DataError(f"{where}: the label must be a finite number, got {label!r}.")
     return value

@@ -24,8 +24,8 @@ from longwave.platform.sweeps.config import read_sweep
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.formats import images
 from longwave.tasks.formats.audio import read_sound
-from longwave.tasks.formats.images import read_batch, read_idx
 from longwave.tasks.formats.ts_files import read_ts
 
 REFUSED = (ConfigError, DataError, ValueError)
@@ -87,17 +87,27 @@ def cache(path: Path) -> None:
     raise ValueError("it was made anew")
 
 
+def image(path: Path) -> None:
+    """Load an image set in which one file is poisoned."""
+    source, load = (images.CIFAR10, images.cifar10) if "batch" in path.name else (images.MNIST, images.mnist)
+    source.place.mkdir(parents=True)
+    for name in source.needs:
+        (source.place / name).parent.mkdir(exist_ok=True)
+        (source.place / name).write_bytes(path.read_bytes())
+    load("a task")
+
+
 def taken(path: Path) -> None:
     publish.read(path.parent)
 
 
 Reader = Callable[[Path], object]
 POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
-    ("data_batch_1", lambda c: pickle.dumps(Touch(c)), read_batch),
-    ("data_batch_2", lambda c: pickle.dumps({"data": Touch(c)}, protocol=0), read_batch),
-    ("data_batch_3", lambda c: b"cbuiltins\neval\n(S'open(\"%s\", \"w\")'\ntR." % str(c).encode(), read_batch),
-    ("data_batch_4", lambda c: b"cnumpy.core.multiarray\nfromfile\n(S'/etc/passwd'\ntR.", read_batch),
-    ("data_batch_5", lambda c: b"\x80\x04\x95" + struct.pack("<Q", 10**10) + b"N.", read_batch),
+    ("data_batch_1", lambda c: pickle.dumps(Touch(c)), image),
+    ("data_batch_2", lambda c: pickle.dumps({"data": Touch(c)}, protocol=0), image),
+    ("data_batch_3", lambda c: b"cbuiltins\neval\n(S'open(\"%s\", \"w\")'\ntR." % str(c).encode(), image),
+    ("data_batch_4", lambda c: b"cnumpy.core.multiarray\nfromfile\n(S'/etc/passwd'\ntR.", image),
+    ("data_batch_5", lambda c: b"\x80\x04\x95" + struct.pack("<Q", 10**10) + b"N.", image),
     ("a.npy", npy, array),
     ("sound.npy", npy, lambda path: read_sound(path, 16000)),
     ("cached.npz", npz, cache),
@@ -112,7 +122,7 @@ POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
     ("slip.zip", lambda c: zipped((f"../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("slip.tar.gz", lambda c: tar((f"x/../../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("a.tgz", lambda c: tar(("a", {"type": b"2", "linkname": str(c)}), ("a", b"x")), lambda p: unpack(p, p.parent)),
-    ("images-idx3-ubyte", lambda c: struct.pack(">IIII", 0x803, 2**31 - 1, 28, 28), lambda p: read_idx(p, 28, 28)),
+    ("images-idx3-ubyte", lambda c: struct.pack(">IIII", 0x803, 2**31 - 1, 28, 28), image),
     ("a.ts", yaml, lambda path: read_ts(path, 2, 8)),
 )  # fmt: skip
 

@@ -48,6 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def load(made: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Data]:
     """Load a task from the small sets, past the cache in memory."""
     monkeypatch.setenv("LONGWAVE_CACHE", str(made))
+    raw.accept_small(monkeypatch, made / "raw")
     return lambda name, variant=None: fresh(name, variant)
 
 
@@ -208,6 +209,28 @@ def test_an_image_task_feeds_bytes_of_every_class_and_no_sequence_twice(
         seen += [row.tobytes() for row in split.inputs.numpy()]
     assert len(set(seen)) == len(seen) == 340
     assert TASKS[name].trivial(data) == {"majority": 10.0}
+
+
+VERSIONS = {
+    ("smnist", ""): "b9fc15ab2837",
+    ("smnist", "lipschitz"): "8efd699b2215",
+    ("psmnist", "seed=12008"): "88de03304be6",
+    ("psmnist", "seed=5544"): "e7ea6180805e",
+    ("mnist98", ""): "a254b4734daa",
+    ("scifar", ""): "5318050e5e56",
+    ("scifar", "neighbours"): "5a3947144b09",
+    ("ncifar", ""): "feb8414f23fd",
+    ("ncifar", "noise=uniform"): "4edccc4a524a",
+    ("ncifar", "noise=per_sample"): "0450f2d3346a",
+}
+"""As of the readers of IDX files and pickles that stood here before torchvision's."""
+
+
+@every_variant
+def test_torchvision_reads_the_tensors_that_every_trial_so_far_was_trained_on(
+    load: Callable[..., Data], name: str, variant: str
+) -> None:
+    assert load(name, variant).version == VERSIONS[name, variant]
 
 
 @every_variant

@@ -25,7 +25,7 @@ BIDMC = {"BIDMC32HR": bidmc32hr, "BIDMC32RR": bidmc32rr, "BIDMC32SpO2": bidmc32s
 
 
 @pytest.fixture(autouse=True)
-def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_folder(any_count: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -75,7 +75,7 @@ def test_worms_are_divided_as_the_papers_code_divides_them() -> None:
 def test_worms_keep_their_classes_and_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = raw_signals.write_eigenworms(place(eigenworms.TASK), 40, 3)
     first = load(eigenworms.TASK)
-    monkeypatch.setattr(eigenworms, "read_ts", None)
+    monkeypatch.setattr(eigenworms, "both_parts", None)
     assert load(eigenworms.TASK).version == first.version
     parts = train_test_split(np.arange(40), test_size=0.3, random_state=1234)
     parts[1:] = train_test_split(parts[1], test_size=0.5, random_state=1234)
@@ -169,6 +169,11 @@ HAR = {
     "an activity too few": ("test/y_test.txt", lambda t: t[2:], r"one line for each of the 29 lines of y_test\.txt"),
     "a column too few": ("body_acc_y_train.txt", lambda t: t[16:], r", line 1: there must be 128 numbers, got 127"),
     "a word": ("body_gyro_z_test.txt", lambda t: "word" + t[16:], r"there must be numbers alone: .*word"),
+    "a number too large": (
+        "total_acc_x_test.txt",
+        lambda t: "1e39 " + t[16:],
+        r", line 1: every number must be finite",
+    ),
     "NaN": ("total_acc_x_test.txt", lambda t: "NaN " + t[16:], r", line 1: every number must be finite"),
     "a file cut short": ("total_acc_z_train.txt", lambda t: t[:-20], r", line 70: there must be 128 numbers, got 127"),
 }

@@ -101,7 +101,7 @@ def test_a_set_of_all_kinds_is_downloaded_checked_and_unpacked(server: Server, c
         "many.tar.gz": tar(("box/deep/x.txt", b"good x"), ("box/y.txt", b"good y")),
         "more.zip": zipped(("box/z.txt", b"good z"), ("other/w.txt", b"good w")),
     }
-    needs = ("plain.bin", "one.txt", "box/deep/x.txt", "box/y.txt", "box/z.txt", "other")
+    needs = ("plain.bin", "one.txt", "box/deep/x.txt", "box/y.txt", "box/z.txt", "other/")
     remotes = tuple(
         Remote(server.url(n), n, hashlib.md5(c).hexdigest(), n != "plain.bin") for n, c in server.files.items()
     )

@@ -30,7 +30,7 @@ every_text = pytest.mark.parametrize("task", [*PTB_TASKS.values(), imdb.TASK], i
 
 
 @pytest.fixture
-def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def raw(any_count: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for raw data."""
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path))
     return tmp_path / "raw"
@@ -331,7 +331,7 @@ def test_a_folder_of_reviews_that_is_empty_or_missing_is_named(raw: Path, part: 
     with pytest.raises(DataError, match=rf"{part}: must hold reviews NUMBER_RATING.txt, got none\.$"):
         load(imdb.TASK)
     folder.rmdir()
-    with pytest.raises(DataError, match=rf"^imdb needs .*: {part} is not in .*Get it with: longwave data fetch imdb"):
+    with pytest.raises(DataError, match=rf"^imdb needs .*: {part}/ is not in .*Get it with: longwave data fetch imdb"):
         load(imdb.TASK)
 
 

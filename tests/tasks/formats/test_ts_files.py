@@ -56,6 +56,7 @@ FILES = {
     "an empty value": (None, "1,,3:4,5,6:b", r", line 4: every value must be a number"),
     "NaN": (None, "1,NaN,3:4,5,6:b", r", line 4: every value must be finite, got nan"),
     "infinity": (None, "1,2,3:4,-inf,6:b", r", line 4: every value must be finite, got -inf"),
+    "a number that is too large": (None, "1,2,3:4,-1e39,6:b", r", line 4: every value must be finite, got -inf"),
     "an unknown label": (None, "1,2,3:4,5,6:d", r", line 4: the label must be one of a, b, got 'd'"),
     "no label": (None, "1,2,3:4,5,6:", r", line 4: the label must be one of a, b, got ''"),
 }
@@ -70,8 +71,8 @@ def test_a_broken_series_file_is_refused_with_one_line_that_names_it(tmp_path: P
         read_ts(tmp_path / "a.ts", 3, 2, 2)
 
 
-@pytest.mark.parametrize("label", ["", "b", "nan", "inf", "?"])
+@pytest.mark.parametrize("label", ["", "b", "nan", "inf", "?", "1e39"])
 def test_a_value_asked_that_is_no_finite_number_is_refused(tmp_path: Path, label: str) -> None:
     (tmp_path / "a.ts").write_text(f"@targetLabel true\n@data\n1,2,3:4,5,6:{label}\n")
-    with pytest.raises(DataError, match=r"a\.ts, line 3: the label must be a finite number, got '[a-z?]*'\.$"):
+    with pytest.raises(DataError, match=r"a\.ts, line 3: the label must be a finite number, got '[a-z0-9?]*'\.$"):
         read_ts(tmp_path / "a.ts", 3, 2)

@@ -79,9 +79,9 @@ def known_model(spec: ModelSpec) -> Known:
 
 def known_task(spec: TaskSpec, variant: str, data: str) -> Known:
     """Return what pages need of a task's variant, whose data have the version ``data``."""
-    texts = ("title", "summary", "source", "licence", "length", "lag", "inputs", "outputs", "chance", "horizon")
+    texts = ("title", "summary", "source", "licence", "length", "lag", "inputs", "outputs", "horizon")
     metric = {name: getattr(spec.metric, name) for name in ("name", "unit", "goal", "definition")}
-    facts = {**{name: getattr(spec, name) for name in texts}, "metric": metric}
+    facts = {**{name: getattr(spec, name) for name in texts}, "chance": spec.chance_at(variant), "metric": metric}
     return Known("task", spec.name, spec.version, spec.family, variant, data, facts)
 
 

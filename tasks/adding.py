@@ -7,11 +7,11 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.base.baselines import mean
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes
+from longwave.tasks.trivial.constant import Mean
 
 HELD_OUT = 1000
 """Sequences of the validation and of the test split."""
@@ -73,5 +73,5 @@ TASK = TaskSpec(
     length="N",
     lag="up to N steps, N/2 on average",
     version="2",
-    baselines={"mean": mean},
+    baselines={"mean": Mean()},
 )

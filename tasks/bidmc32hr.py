@@ -6,7 +6,6 @@ from functools import cache
 
 import torch
 
-from longwave.tasks.base.baselines import mean
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
@@ -14,6 +13,7 @@ from longwave.tasks.base.raw import Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ts_files import both_parts
+from longwave.tasks.trivial.constant import Mean
 
 STEPS, FEATURES = 4000, 2
 SEED = 123456
@@ -104,5 +104,5 @@ TASK = TaskSpec(
         ),
     ),
     files=FILES,
-    baselines={"mean": mean},
+    baselines={"mean": Mean()},
 )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant, note
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
+from longwave.tasks.trivial.constant import Majority
 
 PLACES = 5
 MOVES = (0, 1, -1)
@@ -47,5 +47,5 @@ TASK = replace(
         *PARITY.protocols,
         note("xLSTM's repository walks on a circle of its vocabulary's size minus 4 places", "xlstm"),
     ),
-    baselines={"majority": partial(majority, outputs=PLACES)},
+    baselines={"majority": Majority(PLACES)},
 )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec, changes, check_variant, note
 from longwave.tasks.smnist import TASK as SMNIST
+from longwave.tasks.trivial.constant import Majority
+from longwave.tasks.trivial.kernel import KernelRidge
+from longwave.tasks.trivial.neighbours import Nearest
+from longwave.tasks.trivial.rocket import MiniRocket
 
 SIZES = {"train": 1197, "valid": 300, "test": 300}
 """Images of each split: consecutive pieces of one fixed shuffle."""
@@ -50,7 +53,7 @@ TASK = TaskSpec(
     outputs=10,
     loss=cross_entropy,
     metric=ACCURACY,
-    chance=10.0,
+    chance=None,
     load=_load,
     recipes={"": LEM, "cornn": CORNN},
     source="scikit-learn's bundled digits (UCI Optical Recognition of Handwritten Digits, test part)",
@@ -58,5 +61,10 @@ TASK = TaskSpec(
     length="64",
     lag="a whole image, 64 steps",
     protocols=(note("a surrogate of sequential MNIST for machines without it; no paper prints a number for it"),),
-    baselines={"majority": partial(majority, outputs=10)},
+    baselines={
+        "majority": Majority(10),
+        "1-NN": Nearest(10),
+        "kernel ridge": KernelRidge(10),
+        "MiniRocket": MiniRocket(10),
+    },
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
@@ -16,6 +15,9 @@ from longwave.tasks.base.raw import Remote, Source, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ts_files import both_parts
+from longwave.tasks.trivial.constant import Majority
+from longwave.tasks.trivial.neighbours import Nearest
+from longwave.tasks.trivial.rocket import MiniRocket
 
 STEPS, FEATURES, CLASSES = 17984, 6, 5
 SEED = 1234
@@ -92,5 +94,5 @@ TASK = TaskSpec(
         note("the test split has 39 series: one more right is 2.6 %", minor=True),
     ),
     files=FILES,
-    baselines={"majority": partial(majority, outputs=CLASSES)},
+    baselines={"majority": Majority(CLASSES), "1-NN": Nearest(CLASSES), "MiniRocket": MiniRocket(CLASSES)},
 )

@@ -10,13 +10,13 @@ from functools import cache
 
 import numpy as np
 
-from longwave.tasks.base.baselines import FORECASTS
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
+from longwave.tasks.trivial.forecasts import FORECASTS
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
 STEP, STEPS, FIRST, POINTS = 0.1, 4000, 2000, 2000

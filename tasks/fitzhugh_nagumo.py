@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import FORECASTS
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import L2_ERROR, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ode import dormand_prince
+from longwave.tasks.trivial.forecasts import FORECASTS
 
 STEPS = 1000
 """Steps of a sequence, 0.4 units of time each."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
+from longwave.tasks.trivial.constant import Majority
 
 RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
 WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
@@ -162,5 +162,5 @@ TASK = TaskSpec(
         note("most words are of the class unknown, and none is left out", minor=True),
     ),
     files=FILES,
-    baselines={"majority": partial(majority, outputs=2 + len(WORDS))},
+    baselines={"majority": Majority(2 + len(WORDS))},
 )

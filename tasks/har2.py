@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
+from longwave.tasks.trivial.constant import Majority
+from longwave.tasks.trivial.neighbours import Nearest
+from longwave.tasks.trivial.rocket import MiniRocket
 
 STEPS = 128
 CHANNELS = [f"{signal}_{axis}" for signal in ("body_acc", "body_gyro", "total_acc") for axis in "xyz"]
@@ -127,7 +129,7 @@ TASK = TaskSpec(
     outputs=1,
     loss=binary_cross_entropy,
     metric=ACCURACY,
-    chance=100 * 1499 / 2947,
+    chance=None,
     load=_load,
     recipes={
         "": Recipe(hidden=64, batch=64, epochs=250, source="coRNN, Tables 3 and 7 and text", paper="cornn"),
@@ -151,5 +153,5 @@ TASK = TaskSpec(
         note("tau-GRU prints 64 units in Table 2 and 128 in Tables 9 and 10", "taugru"),
     ),
     files=FILES,
-    baselines={"majority": partial(majority, outputs=1)},
+    baselines={"majority": Majority(1), "1-NN": Nearest(1), "MiniRocket": MiniRocket(1)},
 )

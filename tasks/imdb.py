@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
@@ -17,6 +16,7 @@ from longwave.tasks.base.raw import DataError, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
+from longwave.tasks.trivial.constant import Majority
 
 LONGEST = 1000
 """Tokens of a review that are read; what follows is cut."""
@@ -101,7 +101,7 @@ TASK = TaskSpec(
     asked="at every step",
     loss=binary_cross_entropy,
     metric=ACCURACY,
-    chance=50.0,
+    chance=None,
     load=_load,
     recipes={
         "": Recipe(hidden=128, batch=64, epochs=100, source="coRNN, Tables 4 and 7 and code", paper="cornn"),
@@ -142,5 +142,5 @@ TASK = TaskSpec(
         note("UnICORNN also drops out 65 % of the embedding by whole words, which is no number of a recipe", "thesis"),
     ),
     files=IMDB,
-    baselines={"majority": partial(majority, outputs=1)},
+    baselines={"majority": Majority(1)},
 )

@@ -6,12 +6,12 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.trivial.constant import Majority
 
 TRAINING = 256
 """Steps of a training sequence."""
@@ -73,5 +73,5 @@ TASK = TaskSpec(
     lag="1 to T − 2 steps, T/2 on average",
     tokens=SYMBOLS + 1,
     protocols=(note("sixteen tokens count the special one, so fifteen ordinary ones are left", "mamba", minor=True),),
-    baselines={"majority": partial(majority, outputs=SYMBOLS)},
+    baselines={"majority": Majority(SYMBOLS)},
 )

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import PAD, TEST_SEED, VALID_SEED, ask_last
+from longwave.tasks.trivial.constant import Majority
 
 DEPTH, MOST = 10, 10
 """Deepest node, which is a digit, and most arguments of an operator."""
@@ -98,7 +98,7 @@ TASK = TaskSpec(
     asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
-    chance=10.0,
+    chance=None,
     load=_load,
     recipes={
         "": Recipe(
@@ -125,5 +125,5 @@ TASK = TaskSpec(
             minor=True,
         ),
     ),
-    baselines={"majority": partial(majority, outputs=10)},
+    baselines={"majority": Majority(10)},
 )

@@ -6,13 +6,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from longwave.tasks.base.baselines import FORECASTS, iterated
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import NRMSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.ode import States, drawn, forecasts, solve
+from longwave.tasks.trivial.forecasts import FORECASTS
+from longwave.tasks.trivial.linear import Iterated
 
 FORCES = {"F=8": 8.0, "F=0.9": 0.9}
 POINTS, STEP, HORIZON = 2000, 0.01, 25
@@ -93,7 +94,7 @@ TASK = TaskSpec(
     ),
     baselines={
         **FORECASTS,
-        "linear map": partial(iterated, horizon=HORIZON, degree=1),
-        "quadratic map": partial(iterated, horizon=HORIZON, degree=2),
+        "linear map": Iterated(HORIZON, 1),
+        "quadratic map": Iterated(HORIZON, 2),
     },
 )

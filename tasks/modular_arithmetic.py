@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
 from longwave.tasks.parity import TASK as PARITY
+from longwave.tasks.trivial.constant import Majority
 
 BASE = 5
 PLUS, MINUS, TIMES, EQUALS, ZERO = 1, 2, 3, 4, 5
@@ -66,5 +66,5 @@ TASK = replace(
     load=_load,
     length="4 to 40 in training, 40 to 256 in validation and test, uniform over even lengths; padded at the end",
     tokens=10,
-    baselines={"majority": partial(majority, outputs=BASE)},
+    baselines={"majority": Majority(BASE)},
 )

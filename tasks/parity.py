@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.trivial.constant import Majority
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
@@ -38,7 +38,7 @@ TASK = TaskSpec(
     asked="at every step",
     loss=cross_entropy,
     metric=ACCURACY,
-    chance=50.0,
+    chance=100 / 2,
     load=_load,
     recipes={
         "": Recipe(
@@ -65,5 +65,5 @@ TASK = TaskSpec(
         note("xLSTM's repository counts the answer as a symbol, so its sequences are one symbol shorter", "xlstm"),
         note("papers print scaled accuracy, (accuracy − chance) / (1 − chance), here it is accuracy"),
     ),
-    baselines={"majority": partial(majority, outputs=2)},
+    baselines={"majority": Majority(2)},
 )

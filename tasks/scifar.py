@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 from torch import Tensor
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, note
 from longwave.tasks.formats.images import CIFAR10, CLASSES, cifar10, divided, pick
+from longwave.tasks.trivial.constant import Majority
 
 SHARE = 25
 """One in so many training images validates: 2000 of 50000."""
@@ -50,7 +50,7 @@ TASK = TaskSpec(
     outputs=CLASSES,
     loss=cross_entropy,
     metric=ACCURACY,
-    chance=10.0,
+    chance=100 / CLASSES,
     load=_load,
     recipes={
         "": Recipe(
@@ -89,5 +89,5 @@ TASK = TaskSpec(
     length="1024",
     lag="a whole image, 1024 steps",
     files=CIFAR10,
-    baselines={"majority": partial(majority, outputs=CLASSES)},
+    baselines={"majority": Majority(CLASSES)},
 )

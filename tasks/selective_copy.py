@@ -6,13 +6,13 @@ from functools import cache, partial
 
 import torch
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
+from longwave.tasks.trivial.constant import Majority
 
 LENGTHS = {"T=256": 256, "T=4096": 4096}
 """Steps before the markers of each variant."""
@@ -79,5 +79,5 @@ TASK = TaskSpec(
             minor=True,
         ),
     ),
-    baselines={"majority": partial(majority, outputs=SYMBOLS)},
+    baselines={"majority": Majority(SYMBOLS)},
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, note
 from longwave.tasks.formats.images import CLASSES, MNIST, divided, mnist, pick
+from longwave.tasks.trivial.constant import Majority
 
 SHARES = {"": 20, "lipschitz": 30}
 """One in so many training images validates, by variant: 3000 or 2000 of 60000."""
@@ -30,7 +30,7 @@ TASK = TaskSpec(
     outputs=CLASSES,
     loss=cross_entropy,
     metric=ACCURACY,
-    chance=10.0,
+    chance=None,
     load=_load,
     recipes={
         "": Recipe(
@@ -77,5 +77,5 @@ TASK = TaskSpec(
     length="784",
     lag="a whole image, 784 steps",
     files=MNIST,
-    baselines={"majority": partial(majority, outputs=CLASSES)},
+    baselines={"majority": Majority(CLASSES)},
 )

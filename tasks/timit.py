@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longwave.tasks.base.baselines import mean, persistence
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
 from longwave.tasks.formats.audio import listing, mapped, read_sound, spectrum
+from longwave.tasks.trivial.constant import Mean, Persistence
 
 RATE, SIZE, HOP = 16000, 256, 128
 """Of the files, in Hz; of frames at 8 kHz, in samples."""
@@ -159,5 +159,5 @@ TASK = TaskSpec(
         ),
     ),
     files=FILES,
-    baselines={"mean": mean, "persistence": persistence},
+    baselines={"mean": Mean(), "persistence": Persistence()},
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.groups import alternating, word_problem
+from longwave.tasks.trivial.constant import Majority
 from longwave.tasks.word_s5 import TASK as WORD_S5
 
 ELEMENTS = 60
@@ -31,5 +31,5 @@ TASK = replace(
     chance=100 / ELEMENTS,
     load=_load,
     tokens=ELEMENTS,
-    baselines={"majority": partial(majority, outputs=ELEMENTS)},
+    baselines={"majority": Majority(ELEMENTS)},
 )

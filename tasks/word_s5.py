@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
 from longwave.tasks.formats.groups import symmetric, word_problem
+from longwave.tasks.trivial.constant import Majority
 
 ELEMENTS = 120
 
@@ -56,5 +56,5 @@ TASK = TaskSpec(
             "grazzi2025",
         ),
     ),
-    baselines={"majority": partial(majority, outputs=ELEMENTS)},
+    baselines={"majority": Majority(ELEMENTS)},
 )

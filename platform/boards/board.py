@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards.row import SHORT, Row, named
@@ -63,6 +64,7 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
         theirs = boards[task, variant]
         like = next((group for group in theirs if not group.superseded), theirs[0])
         _check_agreement(theirs)
+        theirs, like = _known_to_all(theirs, like)
         near = [number for number in numbers.get(task, ()) if belongs(number, variant, like.about)]
         found += _board(theirs, like, near, pool, families)
     return found
@@ -82,6 +84,21 @@ def _check_agreement(groups: Sequence[Group]) -> None:
                 f"Rows of {named((config.task, config.variant))} disagree on its {name}: {'; '.join(sides)}. Bump the "
                 "version of the task: its older rows are superseded then."
             )
+
+
+def _known_to_all(groups: Sequence[Group], like: Group) -> tuple[list[Group], Group]:
+    """Return the groups, and ``like`` among them, each current one with the trivial predictors that any of them tells.
+
+    A row that was recorded before a predictor was added loses to it all the same. Of one name the score of ``like``,
+    then that of an earlier group stands.
+    """
+    current = [like, *(group for group in groups if not group.superseded)]
+    every = {name: value for group in reversed(current) for name, value in group.about.trivial.items()}
+
+    def told(group: Group) -> Group:
+        return group if group.superseded else replace(group, about=replace(group.about, trivial=every))
+
+    return [told(group) for group in groups], told(like)
 
 
 def _named(groups: Sequence[Group]) -> str:
@@ -178,17 +195,22 @@ def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
     """Return the fields of a row that come from its median; none where no seed ended."""
     if not seeds:
         return {}
-    scale = _scale(about)
-    found = median(seeds, scale)
-    errors = {name: scale.error(value) for name, value in about.trivial.items()}
-    best = min(errors, key=errors.__getitem__, default="")
+    found = median(seeds, _scale(about))
     return {
         "median": found.value,
         "median_best": found.best,
         "median_worst": found.worst,
         "median_level": found.level,
-        "loses_to": best if best and errors[best] < scale.error(found.value) else "",
+        "loses_to": _loses_to(found.value, about),
     }
+
+
+def _loses_to(score: Score, about: About) -> str:
+    """Return the best trivial predictor if it is better than ``score``, else nothing."""
+    scale = _scale(about)
+    errors = {name: scale.error(value) for name, value in about.trivial.items()}
+    best = min(errors, key=errors.__getitem__, default="")
+    return best if best and errors[best] < scale.error(score) else ""
 
 
 def _known(about: About) -> list[str]:
@@ -218,6 +240,7 @@ def _published(like: Group, number: Mapping[str, Any], family: str) -> Row:
         n=number["n"] or 0,
         hidden=int(number["units"] or 0),
         parameters=number["params"],
+        loses_to=_loses_to(number["value"], like.about),
         published=[quoted(number)],
     )
 

@@ -165,7 +165,8 @@ COLUMNS: tuple[Column, ...] = (
            read=lambda row: row.share.high if row.share else None),
     Column("recipe", "recipe", "Where the recipe was printed that the task has for the model.", "text"),
     Column("known", "known differences", "How the recipe's paper is known to differ from the task.", "texts"),
-    Column("loses_to", "loses to", "Best trivial predictor whose value is better than the median.", "text"),
+    Column("loses_to", "loses to", "Best trivial predictor if it is better than the median, or than the published"
+           " number.", "text"),
     Column("margin", "margin", "Ratio of errors within which a published number counts as met.", "number"),
     Column("floor", "floor", "Least error that counts: half a test item for an accuracy.", "number", unit=METRIC),
     Column("scores", "scores", "Test metric of each retraining that ended ok.", "json", unit=METRIC),

@@ -47,7 +47,7 @@ class Row:
         recipe: Where the recipe was printed that the task has for the model; empty where that is not known.
         departures: How the trial differs from that recipe.
         known: How the recipe's paper is known to differ from the task, beside ``departures``.
-        loses_to: Best trivial predictor whose value is better than the median; empty if none is.
+        loses_to: Best trivial predictor if it is better than the median, or than the published number; else empty.
         parameters: Trainable numbers.
         train_seconds, find_seconds: Time of the retrainings, and of the search.
         published: Numbers the papers print for this model on this task; of a published row, that number. See
@@ -154,6 +154,11 @@ class Row:
     def leads(self) -> bool:
         """Whether it is in the best tie group, "a"; the 27th is "a1"."""
         return self.ties.startswith("a") and not self.ties[1:2].isdigit()
+
+    @property
+    def shines(self) -> bool:
+        """Whether it leads and no trivial predictor is better: what a table sets in bold."""
+        return self.leads and not self.loses_to
 
     @property
     def place(self) -> str:

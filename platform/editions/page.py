@@ -138,7 +138,7 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
     return {
         **{column.key: column.value(row) for column in plain},
         "board": board,
-        "leads": row.leads,
+        "leads": row.shines,
         "asked": row.asked,
         "lost": "; ".join(lost(row)),
         "family": row.family or ("" if row.trivial else "other"),

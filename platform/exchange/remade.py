@@ -62,7 +62,9 @@ def _baselines(file: File, task: str, variant: str) -> Said:
     mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
     where, here = f"{task} {variant}".rstrip(), about(mine[0].config)
     for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
-        if not math.isclose(value, here.trivial[name], rel_tol=SAME):
+        if name not in here.trivial:
+            yield "flag", f"the predictor {name} of {where} cannot run here: its score {value:g} is not checked."
+        elif not math.isclose(value, here.trivial[name], rel_tol=SAME):
             yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}."
     for told in sorted({e.about.floor for e in mine if e.about.floor or e.about.version == here.version}):
         if told != here.floor:

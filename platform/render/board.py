@@ -11,7 +11,7 @@ from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import ModelLine, Overview, state
 from longwave.platform.boards.row import Row, named
-from longwave.platform.boards.texts import DASH, counted, estimate, median, ratio
+from longwave.platform.boards.texts import DASH, counted, estimate, lost, median, ratio
 from longwave.platform.boards.verification import MEANING
 from longwave.platform.records.group import Pool
 from longwave.platform.render.export import Format, Table
@@ -106,7 +106,7 @@ def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
     metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
     stand = columns.standing("terminal", rows)
     keys = [column.key for column in stand]
-    bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.leads)
+    bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.shines)
     more = (
         advised(rows),
         MEANING if "verification" in keys else "",
@@ -133,7 +133,7 @@ def _parted(whole: Table, rows: Sequence[Row]) -> list[Table]:
     beside = replace(
         whole,
         columns=[whole.columns[k] for k in kept],
-        lines=[[line[k] for k in kept] for line in whole.lines],
+        lines=[[_lost(row, stand[k].key, line[k]) for k in kept] for row, line in zip(rows, whole.lines, strict=True)],
         caption="",
         right=frozenset(kept.index(k) for k in whole.right if k in kept),
     )
@@ -144,6 +144,11 @@ def _parted(whole: Table, rows: Sequence[Row]) -> list[Table]:
     return [beside, Table("", ("model", "", ""), lines, whole.caption)]
 
 
+def _lost(row: Row, key: str, text: str) -> str:
+    """Return a cell of a narrow table, which has no verdicts: the model's says to which trivial predictor it loses."""
+    return "; ".join([text, *lost(row)]) if key == "title" else text
+
+
 def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
     tasks = found.tasks[start:end]
     head = ("model", "score", "mean rank", *(named(place) for place in tasks))
@@ -152,7 +157,7 @@ def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> 
         (i, 3 + j)
         for i, line in enumerate(found.lines)
         for j, cell in enumerate(line.cells[start:end])
-        if cell is not None and cell.leads
+        if cell is not None and cell.shines
     )
     caption = " ".join(filter(None, (OVERALL, str(pool)))) if last else ""
     title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
@@ -167,8 +172,8 @@ def _overall(line: ModelLine) -> tuple[str, str]:
 
 
 def _cell(cell: Row | None) -> str:
-    """Return one model on one task: the median with its interval, or the state it is in where no seed ended."""
-    return median(cell) if cell and cell.asked else state(cell)
+    """Return one model on one task: the median with its interval, and to what it loses; its state if no seed ended."""
+    return "; ".join([median(cell), *lost(cell)]) if cell and cell.asked else state(cell)
 
 
 def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.boards.texts import duration, plain
 from longwave.platform.literature.published import published_rows
+from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import measured, say, show, table, waiting
+from longwave.platform.statistics.scale import scale_of
 from longwave.tasks.base.raw import DataError
 
 if TYPE_CHECKING:
     from longwave.tasks.base.batch import Batch
     from longwave.tasks.base.data import Data
+    from longwave.tasks.base.predictor import Measured
     from longwave.tasks.base.spec import Recipe, TaskSpec
 
 
@@ -28,7 +32,7 @@ def listing(specs: Sequence[TaskSpec], format: Format) -> None:
 
 
 def page(spec: TaskSpec, format: Format) -> None:
-    """Print one task in full, its trivial predictors measured now, if its data is here.
+    """Print one task in full, its trivial predictors measured, if its data is here, and how far they get.
 
     In a format for programs it is printed as ``listing`` does.
     """
@@ -44,13 +48,26 @@ def page(spec: TaskSpec, format: Format) -> None:
     try:
         with waiting(f"loading {spec.name}"):
             data = spec.load(spec.variant)
-            trivial = spec.trivial(data)
+            found = spec.measured(data)
     except DataError as error:
         say(f"  {error}")
         return
     say(f"  data version {data.version}: {_sizes(data)}")
     say(f"  the same inputs in two splits: {_repeated(data)}")
-    table(["trivial predictor", spec.metric.name], [(k, f"{v:.4g}") for k, v in trivial.items()])
+    scores = {name: each.score for name, each in found.items()}
+    if spec.chance is None and (chance := spec.chance_at(spec.variant, scores)) is not None:
+        say(f"  chance on these data: {chance:.4g}")
+    head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
+    table(head, [_measured(name, each) for name, each in found.items()])
+    for line in spec.lacking().values():
+        say(f"  {line}")
+    scale = scale_of(spec.metric.goal, spec.metric.unit, spec.metric.floor(data.test.targets))
+    say(f"  {separation(scores, printed_for(spec.name, spec.variant, spec.metric.name), scale)}")
+
+
+def _measured(name: str, found: Measured) -> tuple[str, ...]:
+    """Return a trivial predictor's line: a number it does not say, or nothing that was chosen, is a dash."""
+    return (name, *map(plain, (found.score, found.numbers)), duration(found.seconds), plain(found.chosen))
 
 
 def _facts(spec: TaskSpec) -> dict[str, str]:
@@ -83,10 +100,11 @@ def _repeated(data: Data[Batch]) -> str:
 
 
 def _task(spec: TaskSpec) -> dict[str, Any]:
-    plain = "name id title family summary variant chance length lag licence source version horizon margin".split()
+    plain = "name id title family summary variant length lag licence source version horizon margin".split()
     metric = {"name": spec.metric.name, "unit": spec.metric.unit, "goal": spec.metric.goal}
     return {
         **{name: getattr(spec, name) for name in plain},
+        "chance": spec.chance_at(spec.variant),
         "metric": {**metric, "definition": spec.metric.definition},
         "protocols": [asdict(told) for told in spec.protocols],
         "recipes": {model: asdict(spec.recipe(model)) for model in spec.recipes},
@@ -100,7 +118,8 @@ def _metric(spec: TaskSpec) -> str:
 
 
 def _chance(spec: TaskSpec) -> str:
-    return "no fixed value" if spec.chance is None else f"{spec.chance:.4g}"
+    chance = spec.chance_at(spec.variant)
+    return "from the data" if chance is None else f"{chance:.4g}"
 
 
 def _where(spec: TaskSpec) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from longwave.tasks.base.batch import NOT_ASKED
-from longwave.tasks.base.spec import Metric
+from longwave.tasks.base.metric import Metric
 
 Sums = tuple[Tensor, Tensor]
 """What a metric adds up, (M,), and what it divides by, (M,)."""

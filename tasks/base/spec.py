@@ -5,16 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
-import torch
 from torch import Tensor
 
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.metric import Metric
+from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measured
 from longwave.tasks.base.raw import Source
 
-PIECE = 1024
-"""Examples, or places of them, scored at a time."""
+BLIND = ("majority", "mean", "unigram")
+"""Names of trivial predictors that ignore their inputs."""
+NO_SCORES: Mapping[str, float] = {}
 
 
 def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> None:
@@ -27,47 +29,6 @@ def check_variant(task: str, variant: str, known: Collection[str] = ("",)) -> No
         names = " or ".join(name or "''" for name in known)
         rule = f"takes a variant {names}" if any(known) else "has one variant, the empty one"
         raise ValueError(f"{task} {rule}, got {variant!r}.")
-
-
-@dataclass(frozen=True)
-class Metric:
-    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over pieces of a split.
-
-    Attributes:
-        name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
-        unit: ``"%"``, or ``"1"`` for the target's own unit.
-        goal: Whether larger (``"max"``) or smaller (``"min"``) is better.
-        definition: The exact formula in words.
-        sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
-        finish: From the ratio to the metric.
-    """
-
-    name: str
-    unit: str
-    goal: Literal["max", "min"]
-    definition: str
-    sums: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-    finish: Callable[[Tensor], Tensor] = field(default=lambda ratio: ratio)
-
-    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
-        pieces = zip(
-            outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
-        )
-        sums = [torch.stack(self.sums(some, asked)) for some, asked in pieces]
-        total, count = torch.stack(sums).sum(0)
-        return self.finish(total / count)
-
-    def floor(self, targets: Tensor) -> float:
-        """Return the least error that a split can show: half an item of an accuracy in %, 0 of any other metric."""
-        if self.unit != "%":
-            return 0.0
-        _, asked = self.sums(torch.zeros(1, *targets.shape, 1), targets)
-        return 50.0 / asked.item()
-
-
-Baseline = Callable[[Data[Any]], Tensor]
-"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +136,8 @@ class TaskSpec:
         loss: ``loss(outputs, targets) -> (M,)``, the mean for each member; differentiable. One that can smooth labels
             takes ``smoothing``, (M,), too.
         metric: The headline metric.
-        chance: The metric of a predictor that ignores its inputs; ``None`` where the task has no fixed value.
+        chance: The metric of a predictor that ignores its inputs, by the law of the data: a number, or a function of
+            the variant where that decides; ``None`` where the data alone tell. See ``chance_at``.
         load: ``load(variant) -> Data``. Raises ValueError for a variant that does not exist, DataError for files that
             are missing or break a rule.
         recipes: Published recipe by model; ``""`` holds for all other models, and the others state only what differs.
@@ -204,7 +166,7 @@ class TaskSpec:
     outputs: int
     loss: Callable[..., Tensor]
     metric: Metric
-    chance: float | None
+    chance: float | Callable[[str], float] | None
     load: Callable[[str], Data[Any]]
     recipes: Mapping[str, Recipe | Changes]
     source: str
@@ -239,10 +201,27 @@ class TaskSpec:
             raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
         return found.of(general) if isinstance(found, Changes) else found
 
+    def chance_at(self, variant: str, scores: Mapping[str, float] = NO_SCORES) -> float | None:
+        """Return the metric of a predictor that ignores its inputs, at a variant.
+
+        Args:
+            variant: One that the task has.
+            scores: What ``trivial`` gives, for a task whose data alone tell; without them it is None there.
+        """
+        if self.chance is not None:
+            return self.chance(variant) if callable(self.chance) else self.chance
+        return next((scores[name] for name in BLIND if name in scores), None)
+
+    def measured(self, data: Data[Any]) -> dict[str, Measured]:
+        """Return by name what is measured on the test split of each trivial predictor that can run here."""
+        here = {name: each for name, each in self.baselines.items() if name not in self.lacking()}
+        return {name: measured(each, data, self.metric, self.id) for name, each in here.items()}
+
+    def lacking(self) -> dict[str, str]:
+        """Return by name, of each trivial predictor that cannot run here, how to get what it needs, in one line."""
+        said = {name: each.lacks() for name, each in self.baselines.items() if isinstance(each, Predictor)}
+        return {name: line for name, line in said.items() if line}
+
     def trivial(self, data: Data[Any]) -> dict[str, float]:
-        """Return the metric on the test split of each trivial predictor."""
-        found = {}
-        for name, predict in self.baselines.items():
-            outputs = predict(data)
-            found[name] = self.metric.score(outputs.unsqueeze(0), data.test.targets).item()
-        return found
+        """Return the metric on the test split of each trivial predictor that can run here; see ``measured``."""
+        return {name: found.score for name, found in self.measured(data).items()}

@@ -9,11 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.baselines import majority
 from longwave.tasks.base.batch import NOT_ASKED, Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.trivial.constant import Majority
 
 NODES, EDGES = 7, 12
 """Most nodes and edges of a graph."""
@@ -93,5 +93,5 @@ TASK = TaskSpec(
     lag="one edge",
     variant="nodes",
     variants="nodes or graphs",
-    baselines={"majority": partial(majority, outputs=2)},
+    baselines={"majority": Majority(2)},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -158,7 +159,11 @@ def test_activities_are_normalised_by_the_training_split() -> None:
 def test_chance_is_the_share_of_the_larger_group_in_the_published_counts() -> None:
     walking, upstairs, downstairs, sitting, standing, laying = 496, 471, 420, 491, 532, 537  # UCI, test part
     assert walking + upstairs + downstairs + sitting + standing + laying == 2947
-    assert har2.TASK.chance == 100 * max(upstairs + sitting + laying, walking + downstairs + standing) / 2947
+    groups = (walking + downstairs + standing, upstairs + sitting + laying)
+    split = Sequences(torch.zeros(2947, 1, 1), torch.arange(2).repeat_interleave(torch.tensor(groups)))
+    majority = replace(har2.TASK, baselines={"majority": har2.TASK.baselines["majority"]})
+    scores = majority.trivial(Data(train=split, valid=split, test=split))
+    assert har2.TASK.chance_at("", scores) == pytest.approx(100 * max(groups) / 2947)
 
 
 HAR = {

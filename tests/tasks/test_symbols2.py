@@ -166,7 +166,7 @@ def test_copy_memory_costs_one_without_memory_what_the_formula_says(delay: int, 
     formula = 10 * math.log(8) / (delay + 20)
     assert task.trivial(data)["memoryless"] == pytest.approx(formula, rel=1e-6)  # float32 logits
     assert formula == pytest.approx(published, abs=5e-5)
-    assert task.chance == pytest.approx(10 * math.log(8) / 120, rel=1e-12)
+    assert task.chance_at(f"L={delay}") == pytest.approx(formula, rel=1e-12)
 
 
 def test_copy_memory_costs_one_who_remembers_nothing_at_all() -> None:

@@ -218,8 +218,7 @@ def test_a_guess_among_the_classes_scores_the_stated_chance(task: TaskSpec, load
     data = load(task)
     seen = data.training(2000 if task.tokens < 1000 else 4000).targets
     classes = seen[seen != NOT_ASKED].unique()
-    if task.name != "har2":  # whose chance is the share of its larger class in the real data
-        assert task.chance == pytest.approx(100 / len(classes), rel=0.03)
+    assert task.chance == pytest.approx(100 / len(classes), rel=0.03)
     targets = data.test.targets.flatten()
     targets = targets[targets != NOT_ASKED]
     guesses = classes[torch.randint(len(classes), targets.shape, generator=torch.Generator().manual_seed(1))]

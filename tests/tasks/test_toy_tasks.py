@@ -15,11 +15,11 @@ from tree import ROOT
 
 SIGN = '''"""Sign: whether the first of twelve numbers is positive."""
 
-from functools import cache, partial
+from functools import cache
 
 import torch
 
-from longwave.tasks.base.baselines import majority
+from longwave.tasks.trivial.constant import Majority
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
@@ -41,7 +41,7 @@ TASK = TaskSpec(
     name="toy_sign", title="Sign", family="recall", summary="Memory: hold one sign.", inputs=1, outputs=2,
     loss=cross_entropy, metric=ACCURACY, chance=50.0, load=_load,
     recipes={"": Recipe(hidden=8, batch=10, epochs=2, steps=5, source="this test")}, source="this test",
-    licence="generated, none", length="12", lag="12", baselines={"majority": partial(majority, outputs=2)},
+    licence="generated, none", length="12", lag="12", baselines={"majority": Majority(2)},
 )
 '''
 SWEEP = """

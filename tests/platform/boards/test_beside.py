@@ -103,6 +103,21 @@ def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_media
     assert losers("min") == dict.fromkeys("abcde", "")
 
 
+def test_a_row_of_before_loses_to_a_predictor_that_only_newer_rows_tell_and_a_printed_number_does_too() -> None:
+    old = retrained("a", [2.5, 2.6, 2.4], trivial={"mean": 9.0})
+    new = retrained("b", [0.1, 0.2, 0.3], trivial={"mean": 9.0, "cubic AR": 1.0})
+    found = {row.model: row for row in rows([old, new], [printed("c", 1.5), printed("d", 0.5)])}
+    assert {model: found[model].loses_to for model in "abcd"} == {"a": "cubic AR", "b": "", "c": "cubic AR", "d": ""}
+    assert {row.model for row in found.values() if row.trivial} == {"mean", "cubic AR"}
+    assert written(found["c"])["verdict"] == "loses to cubic AR"
+    assert not found["a"].shines and found["b"].shines == found["b"].leads
+
+
+def test_of_one_predictor_the_score_stands_that_the_boards_first_current_row_tells() -> None:
+    first, second = (retrained(m, [5.0], trivial={"mean": value}) for m, value in (("a", 1.0), ("b", 2.0)))
+    assert [row.mean for row in rows([first, second], []) if row.trivial] == [1.0]
+
+
 def test_a_row_names_its_recipe_and_how_the_recipes_paper_is_known_to_differ() -> None:
     known = {"all do": [], "lem does": ["lem"], "others do": ["gru", "cornn"]}
     told = {"recipe": "LEM, Table 4", "known": known, "departures": ("epochs 3 (published 400)",)}

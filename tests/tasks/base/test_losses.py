@@ -16,7 +16,7 @@ from torch.nn import functional
 from longwave.platform.registry import all_tasks
 from longwave.tasks.base import losses
 from longwave.tasks.base.batch import NOT_ASKED
-from longwave.tasks.base.spec import Metric
+from longwave.tasks.base.metric import Metric
 
 sizes = {"members": st.integers(1, 3), "n": st.integers(1, 9), "t": st.integers(1, 6), "q": st.integers(2, 5)}
 seeds = {"seed": st.integers(0, 999), "share": st.floats(0, 0.9)}

@@ -1,0 +1,50 @@
+"""How predictions are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+PIECE = 1024
+"""Examples, or places of them, scored at a time."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How predictions are scored: ``finish`` of a ratio of two sums, which add up over pieces of a split.
+
+    Attributes:
+        name: As in the published tables: ``"accuracy"``, ``"l2_error"``, ``"mse"``.
+        unit: ``"%"``, or ``"1"`` for the target's own unit.
+        goal: Whether larger (``"max"``) or smaller (``"min"``) is better.
+        definition: The exact formula in words.
+        sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
+        finish: From the ratio to the metric.
+    """
+
+    name: str
+    unit: str
+    goal: Literal["max", "min"]
+    definition: str
+    sums: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    finish: Callable[[Tensor], Tensor] = field(default=lambda ratio: ratio)
+
+    def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
+        pieces = zip(
+            outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
+        )
+        sums = [torch.stack(self.sums(some, asked)) for some, asked in pieces]
+        total, count = torch.stack(sums).sum(0)
+        return self.finish(total / count)
+
+    def floor(self, targets: Tensor) -> float:
+        """Return the least error that a split can show: half an item of an accuracy in %, 0 of any other metric."""
+        if self.unit != "%":
+            return 0.0
+        _, asked = self.sums(torch.zeros(1, *targets.shape, 1), targets)
+        return 50.0 / asked.item()

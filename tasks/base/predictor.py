@@ -1,0 +1,105 @@
+"""Trivial predictors as tasks declare them, and what is measured of each: its score, its time and its size."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.metric import Metric
+
+Baseline = Callable[[Data[Any]], Tensor]
+"""A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A predictor after its fit.
+
+    Attributes:
+        outputs: From a split to its outputs, (N, q) or (N, places, q).
+        numbers: How many numbers it keeps: weights, or the examples that neighbours are looked up in.
+        chosen: What the validation split chose, in words; empty where nothing was to choose.
+    """
+
+    outputs: Callable[[Any], Tensor]
+    numbers: int
+    chosen: str = ""
+
+
+class Predictor(ABC):
+    """A ``Baseline`` that says its size and what it chose, and is measured once for the same data.
+
+    Subclasses are frozen dataclasses: class, fields and ``VERSION`` name what is kept on disk, so each field has a
+    ``repr`` that tells its value.
+    """
+
+    VERSION: ClassVar[str] = "1"
+    """Bumped when the outputs change."""
+
+    @abstractmethod
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return it fitted to the training split, with what is to choose chosen on the validation split."""
+
+    def lacks(self) -> str:
+        """Return how to get what it needs and is not installed, in one line; empty where all is here."""
+        return ""
+
+    def __call__(self, data: Data[Any]) -> Tensor:
+        """Return the outputs for the test split."""
+        return self.fit(data).outputs(data.test)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured of a trivial predictor.
+
+    Attributes:
+        score: Metric on the test split.
+        seconds: Time of the fit, the choice and the test together, where and when it was first measured.
+        numbers: As of ``Fitted``; None for a plain function, which does not say.
+        chosen: As of ``Fitted``.
+    """
+
+    score: float
+    seconds: float
+    numbers: int | None = None
+    chosen: str = ""
+
+
+def measured(predict: Baseline, data: Data[Any], metric: Metric, task: str) -> Measured:
+    """Return what is measured of a predictor; of a ``Predictor`` it is read from disk if it was measured before.
+
+    Args:
+        predict: The predictor. A plain function is measured each time: nothing says when it changes.
+        data: What it is fitted to and tested on.
+        metric: Of the task.
+        task: Name and version of the task: with the data's version and the predictor they name what is kept.
+    """
+    if not isinstance(predict, Predictor):
+        start = time.perf_counter()
+        return Measured(_score(predict(data), data, metric), time.perf_counter() - start)
+
+    def make() -> dict[str, np.ndarray]:
+        start = time.perf_counter()
+        fitted = predict.fit(data)
+        score = _score(fitted.outputs(data.test), data, metric)
+        numbers = np.array([score, time.perf_counter() - start, fitted.numbers], np.float64)
+        return {"numbers": numbers, "chosen": np.array(fitted.chosen)}
+
+    told = "\n".join((task, metric.name, data.version, repr(predict), predict.VERSION))
+    found = cached(f"trivial/{hashlib.sha256(told.encode()).hexdigest()[:24]}", make)
+    score, seconds, numbers = found["numbers"].tolist()
+    return Measured(score, seconds, int(numbers), str(found["chosen"]))
+
+
+def _score(outputs: Tensor, data: Data[Any], metric: Metric) -> float:
+    return metric.score(outputs.unsqueeze(0), data.test.targets).item()

@@ -1,0 +1,67 @@
+"""Predictors that learn next to nothing: the commonest class, the mean, the present value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.predictor import Fitted, Predictor
+from longwave.tasks.base.sequences import Sequences
+
+SAMPLE = 2000
+"""Examples drawn from a stream to learn from."""
+
+
+@dataclass(frozen=True)
+class Majority(Predictor):
+    """The most frequent class of the training split, as logits.
+
+    Attributes:
+        outputs: Classes, or 1 for two classes told apart by the sign of one logit.
+    """
+
+    outputs: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the class's logits for every place; it keeps one number."""
+        asked = data.training(SAMPLE).targets
+        asked = asked[asked != NOT_ASKED]
+        if self.outputs == 1:
+            logits = torch.tensor([1.0 if (asked == 1).sum() * 2 > len(asked) else -1.0])
+        else:
+            counts = torch.bincount(asked.flatten(), minlength=self.outputs)
+            logits = torch.nn.functional.one_hot(counts.argmax(), self.outputs).float()
+        return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), 1)
+
+
+@dataclass(frozen=True)
+class Mean(Predictor):
+    """The mean of the training targets."""
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the mean of each output for every place."""
+        targets = data.training(SAMPLE).targets
+        mean: Tensor = targets.flatten(0, -2).nanmean(0)
+
+        def outputs(split: Batch) -> Tensor:
+            return mean.expand_as(split.targets)
+
+        return Fitted(outputs, mean.numel())
+
+
+@dataclass(frozen=True)
+class Persistence(Predictor):
+    """The present input as the prediction; inputs and targets are the same quantities."""
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the inputs; nothing is kept."""
+
+        def outputs(split: Sequences) -> Tensor:
+            return split.inputs.double()
+
+        return Fitted(outputs, 0)

@@ -1,0 +1,62 @@
+"""Least squares in float64 on features of chunks of rows, with a ridge penalty, and the monomials that maps are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Features = Callable[[Tensor], Tensor]
+"""From float64 inputs (..., p) to what a fit is linear in, (..., k)."""
+ROUNDING = 1e-14
+"""Ridge penalty: about the rounding of float32 inputs, squared, relative to their mean square."""
+CHUNK = 16
+"""Sequences whose features are held at once."""
+
+
+def triangle(x: Tensor, y: Tensor, features: Features, chunk: int = CHUNK) -> Tensor:
+    """Return R, (k + q, k + q), of a QR decomposition of [``features(x)``, y]; rows that ask nothing do not count.
+
+    By QR: the normal equations would square the condition, which is 10⁸ for smooth series.
+
+    Args:
+        x: (N, ..., p).
+        y: (N, ..., q), NaN where nothing is asked.
+        features: Of x.
+        chunk: How many of the N are worked on at once.
+    """
+    found = torch.empty(0)
+    for some, wanted in zip(x.split(chunk), y.split(chunk), strict=True):
+        rows = torch.cat([features(some.double()), wanted.double()], -1)[wanted.isfinite().all(-1)]
+        found = torch.linalg.qr(torch.cat([found, rows]), mode="r").R
+    return found
+
+
+def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
+    """Return the weights (k, q) of least error, of a ``triangle``; of several the smallest.
+
+    Args:
+        triangle: Of features and targets.
+        outputs: The number q of targets.
+        penalty: Ridge penalty, relative to the mean square of the features.
+    """
+    left, right = triangle.split([triangle.shape[1] - outputs, outputs], 1)
+    ridge = (penalty * left.square().sum(0).mean()).sqrt() * torch.eye(left.shape[1], dtype=left.dtype)
+    left, right = torch.cat([left, ridge]), torch.cat([right, torch.zeros_like(ridge[:, :outputs])])
+    found: Tensor = torch.linalg.lstsq(left, right, driver="gelsd").solution
+    return found
+
+
+def powers(x: Tensor, degree: int) -> Tensor:
+    """Return all monomials of x, (..., p), up to ``degree``, by degree: 1, x₁, ..., x_p, x₁², x₁x₂, ..."""
+    channels = x.shape[-1]
+    parts, last, starts = [torch.ones_like(x[..., :1])], [torch.ones_like(x[..., :1])], [0] * channels
+    for _ in range(degree):
+        # A monomial begins with its least channel: x_c times all those of one degree less that begin at c or later.
+        before = torch.cat(last, -1)
+        last = [x[..., c : c + 1] * before[..., starts[c] :] for c in range(channels)]
+        ends = [part.shape[-1] for part in last]
+        starts = [sum(ends[:c]) for c in range(channels)]
+        parts += last
+    return torch.cat(parts, -1)

@@ -1,0 +1,80 @@
+"""Linear predictors: autoregression from the last inputs, and a map of one step that is applied again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.predictor import Fitted, Predictor
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.trivial.constant import SAMPLE
+from longwave.tasks.trivial.least_squares import CHUNK, powers, triangle, weights
+
+
+@dataclass(frozen=True)
+class Linear(Predictor):
+    """The linear prediction from the last inputs; near the start each step has a fit of its own.
+
+    Attributes:
+        lags: Inputs seen, the present one included: AR(lags) for one channel.
+        penalty: Ridge penalty, relative to the mean square of the features.
+    """
+
+    lags: int
+    penalty: float = 0.0
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the fit to a task that asks at every step."""
+        train: Sequences = data.training(SAMPLE)
+        fits = []
+        for seen in range(1, min(self.lags, train.places) + 1):
+            now, features = slice(0, None if seen == self.lags else seen), partial(_history, lags=seen)
+            found = triangle(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features)
+            fits.append((now, features, weights(found, train.targets.shape[-1], self.penalty)))
+
+        def outputs(split: Sequences) -> Tensor:
+            predicted = [
+                torch.cat([features(x.double()) @ found for x in split.inputs[:, now].split(CHUNK)])
+                for now, features, found in fits[: split.places]
+            ]
+            return torch.cat(predicted, 1).to(split.targets)
+
+        return Fitted(outputs, sum(found.numel() for _, _, found in fits))
+
+
+@dataclass(frozen=True)
+class Iterated(Predictor):
+    """Steps of a polynomial map of one step, fitted to consecutive inputs, for a task that shows the whole state.
+
+    Attributes:
+        horizon: Steps ahead.
+        degree: 1 for a linear map, 2 for a quadratic one.
+    """
+
+    horizon: int
+    degree: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the map, whose states stay within ten times the largest in training."""
+        states = data.training(SAMPLE).inputs.double()
+        found = triangle(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
+        step, largest = weights(found, states.shape[-1]), 10 * states.abs().max()
+
+        def outputs(split: Sequences) -> Tensor:
+            state = split.inputs.double()
+            for _ in range(self.horizon):
+                state = (powers(state, self.degree) @ step).clamp(-largest, largest)
+            return state.to(split.targets)
+
+        return Fitted(outputs, step.numel())
+
+
+def _history(x: Tensor, lags: int) -> Tensor:
+    """Return (N, T − lags + 1, lags·p + 1): the last inputs and a one, from the first full history on."""
+    windows = x.unfold(1, lags, 1).flatten(2)
+    return torch.cat([windows, torch.ones_like(windows[..., :1])], -1)

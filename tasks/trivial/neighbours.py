@@ -1,0 +1,79 @@
+"""Nearest neighbours: in a delay embedding for forecasts, among whole sequences for classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.predictor import Fitted, Predictor
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.trivial.constant import SAMPLE
+from longwave.tasks.trivial.delays import DelayEmbedded, Law
+from longwave.tasks.trivial.whole import logits, rows
+
+MOST = 16
+"""Dimensions of an embedding, at most."""
+TINY = 1e-30
+"""Least squared distance: what is met again exactly decides alone."""
+BLOCK = 2**24
+"""Distances that are held at once."""
+
+
+@dataclass(frozen=True)
+class Neighbours(DelayEmbedded[tuple[int, bool]]):
+    """What followed the most similar pasts in training: the nearest, four weighed by 1/distance², or sixteen."""
+
+    spacings: tuple[int, ...] = (1, 2, 4, 8, 16)
+    rows = (2**16, 2**18)
+
+    def rests(self) -> Sequence[tuple[str, tuple[int, bool]]]:
+        """Return how many neighbours there may be, and whether 1/distance² weighs them or all count alike."""
+        return [("the nearest", (1, False)), ("the nearest 4, weighed", (4, True)), ("the nearest 16", (16, False))]
+
+    def fits(self, features: int) -> bool:
+        """Return whether a tree is faster than trying all: in not too many dimensions."""
+        return features <= MOST
+
+    def learn(self, x: Tensor, y: Tensor, rest: tuple[int, bool]) -> tuple[Law, int]:
+        """Return the mean over the neighbours; it keeps all rows."""
+        from scipy.spatial import cKDTree
+
+        tree, workers = cKDTree(x.numpy(), leafsize=32), torch.get_num_threads()
+        k = min(rest[0], len(x))
+
+        def law(asked: Tensor) -> Tensor:
+            far, at = (torch.from_numpy(f).view(len(asked), k) for f in tree.query(asked.numpy(), k, workers=workers))
+            if not rest[1]:
+                return y[at].mean(1)
+            weights = 1 / far.square().clamp_min(TINY)
+            return (y[at] * (weights / weights.sum(1, keepdim=True)).unsqueeze(-1)).sum(1)
+
+        return law, x.numel() + y.numel()
+
+
+@dataclass(frozen=True)
+class Nearest(Predictor):
+    """The class of the training sequence at the least Euclidean distance, of equal lengths: 1-NN.
+
+    Attributes:
+        outputs: Logits: one a class, or 1 for two classes.
+    """
+
+    outputs: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the training split; all of it is kept."""
+        train: Sequences = data.training(SAMPLE)
+        x, classes = rows(train), train.targets
+
+        def outputs(split: Sequences) -> Tensor:
+            step = max(1, BLOCK // len(x))
+            near = [torch.cdist(some, x).argmin(1) for some in rows(split).split(step)]
+            return logits(classes[torch.cat(near)], self.outputs)
+
+        return Fitted(outputs, x.numel() + len(x))

@@ -1,0 +1,57 @@
+"""Polynomial autoregression: all monomials of a delay embedding, up to a degree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+
+from torch import Tensor
+
+from longwave.tasks.trivial.delays import DelayEmbedded, Law
+from longwave.tasks.trivial.least_squares import powers, triangle, weights
+
+MOST = 300
+"""Monomials of a polynomial, at most."""
+EXAMPLES = 2
+"""Rows that a monomial needs: where they are fewer, as near the start, the degree falls."""
+PENALTIES = (1e-14, 1e-11, 1e-8, 1e-5)
+"""Relative to the mean square of the monomials; the first is about the rounding of float32, squared."""
+BLOCK = 4096
+"""Rows whose monomials are held at once."""
+
+
+@dataclass(frozen=True)
+class Polynomial(DelayEmbedded[float]):
+    """The polynomial of a few past values that errs least in training.
+
+    Attributes:
+        degree: 2 or 3; 1 would be linear.
+    """
+
+    degree: int = 3
+    rows = (2**14, 2**16)
+
+    def rests(self) -> Sequence[tuple[str, float]]:
+        """Return the ridge penalties."""
+        return [(f"penalty {penalty:g}", penalty) for penalty in PENALTIES]
+
+    def fits(self, features: int) -> bool:
+        """Return whether the monomials are not too many."""
+        return comb(features + self.degree, self.degree) <= MOST
+
+    def learn(self, x: Tensor, y: Tensor, rest: float) -> tuple[Law, int]:
+        """Return the polynomial of inputs over their largest size."""
+        largest = x.abs().max().clamp_min(1e-300)
+        fitting = (d for d in range(self.degree, 0, -1) if EXAMPLES * comb(x.shape[1] + d, d) <= len(x))
+        features = partial(powers, degree=next(fitting, 1))
+        found = weights(triangle(x / largest, y, features, BLOCK), y.shape[1], rest)
+
+        def law(asked: Tensor) -> Tensor:
+            out = asked.new_empty(len(asked), y.shape[1])
+            for some, place in zip(asked.split(BLOCK), out.split(BLOCK), strict=True):
+                place[:] = features(some / largest) @ found
+            return out
+
+        return law, found.numel()

@@ -1,0 +1,45 @@
+"""Whether a task still separates models, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longwave.platform.literature.separation import printed_for, separation
+from longwave.platform.statistics.scale import scale_of
+
+ERROR, ACCURACY = scale_of("min", "1", 0.0), scale_of("max", "%", 0.5)
+
+
+def number(value: float, model: str = "lem") -> dict[str, Any]:
+    return {"value": value, "printed": f"{value:g}", "model": model}
+
+
+@pytest.mark.parametrize("best, saturated", [(0.0019, True), (0.002, True), (0.0021, False)])
+def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_number(
+    best: float, saturated: bool
+) -> None:
+    said = separation({"mean": 1.0, "cubic AR": best}, [number(0.01, "lstm"), number(0.002)], ERROR)
+    assert said.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of lem" in said
+    assert ("is saturated by cubic AR and separates no models" in said) == saturated
+    assert ("1.05 × the error of" in said and "still separates models" in said) == (not saturated)
+
+
+def test_of_an_accuracy_the_larger_is_the_better_and_errors_are_compared() -> None:
+    scores = {"majority": 10.0, "1-NN": 97.0}
+    assert "saturated by 1-NN" in separation(scores, [number(96.0)], ACCURACY)
+    assert ": 3 × the error of the best printed number, 99 of lem," in separation(scores, [number(99.0)], ACCURACY)
+
+
+def test_without_a_printed_number_or_a_predictor_it_says_so() -> None:
+    assert (
+        separation({"mean": 0.5}, [], ERROR) == "Trivial gets to 0.5, by mean; there is no printed number to compare."
+    )
+    assert separation({}, [number(1.0)], ERROR) == "No trivial predictor can run here."
+
+
+def test_the_printed_numbers_of_a_task_are_those_of_its_variant_and_metric() -> None:
+    found = printed_for("fitzhugh_nagumo", "", "l2_error")
+    assert found and min(each["value"] for each in found) == pytest.approx(0.002)
+    assert printed_for("fitzhugh_nagumo", "", "accuracy") == [] == printed_for("enso", "h=25", "mse")

@@ -1,0 +1,94 @@
+"""Classifiers of whole sequences, each against brute force."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from longwave.platform.registry import get_task
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.trivial.kernel import PENALTIES, WIDTHS, KernelRidge
+from longwave.tasks.trivial.neighbours import Nearest
+from longwave.tasks.trivial.rocket import MiniRocket
+
+
+def split(n: int, seed: int, classes: int = 3, length: int = 12) -> Sequences:
+    """Return noise around one curve a class."""
+    draws = np.random.RandomState(seed)
+    labels = draws.randint(classes, size=n)
+    curves = np.sin(np.outer(1 + np.arange(classes), np.linspace(0, 3, length)))
+    x = curves[labels] + 0.7 * draws.standard_normal((n, length))
+    return Sequences(torch.from_numpy(x).float().unsqueeze(-1), torch.from_numpy(labels))
+
+
+def data_of(classes: int = 3, length: int = 12) -> Data[Sequences]:
+    train, valid, test = (split(n, seed, classes, length) for seed, n in enumerate((60, 40, 30)))
+    return Data(train=train, valid=valid, test=test)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_nearest_sequence_is_that_of_least_squared_differences(classes: int) -> None:
+    data = data_of(classes)
+    assert data.train is not None
+    x, asked = data.train.inputs.double().numpy()[..., 0], data.test.inputs.double().numpy()[..., 0]
+    wanted = [int(data.train.targets[((x - row) ** 2).sum(1).argmin()]) for row in asked]
+    assert Nearest(classes)(data).argmax(1).tolist() == wanted
+    if classes == 2:
+        assert (Nearest(1)(data).squeeze(1) > 0).long().tolist() == wanted
+
+
+def test_bytes_are_compared_as_they_are_fed() -> None:
+    x = torch.randint(256, (20, 6, 1), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    some = Sequences(x, torch.arange(20) % 4)
+    outputs = Nearest(4)(Data(train=some, valid=some, test=some))
+    assert outputs.argmax(1).tolist() == some.targets.tolist()
+
+
+def test_kernel_ridge_solves_its_equations_with_the_width_and_penalty_that_are_right_most_often_on_validation() -> None:
+    data = data_of()
+    assert data.train is not None
+    x, valid, test = (s.inputs.double().numpy()[..., 0] for s in (data.train, data.valid, data.test))
+    signs = np.where(data.train.targets.numpy()[:, None] == np.arange(3), 1.0, -1.0)
+    spread = 2 * ((x - x.mean(0)) ** 2).mean(0).sum()  # the mean squared distance between two examples
+
+    def kernel(a: np.ndarray, width: float) -> np.ndarray:
+        return np.asarray(np.exp(-width / spread * ((a[:, None] - x[None]) ** 2).sum(2)))
+
+    def said(asked: np.ndarray, width: float, penalty: float) -> np.ndarray:
+        return np.asarray(kernel(asked, width) @ np.linalg.solve(kernel(x, width) + penalty * np.eye(60), signs))
+
+    hits = {
+        told: (said(valid, *told).argmax(1) == data.valid.targets.numpy()).sum() for told in product(WIDTHS, PENALTIES)
+    }
+    best = max(hits, key=lambda told: hits[told])
+    fitted = KernelRidge(3).fit(data)
+    assert fitted.chosen == f"width {best[0]:g}, penalty {best[1]:g}"
+    np.testing.assert_allclose(fitted.outputs(data.test), said(test, *best), atol=1e-6)
+
+
+def test_digits_are_told_apart_by_their_neighbours_so_the_page_can_say_that_trivial_gets_far() -> None:
+    task = get_task("digits")
+    found = task.measured(task.load(""))
+    assert found["majority"].score < 11 < 95 < found["1-NN"].score and found["kernel ridge"].score > 95
+    assert found["1-NN"].numbers == 1197 * 64 + 1197
+
+
+def test_minirocket_without_aeon_says_in_one_line_how_to_get_it_and_is_left_out() -> None:
+    if not MiniRocket(10).lacks():
+        pytest.skip("aeon is installed here, so MiniRocket lacks nothing.")
+    task = get_task("digits")
+    assert task.lacking() == {"MiniRocket": "MiniRocket needs aeon: pip install 'longwave[rocket]'"}
+    assert "MiniRocket" not in task.measured(task.load(""))
+
+
+@pytest.mark.parametrize("classes, outputs", [(3, 3), (2, 2), (2, 1)])
+def test_minirocket_is_a_ridge_classifier_on_aeons_features(classes: int, outputs: int) -> None:
+    pytest.importorskip("aeon", reason="MiniRocket needs aeon: pip install 'longwave[rocket]'")
+    data = data_of(classes, 40)
+    found = MiniRocket(outputs, 84)(data)
+    said = (found.squeeze(1) > 0).long() if outputs == 1 else found.argmax(1)
+    assert found.shape == (30, outputs) and (said == data.test.targets).float().mean() > 0.8

@@ -80,8 +80,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
     Column("rank_low", "rank", "Best and worst rank that tests of all pairs allow among the rows of the board in the"
            " pool: a row is above another where a seed of it is surely the better one more often than not (guarded rank"
-           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors and superseded rows have none.",
-           "whole", ALL, write=lambda row: texts.span(row.rank_low, row.rank_high)),
+           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded rows and guests have"
+           " none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("terminal", "page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL),
@@ -175,6 +175,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
     Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
+    Column("guest", "guest", "Whether it was imported and nothing made here speaks for it.", "flag"),
+    Column("guests", "told by guests", "Ids of the retrainings that were imported and are trusted by nobody; they count"
+           " in no number of a row that is no guest.", "json"),
     Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
     Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),

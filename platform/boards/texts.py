@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longwave.platform.boards.row import Row
+from longwave.platform.boards.verification import GUEST
 from longwave.platform.statistics.stats import Estimate
 
 DASH = "—"
@@ -53,6 +54,11 @@ def span(low: int | None, high: int | None) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
+def rank(row: Row) -> str:
+    """Return the range of a row's ranks, or that it is a guest, which has none."""
+    return GUEST if row.guest else span(row.rank_low, row.rank_high)
+
+
 def estimate(value: Estimate | None, digits: int = 2) -> str:
     """Return a value with its interval: ``0.93 [0.90, 0.96]``, or a dash."""
     if value is None:
@@ -81,8 +87,8 @@ def result(row: Row) -> str:
 
 
 def counted(row: Row) -> str:
-    """Return how many seeds a mean is of: ``5``, or ``4 of 5`` where one diverged."""
-    return f"{row.n} of {row.asked}" if row.diverged else str(row.n)
+    """Return how many seeds a mean is of: ``5``, ``4 of 5`` where one diverged, ``5, guest`` of an imported row."""
+    return (f"{row.n} of {row.asked}" if row.diverged else str(row.n)) + (f", {GUEST}" if row.guest else "")
 
 
 def median(row: Row) -> str:

@@ -20,6 +20,10 @@ StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
 ]
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="BUNDLE", help="Rank the rows of an imported bundle, too; may be repeated."),
+]
 FormatOption = Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.cli.app import StoreOption, TrustOption, app
 
 
 @app.command()
@@ -19,6 +19,7 @@ def publish(
         bool | None,
         typer.Option(help="Put all runs in, for `longwave import DIR` elsewhere. Default: up to 10,000 trials."),
     ] = None,
+    trust: TrustOption = None,
     store: StoreOption = None,
 ) -> None:
     """Write an edition: all boards as one folder that never changes. Open its index.html in a browser.
@@ -38,7 +39,7 @@ def publish(
     told: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
         complete(known)
-        made = write(folder, known, title, describe()["commit"], previous, results, told.append)
+        made = write(folder, known, title, describe()["commit"], previous, results, told.append, trust or ())
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
     for line in told:

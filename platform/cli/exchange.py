@@ -13,6 +13,8 @@ from longwave.platform.render.harmless import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from longwave.platform.editions.edition import Edition
+    from longwave.platform.exchange.bundle import File
     from longwave.platform.exchange.inspection import Objection
 
 SHOWN = 5
@@ -56,41 +58,67 @@ def submit(
 def import_(
     file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote, or the folder of an edition.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
+    replay: Annotated[int, typer.Option(min=0, help="Train so many of its trials again, up to some epoch.")] = 0,
     store: StoreOption = None,
 ) -> int:
     """Check a bundle or an edition and add its rows. All are added or none, and nothing in it is run.
 
     What contradicts itself is rejected, with exit status 2. What is unlikely or cannot be checked here is flagged, and
-    its rows are marked as claimed; the others are schema-checked until `longwave reproduce ROW --keep`. An edition that
-    shows other rows than its results give is rejected, too.
+    its rows are marked as claimed. All are guests: shown without a rank until a re-run here falls inside, by
+    `longwave reproduce ROW --keep`, or with `--trust BUNDLE`. An edition of which a file tells other than its results
+    give is rejected, too.
 
     Example: longwave import lem.json.gz --dry-run
     """
-    from longwave.platform.editions import publish, results
+    from longwave.platform.boards.trust import shipped
+    from longwave.platform.editions import publish
     from longwave.platform.exchange import bundle, intake
-    from longwave.platform.exchange.audit import audit
     from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import say, waiting
+    from longwave.platform.render.terminal import say
     from longwave.platform.storage.store import Store
 
     made, given = publish.received(file) if file.is_dir() else (None, bundle.read(file))
-    with waiting("Checking"):
-        findings = audit(given)
-        if made and not any(finding.severity == "reject" for finding in findings):
-            findings += results.unlike(made, given)
+    findings = _examined(file, made, given, replay)
     with Store(store_url(store)) as known:
         findings += intake.conflicts(known, given)
         if _say(findings):
             typer.echo(f"longwave: Bundle {given.name[:12]} is rejected; nothing was imported.", err=True)
             return 2
-        new = [] if dry_run else intake.take(known, given, findings)
-    level = "claimed" if findings else "schema-checked"
+        flags = [finding for finding in findings if finding.severity == "flag"]
+        new = [] if dry_run else intake.take(known, given, flags)
+    level = "claimed" if flags else "schema-checked"
     if dry_run:
         say(f"Bundle {given.name[:12]} can be imported: {level}. Nothing was imported.")
-    else:
-        before = len(given.content.trials) - len(new)
-        say(f"Bundle {given.name[:12]}: {len(new)} trials imported, {before} known before: {level}.")
+        return 0
+    before = len(given.content.trials) - len(new)
+    say(f"Bundle {given.name[:12]}: {len(new)} trials imported, {before} known before: {level}.")
+    if new and given.name not in shipped():
+        say(f"They are guests: ranked after longwave reproduce ROW --keep, or with --trust {given.name[:12]}.")
     return 0
+
+
+def _examined(file: Path, made: Edition | None, given: File, replay: int) -> list[Objection]:
+    """Return all that can be said against a bundle, or an edition and its results; trials are trained again last."""
+    from longwave.platform.editions import derived, results
+    from longwave.platform.exchange.audit import audit
+    from longwave.platform.exchange.replay import replayed
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.training.environment import describe
+
+    with waiting("Checking"):
+        findings = audit(given)
+        if made and not _rejected(findings):
+            findings += results.unlike(made, given)
+        if made and not _rejected(findings):
+            findings += derived.edited(file, made, describe()["commit"])
+    if replay and not _rejected(findings):
+        with waiting("Training again"):
+            findings += replayed(given, replay)
+    return findings
+
+
+def _rejected(findings: Sequence[Objection]) -> bool:
+    return any(finding.severity == "reject" for finding in findings)
 
 
 def _say(findings: Sequence[Objection]) -> bool:
@@ -105,4 +133,4 @@ def _say(findings: Sequence[Objection]) -> bool:
     for (severity, check), n in counts.items():
         if n > SHOWN:
             typer.echo(f"{severity}: {check}: {n - SHOWN} more.", err=severity == "reject")
-    return any(finding.severity == "reject" for finding in findings)
+    return _rejected(findings)

@@ -1,14 +1,14 @@
-"""Commands that look: models, tasks, board, compare, budget, dashboard."""
+"""Commands that look: models, tasks, board, compare, budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import FormatOption, StoreOption, app
+from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption, app
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def board(
     figure: Annotated[
         Path | None, typer.Option(help="Also write the overview as a critical-difference figure: .svg, .pdf or .png.")
     ] = None,
+    trust: TrustOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -94,7 +95,7 @@ def board(
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
-        pool = Pool(_names(models), min_seeds, families)
+        pool = Pool(_names(models), min_seeds, families, trust or ())
         one = tasks[0] if len(tasks) == 1 else None
         found = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
     if figure:
@@ -114,6 +115,7 @@ def compare(
     margin: Annotated[
         float | None, typer.Option(help="Ratios of errors up to this, 1.05, make no difference. Default: all do.")
     ] = None,
+    trust: TrustOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -123,13 +125,14 @@ def compare(
     """
     from longwave.platform.boards import compare as comparison
     from longwave.platform.paths import store_url
+    from longwave.platform.records.group import Pool
     from longwave.platform.render import board as render_board
     from longwave.platform.storage.boards import read_board
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, [task] if task else [])
-        found = read_board(known, task)
+        found = read_board(known, task, Pool(trust=trust or ()))
         first, second = (comparison.resolve(found, known.present_name(name)) for name in (a, b))
     render_board.comparison(comparison.compare(found, first, second, margin), format)
 
@@ -139,6 +142,7 @@ def budget(
     tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: all with results.")] = None,
     models: Annotated[str, typer.Option(help="These models alone: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
+    trust: TrustOption = None,
     format: FormatOption = Format.table,
     store: StoreOption = None,
 ) -> None:
@@ -157,38 +161,11 @@ def budget(
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
-        rows = read_board(known, pool=Pool(_names(models), families=families))
+        rows = read_board(known, pool=Pool(_names(models), families=families, trust=trust or ()))
         adaptive = [name for name in known.sweeps() if known.sweep(name).content.get("sampler") in learning()]
         mine = [row for row in rows if not tasks or row.task in tasks]
         found = budgets(mine, lambda row: known.searched(row.config), adaptive)
     render_board.budgets(found, format)
-
-
-@app.command()
-def dashboard(
-    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8501,
-    store: StoreOption = None,
-) -> int:
-    """Open the Lab: the leaderboard in a browser. It shows every seed's curve and listens on this machine alone.
-
-    Example: longwave dashboard --port 8600
-    """
-    import os
-    import subprocess
-    import sys
-    import tomllib
-
-    from longwave.platform.paths import store_url
-    from longwave.platform.storage.store import Store
-
-    url = store_url(store)
-    Store(url, create=False).close()
-    folder = Path(__file__).resolve().parents[2] / "dashboard"
-    options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
-    options += ["--server.address=127.0.0.1", f"--server.port={port}"]
-    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py"), *options]
-    typer.echo(f"The Lab is at http://127.0.0.1:{port}. Stop it with Ctrl-C.")
-    return subprocess.run(command, env={**os.environ, "LONGWAVE_STORE": url}).returncode
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -237,14 +214,3 @@ def _check_tasks(store: Store, asked: Sequence[str]) -> None:
 
         get_task(name)
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")
-
-
-def _flags(settings: dict[str, Any], head: str = "") -> list[str]:
-    """Return Streamlit's settings as its flags; it reads no settings file but those in fixed places."""
-    flags = []
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flags += _flags(value, f"{head}{name}.")
-        else:
-            flags.append(f"--{head}{name}={str(value).lower() if isinstance(value, bool) else value}")
-    return flags

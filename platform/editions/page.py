@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.board import OF_BOARD
 from longwave.platform.boards.diff import OF_PROTOCOL, values
+from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row

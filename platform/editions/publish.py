@@ -11,29 +11,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.boards.columns import of
-from longwave.platform.boards.diagram import diagram, svg
-from longwave.platform.boards.overview import Overview, overview
 from longwave.platform.boards.row import Row
-from longwave.platform.editions.changes import changelog, difference
+from longwave.platform.editions.changes import difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
-from longwave.platform.editions.page import page
+from longwave.platform.editions.files import tables, texts
 from longwave.platform.editions.results import NAME as RESULTS
 from longwave.platform.editions.results import collected
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle, limits
 from longwave.platform.exchange.bundle import File
-from longwave.platform.literature.bibliography import bibliography
+from longwave.platform.records.group import Pool
 from longwave.platform.render.export import as_json
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-
-TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
-"""Type in Parquet by the kind of a column; what is nested becomes JSON text."""
-OF_TRIAL = dict.fromkeys(("trial", "row", "task", "variant", "model", "status", "reason"), "text")
-OF_TRIAL |= dict.fromkeys(("seed", "epochs", "best_epoch"), "whole")
-OF_TRIAL |= dict.fromkeys(("test", "valid", "seconds", "joules"), "number")
-"""Kinds of the columns of ``trials.parquet``."""
 
 
 def publish(
@@ -44,6 +34,7 @@ def publish(
     previous: Path | None = None,
     results: bool | None = None,
     tell: Callable[[str], object] = str,
+    trust: Sequence[str] = (),
 ) -> Edition:
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
@@ -55,13 +46,14 @@ def publish(
         previous: Folder of the edition before; what changed is told.
         results: Whether all runs are put in; see ``results.collected``.
         tell: Hears in a line why they are not.
+        trust: Bundles whose trainings count like those made here; see ``Pool``.
 
     Raises:
         ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
     """
     _check_free(folder)
     before = read(previous) if previous else None
-    rows = read_board(store)
+    rows = read_board(store, pool=Pool(trust=trust))
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
     made = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
@@ -119,54 +111,17 @@ def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | No
 def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None, results: bytes, lacks: str) -> None:
     """Write all files into an empty folder and make them read-only."""
     changes = difference(before, made) if before else []
-    previous = before.id if before else None
-    sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
-    found = overview(rows)
-    figure, why = _figure(found)
-    texts = {
-        "index.html": page(made, rows, found, previous, changes, figure or why, lacks),
-        "board.json": as_json(made.to_dict()) + "\n",
-        "sources.bib": bibliography(sources),
-        "CHANGES.md": changelog(made, previous, changes),
-        "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
-    }
-    if figure:
-        texts["critical-difference.svg"] = figure
-    for name, text in texts.items():
+    for name, text in texts(made, rows, before.id if before else None, changes, lacks).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if results:
         (folder / RESULTS).write_bytes(results)
-    _parquet(folder / "rows.parquet", made.rows, {column.key: column.kind for column in of("parquet")})
-    shared = ("task", "variant", "model")
-    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
-    _parquet(folder / "trials.parquet", seeds, OF_TRIAL)
+    for name, table in tables(made).items():
+        table.to_parquet(folder / name, index=False)
     files = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
     head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
     (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
     for file in folder.iterdir():
         file.chmod(0o444)
-
-
-def _figure(found: Overview) -> tuple[str, str]:
-    """Return the critical-difference figure as SVG, or an empty text and why there is none."""
-    try:
-        return svg(diagram(found)), ""
-    except ConfigError as reason:
-        return "", str(reason)
-
-
-def _parquet(file: Path, lines: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
-    """Write lines as Parquet; the columns and their types are the same in every edition."""
-    import pandas as pd
-
-    types = {name: TYPES.get(kind, "") for name, kind in columns.items()}
-    content = {name: [line[name] if kind else _text(line[name]) for line in lines] for name, kind in types.items()}
-    found = pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
-    found.to_parquet(file, index=False)
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _check_free(folder: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import of
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import ConfigError
@@ -14,9 +16,9 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import File, collect, pack, seal
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.exchange.intake import take
+from longwave.platform.records.group import Group
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import Known
-from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
 NAME = "results.json.gz"
@@ -69,7 +71,9 @@ def unlike(made: Edition, file: File) -> Iterator[Objection]:
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         take(store, file, [])
         store.learn(list({(known.kind, known.name, known.variant): known for known in _versions(made, file)}.values()))
-        again = edition(read_board(store), store.retrainings(), made.title, made.created, made.commit)
+        groups = [_as_told(group, made, file) for group in store.groups()]
+        shown = rows(groups, store.published())
+        again = edition(shown, store.retrainings(), made.title, made.created, made.commit)
     try:
         told, given = _rows(made), _rows(again)
         wrong = [said for key in sorted({*told, *given}) if (said := _difference(key, told.get(key), given.get(key)))]
@@ -79,10 +83,23 @@ def unlike(made: Edition, file: File) -> Iterator[Objection]:
         yield Objection("edition", "reject", wrong[0] + (f" And {len(wrong) - 1} rows more." if wrong[1:] else ""))
 
 
+def _as_told(group: Group, made: Edition, file: File) -> Group:
+    """Return a group of an edition's results as it stood where it was published: which of its runs were guests there.
+
+    For whom nothing counts but what it trained itself, all of it is a guest: that is decided by who imports it.
+    """
+    row = next((r for r in made.rows if isinstance(r, Mapping) and r.get("key") == group.row), {})
+    told = row.get("guests")
+    guests = set(map(str, told)) if isinstance(told, list) else set()
+    here = [e for e in file.content.trials if e.config.row == group.row and e.config.id not in guests]
+    came = {run.id: file.name for run in group.runs if run.id in guests}
+    return replace(group, came=came, checks=[True] * len(came), reruns=[e.rerun for e in here if e.rerun])
+
+
 def _versions(made: Edition, file: File) -> Iterator[Known]:
     """Yield the versions that an edition takes for present ones: those of its rows that are not superseded."""
-    rows = [row for row in made.rows if isinstance(row, Mapping) and not row.get("superseded")]
-    present = {str(row.get("key")) for row in rows}
+    current = [row for row in made.rows if isinstance(row, Mapping) and not row.get("superseded")]
+    present = {str(row.get("key")) for row in current}
     for config in (e.config for e in file.content.trials if e.config.phase == "retrain" and e.config.row in present):
         yield Known("model", config.model, config.model_version, "")
         yield Known("task", config.task, config.task_version, "", config.variant, config.data)

@@ -21,6 +21,7 @@ from longwave.platform.exchange.inspection import (
     versions,
 )
 from longwave.platform.exchange.remade import concerns, data
+from longwave.platform.exchange.unlikely import dates, ends, numbers, smooth, speed
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
 from longwave.platform.registry import get_task
@@ -37,7 +38,7 @@ def audit(file: File) -> list[Objection]:
     found: list[Objection] = []
     for check in CHECKS:
         found += [Objection(check.__name__, *said) for said in check(file)]
-        if check in (names, explained) and any(f.severity == "reject" for f in found):
+        if check in (names, explained, data) and any(f.severity == "reject" for f in found):
             break  # what follows looks names up, and takes it that they mean the same here
     return found
 
@@ -156,5 +157,10 @@ CHECKS: Sequence[Callable[[File], Said]] = (
     data,
     provenance,
     plausible,
+    dates,
+    speed,
+    numbers,
+    ends,
+    smooth,
 )
 """In order."""

@@ -43,12 +43,13 @@ class Objection:
 
     Attributes:
         check: Name of the check.
-        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked.
+        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked; ``note``: said
+            alone.
         message: What is wrong, and where.
     """
 
     check: str
-    severity: Literal["reject", "flag"]
+    severity: Literal["reject", "flag", "note"]
     message: str
 
 
@@ -154,7 +155,7 @@ def sizes(file: File) -> Said:
 
 def curves(file: File) -> Said:
     """Every epoch trained is there once, none beyond what was asked, and no two trials have the same curve."""
-    seen: dict[tuple[float, ...], str] = {}
+    seen: dict[tuple[float, ...], TrialConfig] = {}
     for entry in file.content.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = [point.epoch for point in entry.points]
@@ -171,9 +172,9 @@ def curves(file: File) -> Said:
         if run.status != "failed" and not run.epochs - lost <= len(epochs) <= run.epochs:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {len(epochs)}."
         losses = tuple(point.loss for point in entry.points)
-        if losses and losses in seen:
-            yield "reject", f"{name} has the curve of trial {seen[losses]}, to the last bit."
-        seen[losses] = config.id
+        same = seen.setdefault(losses, config)  # of one seed and model, a number that has no effect gives equal curves
+        if losses and (same.seed, same.model) != (config.seed, config.model):
+            yield "reject", f"{name} has the curve of trial {same.id}, to the last bit."
 
 
 def scores(file: File) -> Said:

@@ -17,6 +17,8 @@ from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
+from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
 
 SAME = 1e-3
@@ -73,10 +75,20 @@ def _baselines(file: File, task: str, variant: str) -> Said:
 
 def _version(task: str, variant: str) -> str | None:
     """Return the version of a task's data; None where they are not here or are too many to be made for this."""
+    data = loaded(task, variant)
+    return data.version if data else None
+
+
+def loaded(task: str, variant: str) -> Data[Batch] | None:
+    """Return a task's data; None where they are not here or are too many to be made for this.
+
+    Raises:
+        ValueError: The task has no such variant.
+    """
     if _large(variant):
         return None
     try:
-        return get_task(task).load(variant).version
+        return get_task(task).load(variant)
     except DataError:
         return None
 

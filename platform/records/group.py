@@ -43,6 +43,7 @@ class Group:
         search: Search trials of its model and task in the sweeps that asked for a retraining.
         sweeps: Names of those sweeps, sorted.
         environments: Distinct facts on where it ran.
+        came: Of its retrainings that were imported, the name of the bundle they came in, by id.
         checks: Of its retrainings that were imported, whether every check of them passed.
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
@@ -55,6 +56,7 @@ class Group:
     search: Tally = field(default_factory=Tally)
     sweeps: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
+    came: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[bool] = ()
     reruns: Sequence[str] = ()
     family: str = ""
@@ -79,18 +81,22 @@ class Pool:
         models: Registry keys; none means all.
         min_seeds: Retrainings that ended, ok or diverged, below which a row is left out.
         families: Models of these alone; none means all. With ``models``, both must hold.
+        trust: Bundles whose trainings count like those made here: their names, or first digits.
     """
 
     models: Sequence[str] = ()
     min_seeds: int = 0
     families: Sequence[str] = ()
+    trust: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """Return what was left out, as a caption says it; empty where nothing was."""
+        """Return what was left out and who is trusted, as a caption says it; empty where nothing was asked for."""
         models = [f"models {', '.join(self.models)}"] if self.models else ["models"] if self.families else []
         named = [" of family ".join([*models, " or ".join(self.families)])] if self.families else models
         counted = [f"rows with at least {self.min_seeds} retrainings"] if self.min_seeds else []
-        return f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
+        alone = f"Ranked among {' and '.join(named + counted)} alone." if named or counted else ""
+        trusted = f"Trusted, as the reader asked: {', '.join(self.trust)}." if self.trust else ""
+        return " ".join(filter(None, (alone, trusted)))
 
     def holds(self, model: str, family: str = "") -> bool:
         """Return whether a model of a family belongs to it; one of which no family is known belongs to none."""

@@ -42,6 +42,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 search=tallies.get((asked, config.task, model), Tally()),
                 sweeps=tuple(sorted({sweep for sweep, _ in asked})),
                 environments=list({id(facts): facts for facts in places}.values()),
+                came={run.id: origin for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None},
                 checks=[checked[origin] for _, origin, _ in came if origin is not None],
                 reruns=[rerun for _, origin, rerun in came if rerun and origin is None],
                 family=known[key].family if (key := ("model", model, "")) in known else "",

@@ -15,7 +15,7 @@ from longwave.platform.records.identity import derive_seed, digest
 from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Trial
+from longwave.platform.records.stored import HERE, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.contrast import improvement, logs, ratio
 from longwave.platform.statistics.scale import Scale
@@ -35,11 +35,12 @@ class RerunPlan:
     """One more training of a row, and what to expect of it.
 
     Attributes:
-        row: The row's retrainings so far.
+        row: The row's retrainings so far that count; see ``compared``.
         config: What to train.
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
         interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction``.
+        taken: Seeds of all its retrainings, told by guests or not.
     """
 
     row: list[Trial]
@@ -47,6 +48,7 @@ class RerunPlan:
     expected: Summary
     diverged: int
     interval: tuple[float, float] | None
+    taken: frozenset[int] = frozenset()
 
     @property
     def before(self) -> float | None:
@@ -135,17 +137,28 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
     Raises:
         ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
-    row = store.rows(name, task)
+    every = store.rows(name, task)
+    row = compared(every)
     config, found = row[0].config, ended(row)
     if not found:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
     if why := unfit(config):
         raise ConfigError(f"Row {config.row[:SHORT]} was made {why}: another number would prove nothing.")
-    taken = {t.config.seed for t in row}
+    taken = {t.config.seed for t in every}
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
     diverged = len(scores(row)) - len(found)
-    return RerunPlan(row, again, summary(found), diverged, prediction(found, scale(row)))
+    told = prediction(found, scale(row))
+    return RerunPlan(row, again, summary(found), diverged, told, frozenset(taken))
+
+
+def compared(row: Sequence[Trial]) -> list[Trial]:
+    """Return the retrainings that a further one is compared with: those made here, else those that guests tell.
+
+    Re-runs alone speak for no row: they are compared with what they were to show.
+    """
+    here = [t for t in row if t.origin == HERE]
+    return here if any(not t.rerun for t in here) else [t for t in row if t.origin != HERE] or here
 
 
 def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
@@ -207,5 +220,5 @@ def keep(store: Store, done: Rerun) -> bool:
 
 def check_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
-    if plan.config.id in {t.config.id for t in plan.row}:
+    if plan.config.seed in plan.taken:
         raise ConfigError(f"Seed {plan.config.seed} is in the row already and cannot be kept again. Leave --seed out.")

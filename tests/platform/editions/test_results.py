@@ -22,6 +22,7 @@ from longwave.platform.editions.publish import publish, read, received
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
+from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
@@ -89,12 +90,18 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
     captured = capsys.readouterr()
     assert captured.err == "" and captured.out.count("10 trials imported, 0 known before: schema-checked.") == 2
     assert (tmp_path / f"0/{results.NAME}").read_bytes() == (tmp_path / f"1/{results.NAME}").read_bytes()
-    boards = [read_board(open_store(url), "adding") for url in urls]
+    name = bundle.read(tmp_path / f"0/{results.NAME}").name
+    pools = [Pool(), *[Pool(trust=(name[:12],))] * 2]
+    boards = [read_board(open_store(url), "adding", pool) for url, pool in zip(urls, pools, strict=True)]
     numbers = [[(r.model, r.mean, r.std, r.n, r.rank_low, r.rank_high, r.searched) for r in rows] for rows in boards]
     assert numbers[0] == numbers[1] == numbers[2]
     levels = [{r.verification for r in rows if r.kind == "reproduced"} for rows in boards]
     assert levels == [{"trained here"}, {"schema-checked"}, {"schema-checked"}]
-    assert [{r["verification"] for r in read(tmp_path / f"{k}").rows if r["config"]} for k in range(2)] == levels[:2]
+    guest = {f"guest of {name[:12]}, schema-checked"}
+    assert [{r["verification"] for r in read(tmp_path / f"{k}").rows if r["config"]} for k in range(2)] == [
+        levels[0],
+        guest,
+    ]
 
 
 def test_the_results_of_an_edition_are_the_bundle_that_submit_writes(swept: str, folder: Path) -> None:

@@ -65,7 +65,7 @@ def counts(store: Store) -> dict[str, int]:
 
 def level(store: Store, model: str) -> str:
     [row] = [row for row in read_board(store, "adding") if row.model == model and row.kind == "reproduced"]
-    return row.verification
+    return re.sub(r"^guest of \w{12}, ", "guest, ", row.verification)
 
 
 def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
@@ -94,7 +94,7 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     assert (before["trials"], before["curves"], before["asks"], before["sweeps"]) == (12, 48, 12, 1)
     assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
     assert counts(store) == before and seal(collect(store)) == genuine
-    assert level(store, "gru") == level(store, "lem") == "schema-checked"
+    assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"
 
 
 def test_a_rejected_bundle_changes_nothing_and_says_why(
@@ -127,7 +127,7 @@ def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(
     assert (
         "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 known before: claimed." in captured.out
     )
-    assert level(store, "gru") == "claimed"
+    assert level(store, "gru") == "guest, claimed"
 
 
 def test_another_end_of_a_known_trial_rejects_the_bundle(
@@ -211,19 +211,20 @@ def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
 ) -> None:
     intake.take(store, genuine, [])
     [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
-    assert level(store, "gru") == level(store, "lem") == "schema-checked"
+    assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"
     levels = []
     for _ in range(2):
         done = reproduce.rerun(reproduce.plan(store, row))
         assert done.outcome == "inside"
         reproduce.keep(store, done)
         levels.append(level(store, "gru"))
-    assert levels == ["re-run once", "re-run 2 times"] and level(store, "lem") == "schema-checked"
+    assert levels == ["re-run once, 2 told by guests", "re-run 2 times, 2 told by guests"]
+    assert level(store, "lem") == "guest, schema-checked"
     again = seal(collect(store))
     assert audit(again) == []
     third = open_store(f"sqlite:///{tmp_path}/third.db")
     intake.take(third, again, [])
-    assert level(third, "gru") == "schema-checked"
+    assert level(third, "gru") == "guest, schema-checked"
 
 
 def test_levels_are_words() -> None:
@@ -232,6 +233,8 @@ def test_levels_are_words() -> None:
     assert verification([True, False], []) == verification([False, True], []) == "claimed"
     assert verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
     assert verification([False], ["inside"]) == "re-run once, claimed with flags"
+    assert verification([True], ["outside"], ["f" * 64]) == f"guest of {'f' * 12}, re-run once, 1 outside its interval"
+    assert verification([], [], (), 20) == "trained here, 20 told by guests"
 
 
 def test_three_hundred_hostile_texts_of_a_bundle_act_in_no_output(

@@ -1,0 +1,144 @@
+"""One row of a board: of a group of retrainings, of a trivial predictor, or of a published number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.trust import Seat
+from longwave.platform.literature.pairing import beside, quoted
+from longwave.platform.literature.published import title
+from longwave.platform.records.about import About
+from longwave.platform.records.group import Group
+from longwave.platform.statistics.median import median
+from longwave.platform.statistics.ranking import Standing, letters
+from longwave.platform.statistics.scale import Scale, Score, scale_of
+from longwave.platform.statistics.stats import summary
+from longwave.platform.statistics.verdict import ENOUGH
+
+OF_BOARD = ("task", "variant", "metric", "unit", "goal")
+"""What the rows of one board share."""
+
+
+def seeds_of(group: Group) -> list[Score]:
+    """Return the test metric of each retraining that ended ok, then None for each that diverged."""
+    scores: list[Score] = [run.test for run in group.runs if run.status == "ok" and run.test is not None]
+    return [*scores, *(None for run in group.runs if run.status == "diverged")]
+
+
+def trained(seat: Seat, seeds: Sequence[Score], numbers: Sequence[Mapping[str, Any]], standing: Standing | None) -> Row:
+    """Return a group's row, given its ``seeds_of``, the published numbers beside it, and its standing if it has one."""
+    group = seat.group
+    config, about, runs = group.config, group.about, group.runs
+    ends = Counter(run.status for run in runs)
+    return Row(
+        **_same(group),
+        **_middle(seeds, about),
+        **_described([score for score in seeds if score is not None]),
+        **{name: getattr(config, name) for name in ("model", "params", "options", "hidden")},
+        title=about.model,
+        config=group.row,
+        settings=config.in_full(),
+        recipe=about.recipe,
+        departures=about.departures,
+        known=_known(about),
+        valid=_valid(group),
+        diverged=ends["diverged"],
+        failed=ends["failed"],
+        missing=ends["planned"] + ends["running"],
+        searched=group.search.trials,
+        search_diverged=group.search.diverged,
+        provisional=len(seeds) < ENOUGH,
+        parameters=next((run.parameters for run in runs if run.parameters), None),
+        train_seconds=sum(run.seconds for run in runs),
+        find_seconds=group.search.seconds,
+        published=[beside(number, seeds, scale_about(about), about, config) for number in numbers],
+        trials=list(dict.fromkeys([*(run.id for run in runs), *seat.guests])),
+        guest=seat.guest,
+        guests=seat.guests,
+        verification=seat.level,
+        margin=about.margin,
+        floor=about.floor,
+        rank_low=standing.low if standing else None,
+        rank_high=standing.high if standing else None,
+        ties=letters(standing.ties) if standing else "",
+        **{name: getattr(group, name) for name in ("sweeps", "environments", "joules", "family", "superseded")},
+    )
+
+
+def _described(scores: Sequence[float]) -> dict[str, Any]:
+    """Return the fields of a row that describe the seeds that ended ok."""
+    if not scores:
+        return {}
+    found = summary(scores)
+    low, high = found.interval() or (None, None)
+    return {"mean": found.mean, "std": found.std, "n": found.n, "low": low, "high": high, "scores": scores}
+
+
+def _valid(group: Group) -> Score:
+    """Return the median validation metric over a group's seeds, a diverged one worst; None where none is known."""
+    ended: list[Score] = [run.valid for run in group.runs if run.status == "ok" and run.valid is not None]
+    valid = [*ended, *(None for run in group.runs if run.status == "diverged")]
+    return median(valid, scale_about(group.about)).value if valid else None
+
+
+def _middle(seeds: Sequence[Score], about: About) -> dict[str, Any]:
+    """Return the fields of a row that come from its median; none where no seed ended."""
+    if not seeds:
+        return {}
+    found = median(seeds, scale_about(about))
+    return {
+        "median": found.value,
+        "median_best": found.best,
+        "median_worst": found.worst,
+        "median_level": found.level,
+        "loses_to": _loses_to(found.value, about),
+    }
+
+
+def _loses_to(score: Score, about: About) -> str:
+    """Return the best trivial predictor if it is better than ``score``, else nothing."""
+    scale = scale_about(about)
+    errors = {name: scale.error(value) for name, value in about.trivial.items()}
+    best = min(errors, key=errors.__getitem__, default="")
+    return best if best and errors[best] < scale.error(score) else ""
+
+
+def _known(about: About) -> list[str]:
+    """Return how the paper of a trial's recipe is known to differ from the task; nothing where the recipe is ours."""
+    return [said for said, papers in about.known.items() if about.paper and (not papers or about.paper in papers)]
+
+
+def scale_about(about: About) -> Scale:
+    """Return the scale of a task's metric."""
+    return scale_of(about.goal, about.unit, about.floor)
+
+
+def trivial(like: Group, name: str, value: float) -> Row:
+    """Return a trivial predictor's row on the board of ``like``."""
+    return Row(**_same(like), kind="trivial", model=name, title=name, mean=value)
+
+
+def printed(like: Group, number: Mapping[str, Any], family: str) -> Row:
+    """Return a published number as a row of its own on the board of ``like``."""
+    return Row(
+        **_same(like),
+        kind="published",
+        model=number["model"],
+        title=title(number),
+        family=family,
+        mean=number["value"],
+        std=number["std"],
+        n=number["n"] or 0,
+        hidden=int(number["units"] or 0),
+        parameters=number["params"],
+        loses_to=_loses_to(number["value"], like.about),
+        published=[quoted(number)],
+    )
+
+
+def _same(like: Group) -> dict[str, Any]:
+    """Return ``OF_BOARD`` of the board that a group is on."""
+    return {name: getattr(like.config if name in ("task", "variant") else like.about, name) for name in OF_BOARD}

@@ -1,0 +1,91 @@
+"""The files of an edition as they follow from its rows: texts, figure and tables. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from longwave.platform.boards.columns import of
+from longwave.platform.boards.diagram import diagram, svg
+from longwave.platform.boards.overview import overview
+from longwave.platform.boards.row import Row
+from longwave.platform.editions.changes import Change, changelog
+from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.page import page
+from longwave.platform.errors import ConfigError
+from longwave.platform.literature.bibliography import bibliography
+from longwave.platform.render.export import as_json
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PAGE, FIGURE = "index.html", "critical-difference.svg"
+TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
+"""Type in Parquet by the kind of a column; what is nested becomes JSON text."""
+OF_TRIAL = dict.fromkeys(("trial", "row", "task", "variant", "model", "status", "reason"), "text")
+OF_TRIAL |= dict.fromkeys(("seed", "epochs", "best_epoch"), "whole")
+OF_TRIAL |= dict.fromkeys(("test", "valid", "seconds", "joules"), "number")
+"""Kinds of the columns of ``trials.parquet``."""
+
+
+def texts(
+    made: Edition,
+    rows: Sequence[Row],
+    previous: str | None,
+    changes: Sequence[Change],
+    lacks: str,
+    drawn: str | None = None,
+) -> dict[str, str]:
+    """Return the texts of an edition by the names of their files.
+
+    Args:
+        made: The edition, made of ``rows``.
+        rows: See there.
+        previous: Id of the edition before.
+        changes: Since that one.
+        lacks: Why it has no results; empty if it has.
+        drawn: A figure as SVG to put into the page, in place of the one that follows from the rows.
+    """
+    sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
+    figure, why = _figure(rows)
+    found = {
+        PAGE: page(made, rows, overview(rows), previous, changes, drawn or figure or why, lacks),
+        "board.json": as_json(made.to_dict()) + "\n",
+        "sources.bib": bibliography(sources),
+        "CHANGES.md": changelog(made, previous, changes),
+        "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
+    }
+    return found | ({FIGURE: figure} if figure else {})
+
+
+def tables(made: Edition) -> dict[str, DataFrame]:
+    """Return the tables of an edition by the names of their files; columns and types are the same in every edition."""
+    shared = ("task", "variant", "model")
+    seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]
+    return {
+        "rows.parquet": _table(made.rows, {column.key: column.kind for column in of("parquet")}),
+        "trials.parquet": _table(seeds, OF_TRIAL),
+    }
+
+
+def _figure(rows: Sequence[Row]) -> tuple[str, str]:
+    """Return the critical-difference figure as SVG, or an empty text and why there is none."""
+    try:
+        return svg(diagram(overview(rows))), ""
+    except ConfigError as reason:
+        return "", str(reason)
+
+
+def _table(lines: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> DataFrame:
+    import pandas as pd
+
+    types = {name: TYPES.get(kind, "") for name, kind in columns.items()}
+    content = {
+        name: [line.get(name) if kind else _text(line.get(name)) for line in lines] for name, kind in types.items()
+    }
+    return pd.DataFrame(content, dtype=object).astype({name: kind or "string" for name, kind in types.items()})
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,112 @@
+"""Train some of a bundle's trials again, from the start to an epoch drawn by chance, and compare what they tell."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.bundle import BundledTrial, File
+from longwave.platform.exchange.inspection import Objection
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_task
+from longwave.platform.sweeps.reproduce import MATTERS
+from longwave.platform.training.environment import describe, device
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.precision import PRECISIONS
+from longwave.platform.training.train import unfit
+from longwave.tasks.base.raw import DataError
+
+SAME = 1e-6
+"""Relative difference of one training from itself, as ``reproduce`` takes it; sizes of packs may round otherwise."""
+CODE = ("commit", "diff", "lock")
+"""Facts that are others with every version of the program, most of which change no number."""
+
+
+@dataclass(frozen=True)
+class Retraced:
+    """A trial trained again up to an epoch.
+
+    Attributes:
+        points: Its epochs.
+        run: How it ended; None where it was not over.
+        facts: Where it ran now.
+    """
+
+    points: list[Point]
+    run: Run | None
+    facts: Mapping[str, str]
+
+
+def replayed(file: File, count: int, chance: random.Random | None = None) -> Iterator[Objection]:
+    """Yield what differs in ``count`` trials of a bundle, drawn by chance, once they are trained again here.
+
+    Each is trained alone from the start to an epoch drawn by chance. With the same kernel path and all facts that
+    matter the same, another number rejects the bundle; where a fact differs, it is a flag that names it.
+    """
+    chance = chance or random.SystemRandom()
+    trials = [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
+    for entry in chance.sample(trials, min(count, len(trials))):
+        name = f"trial {entry.config.id}"
+        try:
+            if why := unfit(entry.config):
+                raise ConfigError(f"it was made {why}")
+            found = again(entry.config, chance.randint(1, entry.run.epochs))
+        except (ConfigError, DataError) as error:
+            yield Objection("replay", "flag", f"{name} cannot be trained again here: {error}")
+            continue
+        there = file.content.environments.get(entry.place or "", {})
+        names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != found.facts.get(n, "—")]
+        differs = (
+            f" ({names[0]} {there.get(names[0], '—')} there, {found.facts.get(names[0], '—')} here)" if names else ""
+        )
+        if _path(there) != _path(found.facts):
+            yield Objection("replay", "flag", f"{name} cannot be compared: another kernel path is taken here{differs}.")
+        elif wrong := unlike(entry, found):
+            yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.")
+
+
+def again(config: TrialConfig, epochs: int) -> Retraced:
+    """Return a trial trained alone for so many epochs, or to its end if that is before.
+
+    Raises:
+        ConfigError: It cannot be trained in its precision here.
+        DataError: The data are not here.
+    """
+    data = get_task(config.task).load(config.variant).to(device(), PRECISIONS[config.precision])
+    pack = Pack([config], data, device())
+    kernel = str(pack.network.layer.why())
+    while pack.configs and pack.done < epochs:
+        pack.train_epoch()
+        pack.close_epoch()
+    if pack.configs and pack.done == config.epochs:
+        pack.note(pack.close())
+    run = next(iter(pack.said.runs), None)
+    return Retraced(list(pack.said.points), run, {**describe(), "kernel": kernel, "precision": config.precision})
+
+
+def unlike(told: BundledTrial, found: Retraced) -> str:
+    """Return in what a trial differs from its replay, in words; empty if in nothing."""
+    of = {point.epoch: point for point in told.points}
+    for point in found.points:
+        for what in ("loss", "valid"):
+            here = getattr(point, what)
+            there = getattr(of.get(point.epoch), what, None)
+            if there is None:
+                return f"tells no epoch {point.epoch}; trained again it has one, with {what} {here:g}"
+            if not math.isclose(here, there, rel_tol=SAME):
+                return f"tells {what} {there!r} at epoch {point.epoch}; trained again it is {here!r}"
+    if found.run and found.run.status == "diverged" and told.run.status != "diverged":
+        return f"tells no divergence; trained again it diverged at epoch {found.run.epochs}"
+    here, there = found.run.test if found.run else None, told.run.test
+    if here is not None and (there is None or not math.isclose(here, there, rel_tol=SAME)):
+        return f"tells the test metric {there!r}; trained again it is {here!r}"
+    return ""
+
+
+def _path(facts: Mapping[str, str]) -> str:
+    """Return the kernel path: what stands before the reason why it was taken."""
+    return facts.get("kernel", "").partition(":")[0]

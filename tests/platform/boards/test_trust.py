@@ -1,0 +1,123 @@
+"""Guests on a board: whose trainings count, who has a rank, and what a reader can trust."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boards import printed, retrained
+
+from longwave.platform.boards import trust
+from longwave.platform.boards.board import check_pool, rows
+from longwave.platform.boards.compare import compare
+from longwave.platform.boards.overview import overview
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import counted, rank
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.group import Group, Pool
+
+A, B = "a" * 64, "b" * 64
+
+
+def came(model: str, tests: list[float | str], guests: int, bundle: str = A, **changes: Any) -> Group:
+    """Return a row of which the last ``guests`` retrainings came in a bundle."""
+    made = retrained(model, tests, **changes)
+    brought = {run.id: bundle for run in made.runs[len(tests) - guests :]}
+    return retrained(model, tests, came=brought, checks=[True] * guests, **changes)
+
+
+def one(found: list[Row], model: str) -> Row:
+    [row] = [row for row in found if row.model == model and row.kind == "reproduced"]
+    return row
+
+
+HERE = [retrained("lem", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("gru", [5.0, 5.1, 5.2, 5.3, 5.4])]
+
+
+def test_an_imported_row_is_shown_without_a_rank_and_behind_all_that_was_trained_here() -> None:
+    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3)], [])
+    assert [row.model for row in board] == ["lem", "gru", "ours"]
+    guest = board[-1]
+    assert (guest.rank_low, guest.rank_high, guest.ties, guest.leads) == (None, None, "", False)
+    assert (rank(guest), counted(guest), guest.median) == ("guest", "3, guest", 0.11)
+    assert guest.verification == f"guest of {A[:12]}, schema-checked"
+    assert [(r.rank_low, r.rank_high) for r in board[:2]] == [(1, 1), (2, 2)]
+    assert rows(HERE, []) == board[:2], "a guest moved a rank"
+
+
+def test_a_guest_is_compared_and_leads_no_overview() -> None:
+    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12, 0.13, 0.14], 5)], [])
+    [contest] = compare(board, "ours", "lem").contests
+    assert contest.word == "better"
+    lines = {line.model: line for line in overview(board).lines}
+    assert (lines["ours"].rank, lines["ours"].why) == (None, "guest on t")
+    assert lines["lem"].rank is not None and list(lines)[-1] == "ours"
+
+
+def test_a_guest_takes_no_published_number_and_is_given_no_verdict() -> None:
+    number = printed("ours", 0.11)
+    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3)], [number])
+    assert one(board, "ours").published == []
+    assert [row.kind for row in board if row.model == "ours"] == ["published", "reproduced"]
+
+
+def test_a_guest_gets_a_rank_once_a_re_run_here_falls_inside_by_what_was_trained_here_alone() -> None:
+    tests: list[float | str] = [1.05, 0.1, 0.11, 0.12]
+    for outcome in ("outside", "undecided"):
+        row = one(rows([*HERE, came("ours", tests, 3, reruns=[outcome])], []), "ours")
+        assert row.guest and row.rank_low is None
+    row = one(rows([*HERE, came("ours", tests, 3, reruns=["inside"])], []), "ours")
+    assert not row.guest and row.rank_low is not None
+    assert (row.n, row.median, len(row.guests)) == (1, 1.05, 3)
+    assert row.verification == "re-run once, 3 told by guests"
+
+
+def test_jittered_re_runs_by_others_raise_no_n() -> None:
+    tests: list[float | str] = [1.0, 1.1, 1.2, 1.3, 1.4]
+    row = one(rows([came("lem", [*tests, *[0.5 + k / 100 for k in range(20)]], 20), HERE[1]], []), "lem")
+    [alone, _] = rows(HERE, [])
+    assert (row.n, row.median, row.scores, row.rank_low) == (5, alone.median, alone.scores, 1)
+    assert row.verification == "trained here, 20 told by guests" and len(row.trials) == 25
+
+
+def test_fabricated_seeds_stay_guests_beside_a_bundle_that_is_trusted() -> None:
+    group = came("ours", [0.1, 0.11, 0.12], 3)
+    mixed = came("ours", [0.1, 0.11, 0.12], 3)
+    mixed = retrained("ours", [0.1, 0.11, 0.12], came={**mixed.came, mixed.runs[0].id: B}, checks=[True] * 3)
+    assert one(rows([*HERE, group], [], Pool(trust=(A[:8],))), "ours").n == 3
+    row = one(rows([*HERE, mixed], [], Pool(trust=(A,))), "ours")
+    assert (row.n, row.guest, row.rank_low) == (2, False, 1)
+    assert row.guests == [mixed.runs[0].id]
+    assert "Trusted, as the reader asked: aaaa." in str(Pool(trust=("aaaa",)))
+
+
+def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert trust.shipped() == frozenset(), "nothing ships yet"
+    listed = tmp_path / "trust.txt"
+    listed.write_text(f"# an edition and its results\n{'e' * 64} {A}  # the first\n", encoding="utf-8")
+    known = trust.shipped(listed)
+    assert known == {"e" * 64, A}
+    listed.with_name("bad.txt").write_text("abc\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"bad\.txt lists 'abc', which is no SHA-256"):
+        trust.shipped(listed.with_name("bad.txt"))
+    monkeypatch.setattr(trust, "shipped", lambda: known)
+    board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3), came("theirs", [0.1, 0.2, 0.3], 3, B)], [])
+    assert (one(board, "ours").rank_low, one(board, "ours").verification) == (1, "schema-checked")
+    assert one(board, "theirs").guest
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("abc", "--trust takes a bundle's name, 4 to 64 hex digits, got 'abc'. Rows came in: aaaaaaaaaaaa"),
+        ("../..", "--trust takes a bundle's name"),
+        ("bbbb", "--trust bbbb is no bundle that rows here came in. Rows came in: aaaaaaaaaaaa"),
+        ("aaaa", "--trust aaaa begins the names of 2 bundles: give more digits"),
+    ],
+)
+def test_a_name_to_trust_is_that_of_one_bundle(name: str, message: str) -> None:
+    groups = [came("ours", [0.1], 1), came("theirs", [0.1], 1, A[:-1] + "b")]
+    with pytest.raises(ConfigError, match=message.replace("/", r"\/")):
+        check_pool(Pool(trust=(name,)), groups, [])
+    check_pool(Pool(trust=(A,)), groups, [])

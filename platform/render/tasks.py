@@ -17,6 +17,7 @@ from longwave.tasks.base.raw import DataError
 if TYPE_CHECKING:
     from longwave.tasks.base.batch import Batch
     from longwave.tasks.base.data import Data
+    from longwave.tasks.base.metric import Further
     from longwave.tasks.base.predictor import Measured
     from longwave.tasks.base.spec import Recipe, TaskSpec
 
@@ -57,7 +58,8 @@ def page(spec: TaskSpec, format: Format) -> None:
     scores = {name: each.score for name, each in found.items()}
     if spec.chance is None and (chance := spec.chance_at(spec.variant, scores)) is not None:
         say(f"  chance on these data: {chance:.4g}")
-    head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
+    beside = [each.label for each in spec.further]
+    head = ["trivial predictor", spec.metric.name, *beside, "numbers kept", "time", "chosen on validation"]
     table(head, [_measured(name, each) for name, each in found.items()])
     for line in spec.lacking().values():
         say(f"  {line}")
@@ -67,7 +69,12 @@ def page(spec: TaskSpec, format: Format) -> None:
 
 def _measured(name: str, found: Measured) -> tuple[str, ...]:
     """Return a trivial predictor's line: a number it does not say, or nothing that was chosen, is a dash."""
-    return (name, *map(plain, (found.score, found.numbers)), duration(found.seconds), plain(found.chosen))
+    return (
+        name,
+        *map(plain, (found.score, *found.further, found.numbers)),
+        duration(found.seconds),
+        plain(found.chosen),
+    )
 
 
 def _facts(spec: TaskSpec) -> dict[str, str]:
@@ -82,6 +89,8 @@ def _facts(spec: TaskSpec) -> dict[str, str]:
         "licence": spec.licence,
         "data": _where(spec),
     }
+    if spec.further:
+        facts["measured beside"] = "; ".join({each.metric.name: _beside(each) for each in spec.further}.values())
     if spec.variants:
         facts["variants"] = f"{spec.variants}; default {spec.variant or 'the plain one'}"
     printed = sum(row["task"] == spec.name for row in published_rows())
@@ -115,6 +124,10 @@ def _task(spec: TaskSpec) -> dict[str, Any]:
 
 def _metric(spec: TaskSpec) -> str:
     return measured(spec.metric.name, spec.metric.unit, spec.metric.goal)
+
+
+def _beside(each: Further) -> str:
+    return f"{measured(each.metric.name, each.metric.unit, each.metric.goal)}: {each.metric.definition}"
 
 
 def _chance(spec: TaskSpec) -> str:

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from torch import Tensor
 from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.report import Company, Report, Rung
-from longwave.platform.records.run import Point, Run
+from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training.energy import Meter
@@ -26,10 +27,11 @@ from longwave.platform.training.optimiser import FlatParameters
 from longwave.platform.training.precision import PRECISIONS, store_rows
 from longwave.platform.training.rules import DROPOUTS, Rules
 from longwave.platform.training.schedule import steps_an_epoch
-from longwave.platform.training.scoring import scored
+from longwave.platform.training.scoring import measured
 from longwave.platform.training.stopping import decided, has_rung, out_of_patience
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.metric import Metric
 
 TENSORS = ("best", "best_epoch", "best_values", "loss", "seconds", "joules")
 """What a pack knows of each of its members, beside weights and moments."""
@@ -90,7 +92,7 @@ class Pack:
         self.network.train()
         for batch in epoch_batches(self.configs, self.data, self.epoch, self.step):
             start = time.perf_counter()
-            outputs, state = self.network.run(batch, self.state, self.steps)
+            outputs, state = batch.answers(partial(self.network.run, step=self.steps), self.state)
             self.state = [s.detach() for s in state] if batch.CARRIED else None  # gradients end with a segment
             loss = self.rules.loss(outputs, batch.asked)
             self.parameters.backward(loss)
@@ -104,10 +106,10 @@ class Pack:
                 return False
         return True
 
-    def score(self, split: Batch) -> Tensor:
-        """Return the task's metric on ``split`` for each member, (M,)."""
+    def score(self, split: Batch, *further: Metric) -> Tensor:
+        """Return the task's metric, and ``further`` ones, on ``split`` for each member, (1 + further, M)."""
         start = time.perf_counter()
-        score = scored(self.network, self.task, split).to(self.best)
+        score = measured(self.network, (self.task.metric, *further), split).to(self.best)
         if score.is_cuda:  # what was launched is over only now
             torch.cuda.synchronize(score.device)
         self.seconds += (time.perf_counter() - start) / len(self.configs)
@@ -119,7 +121,7 @@ class Pack:
 
         Whoever is left then competes at the epoch's rung of successive halving, if it has one; see ``halve``.
         """
-        loss, valid = self.loss / self.step, self.score(self.data.valid)
+        loss, valid = self.loss / self.step, self.score(self.data.valid)[0]
         self._select(self.sign * valid)
         now, finite = time.time(), torch.isfinite(loss) & torch.isfinite(valid)
         points = [
@@ -215,19 +217,20 @@ class Pack:
 
     def _finished(self, members: Sequence[int]) -> list[Run]:
         """End members as trained; retrainings are tested at their selected epoch."""
-        test = None
-        if members and self.configs[0].phase == "retrain":
-            now = self.parameters.values.clone()
-            self.parameters.values.copy_(self.best_values)
-            test = self.score(self.data.test)
-            self.parameters.values.copy_(now)
-        runs = []
-        for k in members:
-            if test is not None and not torch.isfinite(test[k]):
-                runs.append(self._end(k, "diverged", f"test metric {test[k].item():g} at epoch {self.done}"))
-            else:
-                runs.append(replace(self._end(k, "ok"), test=None if test is None else test[k].item()))
-        return runs
+        if not members or self.configs[0].phase != "retrain":
+            return [self._end(k, "ok") for k in members]
+        now = self.parameters.values.clone()
+        self.parameters.values.copy_(self.best_values)
+        tests = self.score(self.data.test, *(each.metric for each in self.task.further))
+        self.parameters.values.copy_(now)
+        return [self._tested(k, *tests[:, k].tolist()) for k in members]
+
+    def _tested(self, k: int, test: float, *others: float) -> Run:
+        if not math.isfinite(test):
+            return self._end(k, "diverged", f"test metric {test:g} at epoch {self.done}")
+        told = [(m.metric, m.x_name, m.x, v) for m, v in zip(self.task.further, others, strict=True)]
+        measures = tuple(Measure(m.name, m.unit, v, name, x) for m, name, x, v in told if math.isfinite(v))
+        return replace(self._end(k, "ok"), test=test, measures=measures)
 
     def _end(self, k: int, status: str, reason: str = "") -> Run:
         epoch, joules = int(self.best_epoch[k]), self.joules[k].item()

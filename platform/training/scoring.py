@@ -1,28 +1,36 @@
-"""What a split scores: the task's metric for each member of a pack, added up over pieces of the split."""
+"""What a split scores: metrics for each member of a pack, added up over pieces of the split."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from longwave.models.base.network import Network
 from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.metric import Metric
 from longwave.tasks.base.spec import TaskSpec
 
 CHUNK, CHUNK_NUMBERS = 128, 2**23
 """Most examples, and most outputs of a member, scored at a time."""
 
 
-@torch.no_grad()
 def scored(network: Network, task: TaskSpec, split: Batch) -> Tensor:
     """Return the task's metric on ``split`` for each member, (M,) float64."""
+    return measured(network, [task.metric], split)[0]
+
+
+@torch.no_grad()
+def measured(network: Network, metrics: Sequence[Metric], split: Batch) -> Tensor:
+    """Return several metrics on ``split``, (metrics, M) float64, of the same outputs."""
     network.eval()
     state = None
     # In float64, or the last pieces of a long split would be rounded to the sum of the first.
-    total = torch.zeros(2, network.members, dtype=torch.float64, device=network.bias.device)
-    size = min(CHUNK, max(1, CHUNK_NUMBERS // (task.outputs * split.asked_places)))
+    total = torch.zeros(len(metrics), 2, network.members, dtype=torch.float64, device=network.bias.device)
+    size = min(CHUNK, max(1, CHUNK_NUMBERS // (network.bias.shape[1] * split.asked_places)))
     for piece in split.pieces(size):
-        outputs, last = network.run(piece.shared(network.members), state)
+        outputs, last = piece.shared(network.members).answers(network.run, state)
         state = last if split.CARRIED else None
-        total += torch.stack(task.metric.sums(outputs, piece.asked))
-    return task.metric.finish(total[0] / total[1])
+        total += torch.stack([torch.stack(metric.sums(outputs, piece.asked)) for metric in metrics])
+    return torch.stack([m.finish(part[0] / part[1]) for m, part in zip(metrics, total, strict=True)])

@@ -17,6 +17,10 @@ from torch import Tensor
 
 NOT_ASKED = -100
 """Class at a place where nothing is asked; a value is NaN there."""
+Answer = tuple[Tensor, tuple[Tensor, ...]]
+"""Outputs in the order of ``asked``, and what is carried to the next call: empty where nothing is."""
+Answerer = Callable[[Any, Sequence[Tensor] | None], Answer]
+"""A network: from a batch and what is carried, zeros by default, to its answer."""
 
 
 class Batch(ABC):
@@ -95,6 +99,17 @@ class Batch(ABC):
     def fed(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Return the batch with ``change`` of each of its ``INPUTS``: from tokens, or from features, to features."""
         return self._with(**{name: change(getattr(self, name)) for name in self.INPUTS})
+
+    def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
+        """Return the outputs at all that is asked, in the order of ``asked``, and the last state.
+
+        Training and scoring let a network answer by this alone.
+
+        Args:
+            run: The network.
+            state: The network's start state; zeros by default.
+        """
+        return run(self, state)
 
     def pieces(self, size: int) -> Iterator[Self]:
         """Yield a whole split in order, ``size`` examples at a time, as they are fed, without a members axis."""

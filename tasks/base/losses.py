@@ -7,13 +7,14 @@ see ``Metric``.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from longwave.tasks.base.batch import NOT_ASKED
-from longwave.tasks.base.metric import Metric
+from longwave.tasks.base.metric import Further, Metric
 
 Sums = tuple[Tensor, Tensor]
 """What a metric adds up, (M,), and what it divides by, (M,)."""
@@ -121,3 +122,42 @@ ACCURACY = Metric(
 CROSS_ENTROPY = Metric("cross_entropy", "nats", "min", "mean cross-entropy over all that is asked", _nats)
 BITS = Metric("bpc", "bits", "min", "mean cross-entropy / ln 2", _nats, lambda nats: nats / math.log(2))
 PERPLEXITY = Metric("perplexity", "1", "min", "exp(mean cross-entropy)", _nats, torch.exp)
+FREE_RMSE = Metric(
+    "free_rmse",
+    "1",
+    "min",
+    "root of the mean squared error over all steps of all free runs, in standard deviations of the series",
+    _squares,
+    torch.sqrt,
+)
+VALID = 0.4
+"""Root mean square of the features' errors, in standard deviations, up to which a step of a free run is valid, as in
+Pathak et al. 2018 (Chaos 28, 041101), there relative to the root mean square of the signal."""
+
+
+def ahead(metric: Metric, step: int) -> Further:
+    """Return a metric of one step of a free run, from 1."""
+
+    def sums(outputs: Tensor, targets: Tensor) -> Sums:
+        return metric.sums(outputs[:, step - 1], targets[..., step - 1, :, :])
+
+    definition = f"{metric.definition}; of the one that many steps ahead alone"
+    return Further(replace(metric, definition=definition, sums=sums), "steps ahead", float(step))
+
+
+def valid_time(a_step: float, unit: str) -> Further:
+    """Return the mean time until a free run first errs by more than ``VALID``.
+
+    Args:
+        a_step: Time of a step.
+        unit: Of that time.
+    """
+
+    def sums(outputs: Tensor, targets: Tensor) -> Sums:
+        errors = (outputs - targets).double().square().mean(-1).sqrt()
+        return a_step * (errors <= VALID).cumprod(1).double().flatten(1).sum(1), torch.full_like(
+            errors[:, 0, 0], errors.shape[2]
+        )
+
+    definition = f"mean time before the first step whose error, the root mean square of all features', exceeds {VALID}"
+    return Further(Metric("valid_time", unit, "max", definition, sums))

@@ -1,4 +1,4 @@
-"""How predictions are scored."""
+"""How predictions are scored: metrics add up over pieces of a split; further ones stand beside the headline one."""
 
 from __future__ import annotations
 
@@ -48,3 +48,27 @@ class Metric:
             return 0.0
         _, asked = self.sums(torch.zeros(1, *targets.shape, 1), targets)
         return 50.0 / asked.item()
+
+
+@dataclass(frozen=True)
+class Further:
+    """A metric measured beside the headline one, on the test split.
+
+    Attributes:
+        metric: Its sums take outputs and targets time-major, (M, T, B, q) and (T, B, q).
+        x_name, x: Where along an axis, if anywhere: ``("steps ahead", 50.0)``.
+    """
+
+    metric: Metric
+    x_name: str = ""
+    x: float = 0.0
+
+    def score(self, outputs: Tensor, asked: Tensor) -> float:
+        """Return it for outputs (N, T, q) and targets (T, N, q)."""
+        total, count = self.metric.sums(outputs.transpose(0, 1).unsqueeze(0), asked)
+        return self.metric.finish(total / count).item()
+
+    @property
+    def label(self) -> str:
+        """Name, and where: ``free_rmse, steps ahead 50``."""
+        return f"{self.metric.name}, {self.x_name} {self.x:g}" if self.x_name else self.metric.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.metric import Metric
+from longwave.tasks.base.metric import Further, Metric
 
 Baseline = Callable[[Data[Any]], Tensor]
 """A predictor that learns nothing deep: from the data to outputs for the test split, (N, q) or (N, places, q)."""
@@ -67,15 +67,19 @@ class Measured:
         seconds: Time of the fit, the choice and the test together, where and when it was first measured.
         numbers: As of ``Fitted``; None for a plain function, which does not say.
         chosen: As of ``Fitted``.
+        further: What the task measures beside its metric, in its order.
     """
 
     score: float
     seconds: float
     numbers: int | None = None
     chosen: str = ""
+    further: tuple[float, ...] = ()
 
 
-def measured(predict: Baseline, data: Data[Any], metric: Metric, task: str) -> Measured:
+def measured(
+    predict: Baseline, data: Data[Any], metric: Metric, task: str, further: Sequence[Further] = ()
+) -> Measured:
     """Return what is measured of a predictor; of a ``Predictor`` it is read from disk if it was measured before.
 
     Args:
@@ -83,23 +87,27 @@ def measured(predict: Baseline, data: Data[Any], metric: Metric, task: str) -> M
         data: What it is fitted to and tested on.
         metric: Of the task.
         task: Name and version of the task: with the data's version and the predictor they name what is kept.
+        further: What is measured beside the metric.
     """
     if not isinstance(predict, Predictor):
         start = time.perf_counter()
-        return Measured(_score(predict(data), data, metric), time.perf_counter() - start)
+        score, *beside = _scores(predict(data), data, metric, further)
+        return Measured(score, time.perf_counter() - start, further=tuple(beside))
 
     def make() -> dict[str, np.ndarray]:
         start = time.perf_counter()
         fitted = predict.fit(data)
-        score = _score(fitted.outputs(data.test), data, metric)
-        numbers = np.array([score, time.perf_counter() - start, fitted.numbers], np.float64)
+        score, *beside = _scores(fitted.outputs(data.test), data, metric, further)
+        numbers = np.array([score, time.perf_counter() - start, fitted.numbers, *beside], np.float64)
         return {"numbers": numbers, "chosen": np.array(fitted.chosen)}
 
-    told = "\n".join((task, metric.name, data.version, repr(predict), predict.VERSION))
+    names = (metric.name, *(each.label for each in further))
+    told = "\n".join((task, *names, data.version, repr(predict), predict.VERSION))
     found = cached(f"trivial/{hashlib.sha256(told.encode()).hexdigest()[:24]}", make)
-    score, seconds, numbers = found["numbers"].tolist()
-    return Measured(score, seconds, int(numbers), str(found["chosen"]))
+    score, seconds, numbers, *beside = found["numbers"].tolist()
+    return Measured(score, seconds, int(numbers), str(found["chosen"]), tuple(beside))
 
 
-def _score(outputs: Tensor, data: Data[Any], metric: Metric) -> float:
-    return metric.score(outputs.unsqueeze(0), data.test.targets).item()
+def _scores(outputs: Tensor, data: Data[Any], metric: Metric, further: Sequence[Further]) -> list[float]:
+    first = metric.score(outputs.unsqueeze(0), data.test.targets).item()
+    return [first, *(each.score(outputs, data.test.asked) for each in further)]

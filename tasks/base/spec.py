@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 from torch import Tensor
 
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.metric import Metric
+from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measured
 from longwave.tasks.base.raw import Source
 
@@ -156,6 +156,7 @@ class TaskSpec:
         files: The data set to fetch; None for generated data.
         baselines: Trivial predictors by name, measured beside the models.
         margin: Ratio of errors within which a printed number counts as met.
+        further: What is measured of the test split beside the metric.
     """
 
     name: str
@@ -183,6 +184,7 @@ class TaskSpec:
     files: Source | None = None
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
     margin: float = 1.25
+    further: tuple[Further, ...] = ()
 
     @property
     def id(self) -> str:
@@ -215,7 +217,7 @@ class TaskSpec:
     def measured(self, data: Data[Any]) -> dict[str, Measured]:
         """Return by name what is measured on the test split of each trivial predictor that can run here."""
         here = {name: each for name, each in self.baselines.items() if name not in self.lacking()}
-        return {name: measured(each, data, self.metric, self.id) for name, each in here.items()}
+        return {name: measured(each, data, self.metric, self.id, self.further) for name, each in here.items()}
 
     def lacking(self) -> dict[str, str]:
         """Return by name, of each trivial predictor that cannot run here, how to get what it needs, in one line."""

@@ -45,7 +45,7 @@ def solve(slope: Slope, start: States, step: float, steps: int, substeps: int = 
     return path
 
 
-def solve_delayed(slope: DelayedSlope, start: States, delay: float, step: float, steps: int) -> States:
+def solve_delayed(slope: DelayedSlope, start: States, delay: float | States, step: float, steps: int) -> States:
     """Return the states at the times 0, step, ..., steps·step of a delay equation, (steps + 1, *start.shape), float64.
 
     The classical Runge-Kutta method. In the middle of a step the delayed state is read from the cubic Hermite
@@ -55,20 +55,20 @@ def solve_delayed(slope: DelayedSlope, start: States, delay: float, step: float,
     Args:
         slope: The equation, x'(t) = slope(x(t − delay), x(t)).
         start: States at time 0 and at all times before, of any shape.
-        delay: A multiple of ``step``, one at least.
+        delay: A multiple of ``step``, one at least; or one for each path, along the first axis.
         step: Time of a step.
         steps: Number of steps.
 
     Raises:
         ValueError: The delay is no multiple of the step.
     """
-    lag = round(delay / step)
-    if lag < 1 or abs(lag * step - delay) > 1e-9 * delay:
+    lags = np.rint(np.asarray(delay) / step).astype(np.int64)
+    if (lags < 1).any() or (np.abs(lags * step - delay) > 1e-9 * np.abs(delay)).any():
         raise ValueError(f"The delay must be a multiple of the step {step}, got {delay}.")
     path, slopes = np.empty((steps + 1, *start.shape)), np.empty((steps, *start.shape))
-    path[0] = start
+    path[0], each = start, np.arange(len(start)) if lags.ndim else ...
     for n in range(steps):
-        first, last = max(n - lag, 0), max(n + 1 - lag, 0)
+        first, last = (np.maximum(n - lags, 0), each), (np.maximum(n + 1 - lags, 0), each)
         slopes[n] = slope(path[first], path[n])
         middle = (path[first] + path[last]) / 2 + step / 8 * (slopes[first] - slopes[last])
         path[n + 1] = _advance(path[n], slopes[n], partial(slope, middle), partial(slope, path[last]), step)

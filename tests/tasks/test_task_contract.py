@@ -22,6 +22,7 @@ from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.rules import training_params
 from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import STRANDS, Sequences, Text
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes
@@ -83,12 +84,15 @@ def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
         taken = split.take(torch.arange(min(8, len(split))))
         inputs, targets, n = taken.inputs, taken.targets, len(taken)
         steps = split.inputs.shape[1] + (len(split.tail.values) if split.tail else 0)
-        assert split.places == (split.segment if isinstance(split, Text) else steps)
+        free = split.horizon - 1 if isinstance(split, FreeRuns) else 0
+        assert split.places == (split.segment if isinstance(split, Text) else steps + free)
         assert inputs.shape == ((n, steps) if task.tokens else (n, steps, task.inputs))
         assert inputs.dtype == (torch.int64 if task.tokens else torch.float32)
         assert inputs.min() >= 0 and inputs.max() < task.tokens if task.tokens else inputs.isfinite().all()
-        where = (n, steps) if split.every_step else (n,)
-        assert task.asked == ("at every step" if split.every_step else "at the last step")
+        where = (n, split.horizon if free else steps) if split.every_step else (n,)
+        run = data.test
+        scored_free = f"; scored over free runs of {run.horizon} steps" if isinstance(run, FreeRuns) else ""
+        assert task.asked.startswith(("at every step" if split.every_step else "at the last step") + scored_free)
         if targets.is_floating_point():
             assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
         else:

@@ -80,9 +80,9 @@ for variant in ("nodes", "graphs"):
         "together": [[p.loss, p.valid] for p in packs[0].said.points if p.trial == configs[2].id],
         "alone": [[p.loss, p.valid] for p in packs[1].said.points],
         "weights": (packs[0].parameters.values[2] - packs[1].parameters.values[0]).abs().max().item(),
-        "score": packs[0].score(data.test).tolist(),
+        "score": packs[0].score(data.test)[0].tolist(),
         "by hand": [100 * row[there].double().mean().item() for row in right],
-        "padded otherwise": packs[0].score(other).tolist(),
+        "padded otherwise": packs[0].score(other)[0].tolist(),
         "losses": [p.loss for p in packs[0].said.points],
     }
 print(json.dumps(found))

@@ -1,0 +1,72 @@
+"""Free runs from paths of dynamical systems: noise on what is shown, the noiseless path as what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.feedback import FreeRuns
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.formats.ode import States
+
+SIZES = {"train": 128, "valid": 128, "test": 512}
+"""Series of each split, drawn in this order."""
+
+
+@dataclass(frozen=True)
+class FreeProtocol:
+    """How a path becomes a free run.
+
+    Attributes:
+        centre, spread: What is taken off every value, and what it is divided by then: about the mean and the standard
+            deviation of all series, so that errors and noise are in standard deviations.
+        noise: Standard deviation of the noise on all that is shown.
+        warm: Steps that are shown.
+        horizon: Steps of the free run.
+    """
+
+    centre: float
+    spread: float
+    noise: float
+    warm: int
+    horizon: int
+
+    @property
+    def steps(self) -> int:
+        """Steps of a path."""
+        return self.warm + self.horizon
+
+    def arrays(self, path: States, random: np.random.RandomState) -> dict[str, np.ndarray]:
+        """Return what is shown and asked of a path (steps, N, p) of all series, by name, float32."""
+        clean = (path.swapaxes(0, 1) - self.centre) / self.spread
+        noisy = clean + self.noise * normal(random, clean.shape)
+        ends = np.cumsum(list(SIZES.values()))[:-1]
+        found = {}
+        for split, truth, seen in zip(SIZES, np.split(clean, ends), np.split(noisy, ends), strict=True):
+            found[f"{split}-shown"] = seen if split == "train" else seen[:, : self.warm]
+            if split != "train":
+                found[f"{split}-asked"] = truth[:, self.warm :]
+        return {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in found.items()}
+
+
+def normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States:
+    """Return about normal numbers of mean 0 and variance 1: sums of 12 uniform ones, the same bits on any machine."""
+    total = np.full(shape, -6.0)
+    for _ in range(12):
+        total += random.uniform(0, 1, shape)
+    return total
+
+
+def free_runs(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
+    """Return data that train on the next noisy value at each step, and score free runs against the noiseless path."""
+    found = {name: torch.from_numpy(values) for name, values in arrays.items()}
+    seen = found["train-shown"]
+    return Data(
+        train=Sequences(seen[:, :-1].contiguous(), seen[:, 1:].contiguous()),
+        valid=FreeRuns(found["valid-shown"], found["valid-asked"]),
+        test=FreeRuns(found["test-shown"], found["test-asked"]),
+    )

@@ -1,0 +1,196 @@
+"""Trivial predictors of free runs: what is predicted is fed back, as it is to a model.
+
+Lags, degrees, penalties and neighbours are chosen by the free runs of the validation split.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.predictor import Baseline, Fitted, Predictor
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.trivial.constant import Mean
+from longwave.tasks.trivial.least_squares import powers, triangle, weights
+
+OneStep = Callable[[Tensor], Tensor]
+"""From the last values (N, lags p), oldest first, to the next (N, p), or to all that follow."""
+FreeRun = Callable[[Tensor], Tensor]
+"""From what is given (N, W, p) to a free run (N, H, p)."""
+Candidate = tuple[FreeRun, int, str]
+"""A free run, how many numbers it keeps, and its name."""
+LAGS = {1: (1, 2, 8, 16, 32, 64), 2: (1, 2, 4, 8, 12), 3: (1, 2, 4, 6)}
+"""Lags that are tried, by degree."""
+LARGEST = 300
+"""Most monomials."""
+PENALTIES = (1e-8, 1e-5, 1e-3, 1e-2)
+"""Ridge penalties that are tried, relative to the mean square of the monomials."""
+EMBEDDINGS, NEIGHBOURS = (8, 16, 32, 64), (1, 4, 16)
+"""Lags of the delay embedding, and neighbours whose successors are averaged, that are tried."""
+LIBRARY, FEW = 10_000, 32
+"""Most windows among which neighbours are looked for anew at each step, and validation series that decide on them."""
+
+
+@dataclass(frozen=True)
+class LastGiven(Predictor):
+    """The last value that is given, at every step."""
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the last given value; nothing is kept."""
+
+        def outputs(split: Sequences) -> Tensor:
+            return split.inputs[:, -1:].expand_as(split.targets)
+
+        return Fitted(outputs, 0)
+
+
+@dataclass(frozen=True)
+class Chosen(Predictor):
+    """The free run of several that errs least, squared, on the validation split."""
+
+    few = 0
+    """Validation series that decide; 0 for all."""
+
+    @abstractmethod
+    def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
+        """Yield the free runs, one at a time: a library of stretches is large."""
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the best free run. Raises ValueError where none is a number."""
+        shown = data.valid.take(torch.arange(self.few)) if 0 < self.few < len(data.valid) else data.valid
+        given, asked = shown.inputs.double(), shown.targets.double()
+        least = math.inf
+        best: Candidate | None = None
+        for candidate in self.candidates(data):
+            if (error := (candidate[0](given) - asked).square().mean().item()) < least:
+                least, best = error, candidate
+        if best is None:
+            raise ValueError("No candidate reads as few steps as are given, or all of them predict what is no number.")
+        run, numbers, name = best
+        return Fitted(lambda split: run(split.inputs.double()).to(split.targets), numbers, name)
+
+
+@dataclass(frozen=True)
+class FreePolynomial(Chosen):
+    """A polynomial of the last values, fitted to one step by ridge regression.
+
+    Attributes:
+        degree: 1, 2 or 3.
+    """
+
+    degree: int
+
+    def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
+        """Yield those of all lags and penalties."""
+        train, (given, features) = data.training(1), data.test.inputs.shape[1:]
+        for lags in LAGS[self.degree]:
+            if lags > given or comb(lags * features + self.degree, self.degree) > LARGEST:
+                continue
+            raised = partial(_raised, lags=lags, degree=self.degree)
+            fitted = triangle(train.inputs, train.targets[:, lags - 1 :], raised)
+            for penalty in PENALTIES:
+                found = weights(fitted, features, penalty)
+                step = partial(_polynomial, degree=self.degree, weights=found)
+                yield _stepped(data, step, lags), found.numel(), f"{lags} lags, penalty {penalty:g}"
+
+
+@dataclass(frozen=True)
+class FreeNeighbours(Chosen):
+    """The mean next value of the nearest stretches of training series, sought at each step."""
+
+    few = FEW
+
+    def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
+        """Yield those of all embeddings and numbers of neighbours."""
+        train, given = data.training(1), data.test.inputs.shape[1]
+        for lags in (lags for lags in EMBEDDINGS if lags <= given):
+            windows = _windows(train.inputs, lags).flatten(0, 1)
+            after = train.targets[:, lags - 1 :].double().flatten(0, 1)
+            some = torch.linspace(0, len(windows) - 1, min(LIBRARY, len(windows)), dtype=torch.float64).round().long()
+            library = {"windows": windows[some], "after": after[some]}
+            for count in NEIGHBOURS:
+                run = _stepped(data, partial(_successor, **library, count=count), lags)
+                yield run, sum(x.numel() for x in library.values()), f"{lags} lags, the nearest {count}"
+
+
+@dataclass(frozen=True)
+class Analogues(Chosen):
+    """The mean of how the training series went on after the stretches nearest to the last given values."""
+
+    def candidates(self, data: Data[Sequences]) -> Iterator[Candidate]:
+        """Yield those of all embeddings and numbers of neighbours."""
+        train, (given, horizon) = data.training(1), (data.test.inputs.shape[1], data.test.targets.shape[1])
+        for lags in (lags for lags in EMBEDDINGS if lags <= given):
+            after = train.targets[:, lags - 1 :].double().unfold(1, horizon, 1).mT
+            windows = _windows(train.inputs, lags)[:, : after.shape[1]].flatten(0, 1)
+            for count in NEIGHBOURS:
+                step = partial(_successor, windows=windows, after=after.flatten(0, 1), count=count)
+                run = partial(_replayed, step=step, lags=lags)
+                yield run, windows.numel() + train.targets.numel(), f"{lags} lags, the nearest {count}"
+
+
+FREE: dict[str, Baseline] = {
+    "mean": Mean(),
+    "persistence": LastGiven(),
+    "linear AR": FreePolynomial(1),
+    "quadratic AR": FreePolynomial(2),
+    "cubic AR": FreePolynomial(3),
+    "nearest neighbours": FreeNeighbours(),
+    "analogues": Analogues(),
+}
+"""Predictors for every task of free runs."""
+
+
+def run_free(inputs: Tensor, step: OneStep, lags: int, horizon: int, reach: Tensor) -> Tensor:
+    """Return the free run (N, H, p) of a one-step predictor after inputs (N, W, p).
+
+    Args:
+        inputs: What is given.
+        step: The predictor.
+        lags: Values it reads.
+        horizon: Steps H.
+        reach: The least and the largest value of each feature, (2, p): no prediction leaves them.
+    """
+    seen, outputs = inputs[:, -lags:], list[Tensor]()
+    for _ in range(horizon):
+        outputs.append(step(seen.flatten(1)).clamp(reach[0], reach[1]))
+        seen = torch.cat([seen[:, 1:], outputs[-1].unsqueeze(1)], 1)
+    return torch.stack(outputs, 1)
+
+
+def _stepped(data: Data[Sequences], step: OneStep, lags: int) -> FreeRun:
+    values = data.training(1).inputs.double().flatten(0, -2)
+    reach = torch.stack([values.amin(0), values.amax(0)])
+    return partial(run_free, step=step, lags=lags, horizon=data.test.targets.shape[1], reach=reach)
+
+
+def _raised(inputs: Tensor, lags: int, degree: int) -> Tensor:
+    return powers(_windows(inputs, lags), degree)
+
+
+def _polynomial(seen: Tensor, degree: int, weights: Tensor) -> Tensor:
+    return powers(seen, degree) @ weights
+
+
+def _windows(x: Tensor, lags: int) -> Tensor:
+    """Return the last values at each step that has so many, oldest first: x (N, T, p) as (N, T − lags + 1, lags p)."""
+    return x.double().unfold(1, lags, 1).mT.flatten(2)
+
+
+def _replayed(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
+    return step(inputs[:, -lags:].flatten(1))
+
+
+def _successor(seen: Tensor, windows: Tensor, after: Tensor, count: int) -> Tensor:
+    """Return the mean of what came after the ``count`` windows nearest to ``seen``, (N, ...)."""
+    distance = windows.square().sum(1) - 2 * seen @ windows.mT
+    return after[distance.topk(count, largest=False).indices].mean(1)

@@ -124,7 +124,9 @@ class Fusable(SequenceLayer[W], Generic[W]):
         hand: Cell | None = getattr(getattr(type(self), "step", None), "cell", None)
         if path == "cpu":
             return planned(compiled.name, compiled.plan)
-        return hand or planned(compiled.lean_name, compiled.lean)
+        plan = compiled.lean  # in a layer of one unit vectors are scalars, which what is by hand does not know
+        fits = hand and (len(hand.scalars), len(hand.vectors)) == (len(plan.nums), len(plan.vecs))
+        return hand if hand and fits else planned(compiled.lean_name, plan)
 
     def _made(self, inputs: int, given: Any, weights: Callable[[Any], Any], *key: Any) -> Loop | Unsupported:
         """Return what is compiled for tensors like ``given``; ``key`` is what else decides on it."""

@@ -12,11 +12,14 @@
 
 namespace longwave {
 
+// What the forward pass keeps for a backward pass: nothing, rows that wait in the cache, or more than it holds.
+enum Keep : int64_t { NOTHING, NEAR, FAR };
+
 // Tensors are contiguous. `kept` and `states` lie one task after the other, all else as Python sees it.
 struct Call {
   int64_t M, T, B, p, d, m;      // members, steps, rows, features, units, steps of history
   int64_t rows, chunk;           // rows of a block, steps of a chunk
-  int64_t keep;                  // whether a backward pass follows
+  Keep keep;
   const float *x, *V, *b, *W, *P, *U, *state, *past;
   const int64_t* lags;
   float *Y, *last, *states, *kept;
@@ -26,7 +29,7 @@ struct Call {
   int64_t padded() const { return (d + 15) / 16 * 16; }  // whole vectors of any width
   int64_t vectors() const { return padded() / L; }
   int64_t blocks() const { return (B + rows - 1) / rows; }
-  int64_t history() const { return m + (keep || m ? T : chunk) + 1; }
+  int64_t history() const { return m + T + 1; }
 };
 
 // Memory of one task, aligned to cache lines; not initialised.
@@ -50,6 +53,21 @@ struct Task {
   V scalar(int64_t i) const { return all(P[i]); }
   int64_t lag() const { return call.m || call.lags ? call.lags[member] : 0; }
 };
+
+inline Task task_of(const Call& c, int64_t index, int64_t vectors, const float* weights, int64_t weights_size,
+                    const float* units, int64_t scalars) {
+  const int64_t member = index / c.blocks(), first = index % c.blocks() * c.rows, n = std::min(c.rows, c.B - first);
+  return {c, member, first, n, c.d, c.padded(), c.vectors(), n * c.padded(), weights + member * weights_size,
+          c.P + member * scalars, units + member * vectors * c.padded()};
+}
+
+// Copies n rows of d numbers, `from_width` and `to_width` apart, and fills up to `to_width` with zeros if asked.
+inline void copy_rows(float* to, int64_t to_width, const float* from, int64_t from_width, int64_t d, int64_t n, int64_t fill = 0) {
+  for (int64_t r = 0; r < n; ++r, to += to_width, from += from_width) {
+    std::memcpy(to, from, d * sizeof(float));
+    if (fill > d) std::memset(to + d, 0, (fill - d) * sizeof(float));
+  }
+}
 
 // One step: from states `s[i]` to `s[i] + row`. `kept` holds the drive and then what the backward pass wants of it.
 // late() are the outputs of as many steps ago as the member's lag.

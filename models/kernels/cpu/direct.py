@@ -20,7 +20,7 @@ from longwave.models.kernels.cells import ONCE, Cell, planned
 from longwave.models.kernels.compiler.copies import CopiedBlock
 from longwave.models.kernels.compiler.loop import Loop
 from longwave.models.kernels.cpu.memory import empty
-from longwave.models.kernels.cpu.run import address, blocked, chunk, compiled, kept_shapes, launch
+from longwave.models.kernels.cpu.run import address, blocked, compiled, kept_shapes, launch
 
 BLOCK = struct.Struct("3qd17q")
 """``struct Block`` of copies.h."""
@@ -180,11 +180,9 @@ def forward(
     """Return the outputs, the last states, and what the way back wants: operands, states, kept rows."""
     (M, T, B, _), d, m = x.shape, t.d, 0 if past is None else past.shape[1]
     operands = gathered(t, weights, made)
-    steps = T if keep else chunk(t.cell, T, B, d)
-    first, second = kept_shapes(t.cell, M, steps, B, d, m)
-    if m and not keep:
-        first = kept_shapes(t.cell, M, T, B, d, m)[0]
-    outputs, states, kept = empty(M, T, B, d), empty(*first), empty(*second)
+    first, second = kept_shapes(t.cell, M, T, B, d, m)
+    outputs = empty(M, T, B, d)
+    states, kept = empty(*first if keep or m else (0,)), empty(*second if keep else (0,))
     start, last = torch.stack(tuple(state)), torch.empty(len(state), M, B, d)
     x, past = x.contiguous(), None if past is None else past.contiguous()
     places = [operands.data_ptr() + 4 * at for at in t.starts.values()]

@@ -5,21 +5,6 @@
 
 namespace longwave {
 
-inline Task task_of(const Call& c, int64_t index, int64_t vectors, const float* weights, int64_t weights_size,
-                    const float* units, int64_t scalars) {
-  const int64_t member = index / c.blocks(), first = index % c.blocks() * c.rows, n = std::min(c.rows, c.B - first);
-  return {c, member, first, n, c.d, c.padded(), c.vectors(), n * c.padded(), weights + member * weights_size,
-          c.P + member * scalars, units + member * vectors * c.padded()};
-}
-
-// Copies n rows of d numbers, `from_width` and `to_width` apart, and fills up to `to_width` with zeros if asked.
-inline void copy_rows(float* to, int64_t to_width, const float* from, int64_t from_width, int64_t d, int64_t n, int64_t fill = 0) {
-  for (int64_t r = 0; r < n; ++r, to += to_width, from += from_width) {
-    std::memcpy(to, from, d * sizeof(float));
-    if (fill > d) std::memset(to + d, 0, (fill - d) * sizeof(float));
-  }
-}
-
 template <class C>
 struct Loop {
   const Call& c;
@@ -79,25 +64,28 @@ struct Loop {
   }
 
   void forward(int64_t from, int64_t to) {
-    Scratch x(c.chunk * c.rows * inputs);
-    for (int64_t i = from; i < to; ++i) forward_task(i, x);
+    const int64_t own = c.keep == NEAR ? 0 : c.chunk;
+    Scratch x(c.chunk * c.rows * inputs), kept(own * c.rows * kept_width), states(C::states * (own + 1) * c.rows * D);
+    for (int64_t i = from; i < to; ++i) forward_task(i, x, kept, states);
+    arrive();
   }
 
-  void forward_task(int64_t index, float* x) {
+  // Unless rows wait in the cache for the way back, `own_kept` and `own_states` serve one chunk after the other.
+  void forward_task(int64_t index, float* x, float* own_kept, float* own_states) {
     const Task t = task_of(c, index, C::vectors, weights, size, units, C::scalars);
-    const int64_t room = c.history() * c.rows * D;
+    const bool whole = c.keep == NEAR || c.m;  // delayed outputs are read where they stay
     Step<C::states> s{t, {}, nullptr, kept_width};
     float* base[C::states];
     for (int i = 0; i < C::states; ++i) {
-      base[i] = c.states + (index * C::states + i) * room + c.m * t.row;
+      s.s[i] = base[i] = whole ? states_at(index, i, 0, t) : own_states + i * (c.chunk + 1) * t.row;
       copy_rows(base[i], D, c.state + at_start(i, t), c.d, c.d, t.n, D);
     }
     for (int64_t j = 0; j < c.m; ++j)
       copy_rows(base[0] + (j - c.m) * t.row, D, c.past + ((t.member * c.m + j) * c.B + t.first) * c.d, c.d, c.d, t.n, D);
-    const bool whole = c.keep || c.m;
+    if (c.keep == FAR) leave(s, index, 0);
     for (int64_t first = 0, steps; first < c.T; first += steps) {
       steps = std::min(length(t), c.T - first);
-      float* kept = c.kept + index * C::kept * D * c.rows * (c.keep ? c.T : c.chunk) + (c.keep ? first * t.n * kept_width : 0);
+      float* kept = c.keep == NEAR ? kept_at(index, first, t) : own_kept;
       // The input waits for no state, so a whole chunk is driven by one product.
       drive(t, first, steps, x, kept);
       for (int i = 0; i < C::states; ++i) s.s[i] = base[i] + (whole ? first * t.row : 0);
@@ -106,14 +94,31 @@ struct Loop {
         s.kept = kept + k * t.n * kept_width;
         C::step(s);
         for (float*& state : s.s) state += t.row;
-        copy_rows(c.Y + ((t.member * c.T + first + k) * c.B + t.first) * c.d, c.d, s.s[0], D, c.d, t.n);
+        float* Y = c.Y + ((t.member * c.T + first + k) * c.B + t.first) * c.d;
+        if (c.keep == FAR) leave(s, index, first + k + 1);
+        if (c.keep == FAR && c.d == D) send(Y, s.s[0], t.row);
+        else copy_rows(Y, c.d, s.s[0], D, c.d, t.n);
       }
-      // Without a way back the memory of one chunk serves all: where it ended, the next begins.
+      // Where the memory of one chunk serves all, the next begins where it ended.
       if (!whole)
         for (int i = 0; i < C::states; ++i) std::memcpy(base[i], s.s[i], t.row * sizeof(float));
     }
     for (int i = 0; i < C::states; ++i)
       copy_rows(c.last + at_start(i, t), c.d, s.s[i], D, c.d, t.n);
+  }
+
+  // Sends the states after so many steps, and what the last of these kept, to where the way back reads them.
+  void leave(const Step<C::states>& s, int64_t index, int64_t steps) const {
+    for (int i = 0; i < C::states && !c.m; ++i) send(states_at(index, i, steps, s), s.s[i], s.row);
+    if (steps) send(kept_at(index, steps - 1, s), s.kept, s.n * kept_width);
+  }
+
+  float* states_at(int64_t index, int i, int64_t step, const Task& t) const {
+    return c.states + (index * C::states + i) * c.history() * c.rows * D + (c.m + step) * t.row;
+  }
+
+  float* kept_at(int64_t index, int64_t step, const Task& t) const {
+    return c.kept + (index * c.T * c.rows + step * t.n) * kept_width;
   }
 
   void backward(int64_t from, int64_t to) {
@@ -140,7 +145,6 @@ struct Loop {
     if constexpr (C::delayed) std::memset(late, 0, ring.slots * t.row * sizeof(float));
     // In double: one number takes the terms of all steps, rows and units.
     double scalars[C::scalars + 1] = {};
-    const int64_t room = c.history() * c.rows * D;
     for (int64_t end = c.T, steps; end > 0; end -= steps) {
       steps = std::min(length(t), end);
       const int64_t first = end - steps;
@@ -148,8 +152,8 @@ struct Loop {
         for (V& sum : s.sums) sum = V{};
         receive(s, first + k, ring);
         for (int i = 0; i < C::states; ++i)
-          s.s[i] = c.states + (index * C::states + i) * room + (c.m + first + k) * t.row;
-        s.kept = c.kept + (index * c.T * c.rows * C::kept * D) + (first + k) * t.n * kept_width;
+          s.s[i] = states_at(index, i, first + k, t);
+        s.kept = kept_at(index, first + k, t);
         s.slots = slots + k * t.n * slots_width;
         if constexpr (C::delayed) s.ring = ring.at(first + k - t.lag());
         C::back(s);
@@ -177,20 +181,16 @@ struct Loop {
   void receive(Back<C::states, C::scalars>& s, int64_t k, const Late& late) const {
     if (c.gY) {
       const float* g = c.gY + ((s.member * c.T + k) * c.B + s.first) * c.d;
-      for (int64_t r = 0; r < s.n; ++r)
-        for (int64_t u = 0; u < c.d; ++u) s.adjoint[0][r * D + u] += g[r * c.d + u];
+      for (int64_t r = 0; r < s.n; ++r, g += c.d) {
+        for (int64_t u = 0; u < c.d; u += L) fetch(g + u - c.B * c.d);
+        for (int64_t u = 0; u < c.d; ++u) s.adjoint[0][r * D + u] += g[u];
+      }
     }
     if constexpr (C::delayed) take(s.adjoint[0], late.at(k + 1), s.row);
   }
 
   static void take(float* to, float* from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += from[i], from[i] = 0.0f;
-  }
-
-  static double total(const V& v) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < L; ++i) sum += v[i];
-    return sum;
   }
 
   // Gradients of drive weights, bias and input from the drive's adjoints of some steps.

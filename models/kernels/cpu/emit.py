@@ -19,6 +19,8 @@ FORMS = {
 }  # fmt: skip
 ADDED = ("sum", "unit", "ring")
 """Places that take a sum of terms."""
+FETCHED = ("kept", "before", "after")
+"""Homes that the way back asks for a step ahead; processors expect no reader that goes backwards."""
 
 
 def emit(plan: Plan) -> str:
@@ -168,6 +170,12 @@ class _Direction:
         name, stride = self._array(home)
         return f"{name} + i" if home[0] == "unit" else f"{name} + r * {stride} + i"
 
+    def _step(self, home: Home) -> str:
+        """Return how far a home is from that of the step before, the next of the way back."""
+        name, length = ("kept_step", "s.n * s.width") if home[0] == "kept" else ("state_step", "s.row")
+        self.top.setdefault((name, 0), f"const int64_t {name} = {length};")
+        return name
+
     def _block(self, k: int, block: Block) -> list[str]:
         lines = self._lines(k, block)
         if not block.sums:
@@ -210,6 +218,8 @@ class _Direction:
                 self.top[n] = f"const V {names[n]} = {text};"
             else:
                 found.append(f"const V {names[n]} = {text};")
+            if line.home and self.transposed == "true" and line.home[0] in FETCHED:
+                found.append(f"fetch({self._place(line.home)} - {self._step(line.home)});")
         for n, home in block.targets:
             value = _name(n, names)
             if self.guarded and home[0] in ("slot", "sum"):

@@ -13,6 +13,8 @@ KEPT = 2**30
 """Bytes that wait for their next use at most."""
 SMALL = 2**18
 """Numbers below which the system's allocator does as well."""
+LINE = 16
+"""Numbers of a line of the cache."""
 _spare: list[np.ndarray] = []
 
 
@@ -31,11 +33,14 @@ def empty(*shape: int) -> Tensor:
 
 
 def _fresh(size: int) -> np.ndarray:
+    """Return a block that begins where a line of the cache does: a vector across two lines costs both."""
     try:
-        return np.empty(size, np.float32)
+        block = np.empty(size + LINE, np.float32)
     except MemoryError:
         _spare.clear()
-        return np.empty(size, np.float32)
+        block = np.empty(size + LINE, np.float32)
+    skip = -block.ctypes.data // 4 % LINE
+    return block[skip : skip + size]
 
 
 def _claimed(block: np.ndarray) -> bool:

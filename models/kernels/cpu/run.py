@@ -24,6 +24,8 @@ LANES = 16
 """Rows are padded to a multiple of this, as in call.h."""
 ROWS = 32
 """Rows that one task takes through time: enough to use a panel of weights often, few enough to stay in the cache."""
+NEAR = 2**21
+"""Numbers that a call keeps, 8 MiB, above which they leave the cache before the way back reads them."""
 SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep")
 INPUTS = ("x", "V", "b", "W", "P", "U", "state", "past", "lags")
 OUTPUTS = ("Y", "last", "states", "kept")
@@ -63,15 +65,13 @@ def forward(
     """Return the outputs, the last state, and what the way back wants."""
     inputs = _inputs(x, V, b, W, P, U, state, past, lags)
     (M, T, B), d, m = x.shape[:3], state.shape[-1], past.shape[1]
-    first, second = kept_shapes(cell, M, T if keep else chunk(cell, T, B, d), B, d, m)
-    # A cell that looks back reads old states even where no backward pass follows.
-    if m:
-        first = kept_shapes(cell, M, T, B, d, m)[0]
+    first, second = kept_shapes(cell, M, T, B, d, m)
     outputs = {
         "Y": empty(M, T, B, d),
         "last": x.new_empty(state.shape),
-        "states": empty(*first),
-        "kept": empty(*second),
+        # A cell that looks back reads old states even where no backward pass follows.
+        "states": empty(*first if keep or m else (0,)),
+        "kept": empty(*second if keep else (0,)),
     }
     _run("forward", cell, keep, inputs | outputs)
     if keep:
@@ -211,8 +211,9 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places:
         MemoryError: There is no memory for what it works on.
     """
     M, T, B, _, d, _ = sizes
-    rows, blocks, _ = blocked(B, d)
-    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep, *places)
+    rows, blocks, width = blocked(B, d)
+    numbers = M * blocks * T * rows * width * (len(cell.states) + _kept(cell))
+    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep + (keep and numbers > NEAR), *places)
     run, tasks = getattr(compiled(cell), direction), M * blocks
     parts = min(torch.get_num_threads(), tasks)
     if parts == 1:

@@ -36,6 +36,33 @@ inline void store(V v, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
+// As store(), past the cache: what is not read soon would only be in the way, and first be fetched. `to` is aligned.
+inline void send(V v, float* to) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<V*>(to));
+#elif defined(__AVX512F__)
+  __builtin_ia32_movntps512(to, v);
+#elif defined(__AVX__)
+  __builtin_ia32_movntps256(to, v);
+#else
+  store(v, to);
+#endif
+}
+
+inline void send(float* to, const float* from, int64_t n) {
+  for (int64_t i = 0; i < n; i += L) send(load(from + i), to + i);
+}
+
+// Waits until what was sent has arrived.
+inline void arrive() {
+#if defined(__AVX__)
+  __builtin_ia32_sfence();
+#endif
+}
+
+// Asks for what will be read soon; any address will do.
+inline void fetch(const float* from) { __builtin_prefetch(from); }
+
 inline void add(V v, float* to) { store(load(to) + v, to); }
 
 inline V all(float x) { return x - V{}; }
@@ -73,6 +100,12 @@ inline V root(V x) {
   V y;
   for (int64_t i = 0; i < L; ++i) y[i] = __builtin_sqrtf(x[i]);
   return y;
+}
+
+inline double total(V x) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < L; ++i) sum += x[i];
+  return sum;
 }
 
 // Lane by lane, for what is rare.

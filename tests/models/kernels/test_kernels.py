@@ -101,6 +101,7 @@ def test_large_buffers_come_back_and_are_never_handed_out_twice() -> None:
     again = [memory.empty(2, memory.SMALL) for _ in range(2)]
     assert place in [t.data_ptr() for t in again]
     assert again[0].data_ptr() != again[1].data_ptr()
+    assert [t.data_ptr() % 64 for t in again] == [0, 0]
 
 
 def test_backward_twice_through_a_kept_graph_gives_the_same_gradient_twice() -> None:

@@ -95,6 +95,11 @@ def test_rows_in_bfloat16_change_outputs_as_their_drives_do_and_gradients_little
         assert 1e-5 < gradients < 1e-2, key
 
 
+@pytest.mark.parametrize(("hidden", "by_hand"), [(1, False), (2, True)])
+def test_unicornns_own_kernel_is_left_where_one_unit_makes_its_vectors_scalars(hidden: int, by_hand: bool) -> None:
+    assert (build("unicornn", hidden).cell_on("triton") is find("unicornn")) == by_hand
+
+
 def test_either_of_the_two_adjoints_may_be_absent(found: Found) -> None:
     assert {key: value for key, value in only(found, float, "linear").items() if not value < 1e-6} == {}
 

@@ -10,6 +10,7 @@ from torch import nn
 from torch.func import functional_call, vmap
 
 from longwave.models.kernels import dispatch
+from longwave.models.kernels.cpu import run
 from longwave.models.lem import LEM
 from longwave.models.lstm import LSTM
 
@@ -104,3 +105,16 @@ def test_a_gradient_of_one_last_state_alone_is_right(last: int) -> None:
     (ours,) = torch.autograd.grad(layer(x)[1][last].sum(), layer.weight_hh)
     (truth,) = torch.autograd.grad(exact(x.double())[1][last].sum(), exact.weight_hh)
     assert torch.allclose(ours.double(), truth, atol=1e-5)
+
+
+@pytest.mark.parametrize("hidden", [7, 16])
+@pytest.mark.parametrize("case", ["lem", "tau_gru", "gru"])
+def test_rows_sent_past_the_cache_come_back_to_the_bit(case: str, hidden: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = build(case, hidden)
+    on_cpu(layer)
+    x, state = inputs(layer, 200, 33)  # several chunks, and blocks of 17 and 16 rows
+    near = outcome(layer, x, state)
+    monkeypatch.setattr(run, "NEAR", 0)
+    far = outcome(layer, x, state)
+    assert near.keys() == far.keys()
+    assert [name for name in near if not torch.equal(near[name], far[name])] == []

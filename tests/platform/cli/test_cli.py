@@ -21,6 +21,7 @@ from longwave.platform.registry import all_models, all_tasks
 from longwave.platform.storage.store import Store
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
+DYNAMICS = ("enso", "fitzhugh_nagumo", "lorenz96", "mackey_glass")
 SWEEP = """
 name = "tiny"
 task = "adding"
@@ -199,7 +200,7 @@ def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -
     ("command", "family", "wanted"),
     [
         ("models", "delay", {"simple_delay_gru", "tau_gru"}),
-        ("tasks", "dynamics", {"enso", "fitzhugh_nagumo", "lorenz96", "mackey_glass"}),
+        ("tasks", "dynamics", {*DYNAMICS, *(f"{name}_free" for name in DYNAMICS)}),
         ("tasks", "speech", {"google12", "timit"}),
     ],
 )

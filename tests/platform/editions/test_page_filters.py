@@ -107,7 +107,7 @@ def test_the_front_view_shows_the_overview_of_all_whatever_is_hidden(folder: Pat
     assert {line.model for line in ours if line.score} == {"lstm", "cornn"} & set(models.split() or MODELS)
     bold = 'elements.table.all("tbody")[0].all("td").map((cell) => cell.attributes.class === "nowrap cell leads")'
     cells = [cell for line in ours for cell in (None, None, *line.cells)]
-    assert page(bold) == [cell is not None and cell.leads for cell in cells]
+    assert page(bold) == [cell is not None and cell.shines for cell in cells]
     for line, one in zip(lines, ours, strict=True):
         shown = list(line.values())[3:]
         assert shown == [cell_text(cell) for cell in one.cells]

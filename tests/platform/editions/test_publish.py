@@ -154,7 +154,7 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     made = publish(tmp_path / "one", filled, "A < {{data}} & </title>", "c")
     text = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     assert "<title>A &lt; {{data}} &amp; &lt;/title&gt;</title>" in text
-    for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "import ", "src=", "<link"):
+    for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "\nimport ", "import(", "src=", "<link"):
         assert word not in text.split('id="data">')[0] + text.split('id="data">')[1].split("</script>", 1)[1], word
     found = page_data(tmp_path / "one")
     assert found["id"] == made.id

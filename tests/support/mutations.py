@@ -35,9 +35,10 @@ def caught(mutation: Mutation, folder: Path) -> str:
     text = path.read_text(encoding="utf-8")
     assert text.count(mutation.line) == 1, f"{mutation.file} holds {mutation.line!r} {text.count(mutation.line)} times"
     path.write_text(text.replace(mutation.line, mutation.broken), encoding="utf-8")
+    anew = {"LONGWAVE_CACHE": str(folder / "cache")} if mutation.file.startswith("tasks/") else {}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutation.test],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(folder), **anew}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return next((line for line in done.stdout.splitlines() if line.startswith("FAILED ")), "")

@@ -87,10 +87,13 @@ def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
 
 
 def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
-    """Kill -9 workers of Ray that train."""
+    """Kill -9 workers of Ray that train; the next only after another has trained: three in a row are a pack's end."""
     sweep, faults = ground.sweep(folder, "ray"), 0
     driver = sweep.start()
     for moment in ground.moments(draw, most):
+        trained = sweep.sessions() if faults else set()
+        while faults and sweep.sessions() == trained and not sweep.ended(driver, LOOK):
+            continue
         if sweep.over_at(driver, *moment):
             break
         while not (workers := sweep.workers()) and not sweep.ended(driver, LOOK):

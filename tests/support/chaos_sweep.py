@@ -120,6 +120,10 @@ class Running:
                 return True
         return self.ended(driver, seconds)
 
+    def sessions(self) -> set[str]:
+        """Return the trainings that have said an epoch."""
+        return {line["session"] for log in logs(self.journal).values() for line in log if "epoch" in line}
+
     def _trained(self) -> int:
         return len({(trial, line.get("epoch")) for trial, log in logs(self.journal).items() for line in log})
 

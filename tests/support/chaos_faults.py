@@ -11,7 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,12 +166,16 @@ def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: i
         for moment in ground.moments(draw, most):
             if sweep.over_at(driver, *moment):
                 break
-            kill(psutil.Process(server.get_pid()))
-            time.sleep(draw.uniform(0, 2))
-            server.ensure_postgres_running()
+            _restart(server, draw.uniform(0, 2))
             faults += 1
         sweep.finish(driver)
         return faults, sweep.scene(ground.expected)
+
+
+def _restart(server: Any, seconds: float) -> None:
+    kill(psutil.Process(server.get_pid()))
+    time.sleep(seconds)
+    server.ensure_postgres_running()
 
 
 @contextmanager
@@ -200,12 +204,61 @@ def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
         for moment in ground.moments(draw, most):
             if sweep.over_at(driver, *moment):
                 break
-            fill(disk / "other")
-            time.sleep(draw.uniform(0.5, 3))
-            (disk / "other").unlink()
+            _full(disk, draw.uniform(0.5, 3))
             faults += 1
         sweep.finish(driver)
         return faults, sweep.scene(ground.expected)
+
+
+def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+    """Disturb one sweep on a cluster by each kind of fault that this machine can have, in an order that is drawn."""
+    faults, disk, own = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
+    with ExitStack() as stack:
+        server, small = (_where_possible(stack, context) for context in (_server(), _small(disk)))
+        url = server.get_uri() if server else ""
+        Store(url).close() if url else None
+        with Nodes(own) as nodes:
+            sweep = ground.sweep(folder, "ray", env=LOOPBACK, url=url, storage=disk / "storage")
+            sweep.options = ("--ray", nodes.address, "--workers", "1")
+            driver = sweep.start()
+            kinds: list[Callable[[], Any]] = [
+                nodes.lose, lambda: kill(sweep.workers()[0]), lambda: _begin_anew(sweep, driver, draw),
+                *[lambda: _restart(server, 1.0)] * bool(server), *[lambda: _full(disk, 1.0)] * bool(small),
+            ]  # fmt: skip
+            for k, fault in enumerate(draw.sample(kinds, len(kinds))):
+                if sweep.over_at(driver, k / 10, draw.uniform(0, ground.soon)):
+                    break
+                while not (nodes.busy() and [*disk.rglob("*.safetensors")]) and not sweep.ended(driver, LOOK):
+                    continue
+                if driver.returncode is not None:
+                    break
+                driver = fault() or driver
+                faults += 1
+            sweep.finish(driver)
+        return faults, sweep.scene(ground.expected)
+
+
+def _where_possible(stack: ExitStack, context: AbstractContextManager[Any]) -> Any:
+    try:
+        return stack.enter_context(context)
+    except Impossible:
+        return None
+
+
+def _begin_anew(sweep: Running, driver: subprocess.Popen[bytes], draw: random.Random) -> subprocess.Popen[bytes]:
+    """Kill a driver, damage all checkpoints once nothing writes them, and start the next driver."""
+    kill(driver)
+    while sweep.workers():
+        time.sleep(LOOK)
+    for file in sorted((sweep.storage or sweep.folder).rglob("*.safetensors")):
+        damage(file, draw)
+    return sweep.start()
+
+
+def _full(disk: Path, seconds: float) -> None:
+    fill(disk / "other")
+    time.sleep(seconds)
+    (disk / "other").unlink()
 
 
 def fill(file: Path) -> None:
@@ -219,12 +272,12 @@ def fill(file: Path) -> None:
 
 
 @contextmanager
-def _small(disk: Path) -> Iterator[None]:
+def _small(disk: Path) -> Iterator[Path]:
     disk.mkdir(parents=True)
     size = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
     if os.name != "posix" or subprocess.run(["mount", *size, disk], capture_output=True).returncode:
         raise Impossible("only root may mount a small disk")
     try:
-        yield
+        yield disk
     finally:
         subprocess.run(["umount", "-l", disk], check=True)

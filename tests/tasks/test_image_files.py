@@ -202,6 +202,7 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 """
 
 
+@pytest.mark.slow  # 130,000 images are drawn, written, hashed and read
 def test_sets_of_the_true_size_load_and_feed_in_less_than_one_and_a_half_gigabytes(tmp_path: Path) -> None:
     places = {"LONGWAVE_CACHE": str(tmp_path), "PYTHONPATH": str(Path(raw.__file__).parent)}
     command = [sys.executable, "-c", FULL, str(tmp_path)]

@@ -105,26 +105,26 @@ def within(place: Path, program: str, code: int = 0) -> str:
     return with_files({part: place / part for part in ("models", "tasks")}, program, code)
 
 
-def swept(place: Path, task: str, models: list[str]) -> dict[str, dict[str, str]]:
-    """Return the board of a task after a sweep of these models, a row a model."""
+def swept(place: Path, task: str, models: list[str]) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return the page of a task, and its board after a sweep of these models, a row a model."""
     file = place / "toy.toml"
     file.write_text(SWEEP.format(name="toy", task=task, models=json.dumps(models)))
     run = f"assert main(['sweep', 'run', {str(file)!r}, '--here', '--mlflow', 'off']) == 0\nprint('BOARD')\n"
-    out = within(place, f"{CLI}{run}sys.exit(main(['board', {task!r}, '--format', 'csv']))")
-    rows = csv.DictReader(io.StringIO(out.partition("BOARD\n")[2]))
-    return {row["model"]: row for row in rows}
+    page = f"assert main(['tasks', {task!r}]) == 0\n"
+    out = within(place, f"{CLI}{page}{run}sys.exit(main(['board', {task!r}, '--format', 'csv']))")
+    before, _, board = out.partition("BOARD\n")
+    return before, {row["model"]: row for row in csv.DictReader(io.StringIO(board))}
 
 
 def test_a_task_is_one_file_and_stands_on_the_board(place: Path) -> None:
-    page = within(place, f"{CLI}sys.exit(main(['tasks', 'toy_sign']))")
+    page, board = swept(place, "toy_sign", ["gru", "lem"])
     assert "Sign (toy_sign@1), recall" in page and "2, at the last step" in page and "majority" in page
-    assert swept(place, "toy_sign", ["gru", "lem"]).keys() == {"gru", "lem", "majority"}
+    assert board.keys() == {"gru", "lem", "majority"}
 
 
 def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(place: Path) -> None:
-    page = within(place, f"{CLI}sys.exit(main(['tasks', 'toy_graph']))")
+    page, board = swept(place, "toy_graph", ["toy_convolution"])
     assert "2, at every node" in page and "200 examples to train, 90 to validate, 140 to test" in page
-    board = swept(place, "toy_graph", ["toy_convolution"])
     assert board.keys() == {"toy_convolution", "majority"}
     assert float(board["toy_convolution"]["mean"]) > 90 > float(board["majority"]["mean"])
 

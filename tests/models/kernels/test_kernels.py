@@ -72,6 +72,7 @@ def test_a_layer_without_members_and_time_second_gives_the_same(case: str) -> No
     assert_close({"outputs": outputs.transpose(0, 1)}, {"outputs": truth["outputs"]})
 
 
+@pytest.mark.slow  # as cpu/test_every_model.py does for every model
 def test_garbage_in_fresh_memory_reaches_no_result() -> None:
     """glibc fills what it hands out with 0xFE, a number near -2e38, in a process of its own."""
     code = (

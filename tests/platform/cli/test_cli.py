@@ -101,7 +101,7 @@ def test_a_sweep_from_plan_to_board(
 def test_ctrl_c_says_how_to_go_on_and_resume_does(
     longwave: Command, file: Path, open_store: Callable[[str], Store]
 ) -> None:
-    file.write_text(SWEEP.replace("epochs = 3", "epochs = 60"))
+    file.write_text(SWEEP.replace("epochs = 3", "epochs = 30"))
     url, shared = f"sqlite:///{file.parent}/c.db", ["--here", "--mlflow", "off", "--store"]
     command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), *shared, url]
     store = open_store(url)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import sqlalchemy as sa
 from rich.console import Console
@@ -84,7 +85,11 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_url: str, tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
-    file.write_text(SLOW.replace("steps = 20", "steps = 5").replace("trials = 1", "trials = 4"))
+    file.write_text(
+        SLOW.replace("steps = 20", "steps = 5")
+        .replace("trials = 1", "trials = 4")
+        .replace("epochs = 40", "epochs = 20")
+    )
     Store(any_store_url).close()
     program = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--here", "--mlflow", "off", "--store"]
     both = [
@@ -96,7 +101,7 @@ def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_u
     assert all("5 of 5 trials done (5 ok)" in text for text in said)
     with Store(any_store_url) as store:
         assert set(attempts(store).values()) == {1} and len(attempts(store)) == 5
-        assert store.count()["epochs"] == 5 * 40
+        assert store.count()["epochs"] == 5 * 20
 
 
 def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
@@ -158,6 +163,28 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
     assert store.count()["epochs"] == 2 * 40 > before and attempts(store)[again.id] == 2
     assert results(store) == undisturbed
+
+
+@pytest.mark.slow  # Ray starts twice
+def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goes_on(
+    tmp_path: Path, open_store: Opener, undisturbed: dict[str, Any]
+) -> None:
+    file, store = tmp_path / "tiny.toml", open_store(f"sqlite:///{tmp_path}/s.db")
+    file.write_text(SLOW)
+    more = ["--workers", "2", "--mlflow", "off", "--store", store.url, "--storage", str(tmp_path / "storage")]
+    command = [sys.executable, "-m", "longwave", "sweep"]
+    with subprocess.Popen([*command, "run", str(file), *more], stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: process.poll() is not None or store.count()["epochs"] > 3)
+        ours = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (143, "SIGTERM: what is done is kept. Go on with: longwave sweep resume tiny\n")
+    _, alive = psutil.wait_procs(ours, timeout=30)
+    assert ours and not alive and drivers(store) == []
+    assert 3 < store.count()["epochs"] < 80, "it ended before it was told to"
+    done = subprocess.run([*command, "resume", "tiny", *more], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and results(store) == undisturbed, done.stderr
+    assert set(attempts(store).values()) == {1, 2}
 
 
 def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(

@@ -51,9 +51,10 @@ NONSENSE = {
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Let what MLflow leaves open be collected here, where its warnings are ignored."""
+    """Let what MLflow leaves open be collected here, where its warnings are ignored; what stays is looked at once."""
     yield
     gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

@@ -40,9 +40,10 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Let what MLflow leaves open be collected here, where its warnings are ignored."""
+    """Let what MLflow leaves open be collected here, where its warnings are ignored; what stays is looked at once."""
     yield
     gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

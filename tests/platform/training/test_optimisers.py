@@ -103,7 +103,7 @@ def test_every_optimiser_that_is_here_is_held_against_torchs() -> None:
 
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 @given(data=st.data(), clip=st.none() | st.floats(0.01, 1.0))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_a_member_is_where_torchs_optimiser_gets_after_fifty_steps(
     optimiser: str, data: st.DataObject, clip: float | None
 ) -> None:
@@ -125,7 +125,7 @@ def test_in_float32_it_is_there_but_for_rounding(optimiser: str) -> None:
 
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 @given(data=st.data())
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 def test_members_with_numbers_of_their_own_get_where_each_gets_alone(optimiser: str, data: st.DataObject) -> None:
     each = [(drawn(data, optimiser), data.draw(st.floats(0.01, 1.0))) for _ in range(3)]
     configs = [config(optimiser, numbers, clip=clip) for numbers, clip in each]

@@ -57,7 +57,8 @@ def members(optimiser: str, schedule: str, **changes: Any) -> list[TrialConfig]:
 @pytest.mark.parametrize(("optimiser", "schedule"), EVERY)
 def test_numbers_that_all_differ_train_each_member_as_it_trains_alone(optimiser: str, schedule: str) -> None:
     asked = {p.name for p in training_params(optimiser, schedule, ["readout"])}
-    for precision, tolerance in (("float32", 1e-4), ("float64", 1e-6)):
+    precisions = [("float32", 1e-4), ("float64", 1e-6)]
+    for precision, tolerance in precisions[: 1 + (optimiser == "sgd")]:  # test_optimisers.py has all in float64
         configs = members(optimiser, schedule, precision=precision)
         assert asked <= configs[0].params.keys()
         together = trained(configs)

@@ -95,8 +95,16 @@ def check_products(text: str, sums: int) -> None:
         assert not [line for line in body if STORE.search(line)], "\n".join(body)
 
 
-@pytest.mark.parametrize(("level", "sums"), [("AVX2", 12), ("AVX512", 16)])
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: type(layer).__name__)
+@pytest.mark.parametrize(
+    ("layer", "level", "sums"),
+    [
+        pytest.param(
+            layer, level, sums, id=f"{type(layer).__name__}-{level}-{sums}", marks=() if now else pytest.mark.slow
+        )
+        for k, layer in enumerate(LAYERS)
+        for level, sums, now in (("AVX2", 12, k == 0), ("AVX512", 16, k == 1))  # each takes the compiler seconds
+    ],
+)
 def test_the_sums_of_a_product_stay_in_registers(layer: Fusable[Any], level: str, sums: int, tmp_path: Path) -> None:
     on_cpu(layer)
     check_products(assembly(layer, tmp_path, "c++", *VECTORS[level]), sums)

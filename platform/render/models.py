@@ -17,6 +17,7 @@ from longwave.platform.render.terminal import say, show, table
 if TYPE_CHECKING:
     from longwave.models.base.param import Param
     from longwave.models.base.spec import Best, ModelSpec
+    from longwave.models.kernels.compiler.plan import Plan
 
 
 def listing(specs: Sequence[ModelSpec], format: Format) -> None:
@@ -119,6 +120,21 @@ def _kernel(spec: ModelSpec) -> str:
     except Unsupported:
         return texts[0]
     for plan in found.values():
-        texts.append(f"# A step keeps {plan.kept} rows of d numbers; its way back fills {plan.slots} rows of adjoints.")
+        texts.append(_legend(plan, layer.STATE))
         texts += [listed(plan), "// The same for the CPU:", emit(plan)]
     return "\n".join(texts)
+
+
+def _legend(plan: Plan, states: Sequence[str]) -> str:
+    """Return what the names of a plan's text mean, as comments."""
+    named = ", ".join(f"{k}: {name}" for k, name in enumerate(states[: plan.states]))
+    meant = {
+        "before, after": f"the states before and after a step ({named})",
+        "kept": f"{plan.kept} rows of d numbers that a step keeps, first the drive's {len(plan.gates)}",
+        "slot": f"{plan.slots} rows of adjoints that its way back fills",
+        "adjoint": "those of the states",
+        "W, P, U": f"the step's {len(plan.matrices)} matrices, {len(plan.nums)} scalars and {len(plan.vecs)} vectors",
+        "sum, unit": "the gradients of P and of U",
+        "mm, mmT": "the product with a matrix and with its transpose",
+    }
+    return "\n".join(f"# {name}: {text}." for name, text in meant.items())

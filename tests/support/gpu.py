@@ -132,7 +132,7 @@ def cells(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
                 continue
             what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
             with patch.object(every_model, "TAU", lags or every_model.TAU):
-                run = lambda: far(case, schedule, d, scale.steps, scale.batch, device)  # noqa: B023, E731
+                run = lambda: far(case, schedule, d, scale.steps, scale.batch, device=device)  # noqa: B023, E731
                 for errors in found.attempt(what, run):
                     lines.append({"case": what, "error": max(own for own, _ in errors.values())})
                     found.demand(not too_far(errors), f"{what}: {too_far(errors)}")

@@ -55,13 +55,13 @@ def scheduled(schedule: str) -> Iterator[None]:
 
 
 def far(
-    case: str, schedule: str, d: int, steps: int, batch: int = 2, device: str = "cpu"
+    case: str, schedule: str, d: int, steps: int, batch: int = 2, draws: int = 0, device: str = "cpu"
 ) -> dict[str, tuple[float, float]]:
     """Return ``distances`` of a case by a schedule; fail where the layer takes another way."""
     with scheduled(schedule):
         way = build(case, d).to(device).why()
         assert way.path == "triton", str(way)
-        return distances(case, d, steps, batch, device=device)
+        return distances(case, d, steps, batch, draws=draws, device=device)
 
 
 @dataclass
@@ -238,7 +238,7 @@ def distant(full: bool) -> dict[str, Any]:
             for lags in (LAGS if full else LAGS[k % 2 :][:1]) if delayed else [()]:
                 with patch.object(every_model, "TAU", list(lags)):
                     key = "; ".join(map(str, (case, schedule, d, *lags)))
-                    found[key] = far(case, schedule, d, steps + 3 * delayed, batch)
+                    found[key] = far(case, schedule, d, steps + 3 * delayed, batch, draws=3 * full)
     return found
 
 

@@ -19,6 +19,10 @@ backward. Here the step is written once, in plain torch, and everything else fol
 5. **Print** (listing here, ``cpu.emit``, and for a GPU ``triton``). The plan as Python, to read and to test; as C++,
    which is compiled once a machine for each different text.
 
+On a CPU the way back asks for the rows of the step before its own while it computes; where a call keeps more than the
+cache holds, its rows are sent past the cache, for they are not read again soon. On a GPU a step's rows are loaded while
+the step before it runs.
+
 LEM, whose loop keeps 4 rows a step (δ, δ̄ and both tanh, where the drives were)::
 
     step       y ──► [W1 Wz W2] y + e ──►  δ = Δt σ(·)  z' = z + δ (tanh(·) − z)   block 1: 3 sums over y

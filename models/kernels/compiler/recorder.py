@@ -75,11 +75,15 @@ class Recorder(TorchDispatchMode):
 
 
 def _shaped(call: Recorded) -> tuple[Tensor, ...]:
-    """Return the result of an operation unit by unit, or of a product; none where torch has to say what it is.
+    """Return the result of a product, unit by unit, of no tensor or of ``index_put``; none where torch has to say it.
 
     torch does so in Python, for which it first imports its compiler: that takes longer than to import torch.
     """
     tensors, kind = call.tensors, torch.bool if call.name in COMPARED else None
+    if not tensors and "device" in call.kwargs:
+        return (call.op(*call.args, **{**call.kwargs, "device": "cpu"}).to("meta"),)
+    if call.name == "index_put":
+        return (tensors[0].new_empty(tensors[0].shape),)
     if len({t.dtype for t in tensors}) != 1 or not tensors[0].is_floating_point() or call.kwargs:
         return ()
     if call.name in ("bmm", "baddbmm") and tensors[-2].shape[::2] == tensors[-1].shape[:2]:

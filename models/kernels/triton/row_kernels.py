@@ -1,7 +1,8 @@
 """The kernels of the row schedule: a program runs one sequence of one member over all its steps, weights in registers.
 
-Tensors are as wide as the layer, d; programs are as wide as the next power of two, their tail zero. Pointers move from
-step to step, so that no offset inside a sequence outgrows 32 bits. What the next step needs is loaded a step ahead.
+Tensors are as wide as the layer, d; programs are as wide as the next power of two, their tail zero. What moves from
+step to step are numbers of rows, in 64 bits: a pointer for each tensor would take registers from the weights. What the
+next step needs is loaded a step ahead.
 """
 
 # mypy: ignore-errors
@@ -72,22 +73,23 @@ def zeros(N: tl.constexpr, WIDTH: tl.constexpr):
 
 @triton.jit
 def read(
-    E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, started,
+    E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, started,
     SIZE: tl.constexpr, NS: tl.constexpr, G: tl.constexpr, X: tl.constexpr, HAS_GY: tl.constexpr,
 ):  # fmt: skip
     """Return what a backward step reads: the states before it, pre-activations, extras and the output's adjoint.
 
-    The states are those of the step before if ``started``, else the start S, which SK has in the type of K: a choice
-    of pointers, because a mask made from the loop's index is no boolean in the interpreter.
+    The states are those of the step before, B rows back, if ``started``, else the start S, which SK has in the type of
+    K: a choice of pointers, because a mask made from the loop's index is no boolean in the interpreter.
     """
-    s = (tl.load(tl.where(started, Y - ystep, S) + at, mask=inside, other=0.0),)
+    s = (tl.load(tl.where(started, Y + y * SIZE - B * SIZE, S + start) + at, mask=inside, other=0.0),)
     for i in tl.static_range(1, NS):
-        before = tl.where(started, K + (i - 1) * plane - ystep, SK + i * splane)
+        before = tl.where(started, K + r * SIZE + (i - 1) * plane - B * SIZE, SK + start + i * splane)
         s = s + (tl.load(before + at, mask=inside, other=0.0).to(tl.float32),)
     gy = s[0]
     if HAS_GY:
-        gy = tl.load(GY + at, mask=inside, other=0.0)
-    return s, load(E, SIZE, at, inside, G), load(K + (NS - 1) * plane, plane, at, inside, X), gy
+        gy = tl.load(GY + y * SIZE + at, mask=inside, other=0.0)
+    x = load(K + r * SIZE + (NS - 1) * plane, plane, at, inside, X)
+    return s, load(E + e * (G * SIZE), SIZE, at, inside, G), x, gy
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -103,31 +105,26 @@ def forward_kernel(
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
-    estep, ystep = B * G * SIZE, B * SIZE
-    E += (k * TE * B + row) * G * SIZE
-    Y += (k * TY * B + row) * SIZE
-    K += (k * T * B + row) * SIZE
+    e, y, r = k * TE * B + row, k * TY * B + row, k * T * B + row
     plane, splane = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE
     s = load(S + (k * B + row) * SIZE, splane, at, inside, NS)
-    a = load(E, SIZE, at, inside, G)
+    a = load(E + e * (G * SIZE), SIZE, at, inside, G)
     lag = tl.load(LAG + k)
     for t in range(T):
         # At the last step it loads that step again: no mask can be made from t, see ``read``.
-        following = load(E + tl.minimum(T - 1 - t, 1) * estep, SIZE, at, inside, G)
+        following = load(E + (e + tl.minimum(T - 1 - t, 1) * B) * (G * SIZE), SIZE, at, inside, G)
         late = s[0]
         if NEAR:  # the history is written and read by different threads of this program
             tl.debug_barrier()
-            late = tl.where(lag > 0, tl.load(Y - (lag + 1) * ystep + at, mask=inside, other=0.0), s[0])
+            late = tl.where(lag > 0, tl.load(Y + (y - (lag + 1) * B) * SIZE + at, mask=inside, other=0.0), s[0])
         s, a, x = step(s, a, w, p, u, inside, late)
-        tl.store(Y + at, s[0], mask=inside)
+        tl.store(Y + y * SIZE + at, s[0], mask=inside)
         if KEEP:
-            store(E, SIZE, at, inside, a, 0, G)
-            store(K, plane, at, inside, s, 1, NS)
-            store(K + (NS - 1) * plane, plane, at, inside, x, 0, X)
+            store(E + e * (G * SIZE), SIZE, at, inside, a, 0, G)
+            store(K + r * SIZE, plane, at, inside, s, 1, NS)
+            store(K + r * SIZE + (NS - 1) * plane, plane, at, inside, x, 0, X)
         a = following
-        E += estep
-        Y += ystep
-        K += ystep
+        e, y, r = e + B, y + B, r + B
     store(L + (k * B + row) * SIZE, splane, at, inside, s, 0, NS)
 
 
@@ -144,36 +141,36 @@ def backward_kernel(
     """
     row, k = tl.program_id(0), tl.program_id(1).to(tl.int64)
     at, inside, w, p, u = parameters(W, P, U, k, SIZE, WIDTH, N, H, NU)
-    estep, ystep, ostep = B * G * SIZE, B * SIZE, B * KO * SIZE
     last = tl.cast(T, tl.int64) - 1
-    E, ADJ = E + ((k * TE + last) * B + row) * G * SIZE, ADJ + ((k * TE + last) * B + row) * KO * SIZE
-    Y += ((k * TY + last) * B + row) * SIZE
-    GY += ((k * TY + last) * B + row) * SIZE
-    K += ((k * T + last) * B + row) * SIZE
-    S, SK = S + (k * B + row) * SIZE, SK + (k * B + row) * SIZE
-    plane, splane = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE
+    e, y, r = (k * TE + last) * B + row, (k * TY + last) * B + row, (k * T + last) * B + row
+    plane, splane, start = tl.cast(M, tl.int64) * T * B * SIZE, M * B * SIZE, (k * B + row) * SIZE
     g, q, lag = zeros(NS, WIDTH), zeros(H + NU, WIDTH), tl.load(LAG + k)
     if HAS_GL:
         g = load(GL + (k * B + row) * SIZE, splane, at, inside, NS)
-    n = (tl.load(Y + at, mask=inside, other=0.0),) + load(K, plane, at, inside, NS - 1)
-    s, a, x, gy = read(E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY)
+    n = (tl.load(Y + y * SIZE + at, mask=inside, other=0.0),) + load(K + r * SIZE, plane, at, inside, NS - 1)
+    s, a, x, gy = read(
+        E, Y, K, S, SK, GY, e, y, r, start, B, plane, splane, at, inside, last > 0, SIZE, NS, G, X, HAS_GY
+    )  # fmt: skip
     for i in range(T):
-        back = tl.minimum(T - 1 - i, 1)
-        E -= back * estep
-        Y, GY, K = Y - back * ystep, GY - back * ystep, K - back * ystep
-        following = read(E, Y, K, S, SK, GY, ystep, plane, splane, at, inside, T - 1 - i > 1, SIZE, NS, G, X, HAS_GY)
+        back = tl.minimum(T - 1 - i, 1) * B
+        y, r = y - back, r - back
+        following = read(
+            E, Y, K, S, SK, GY, e - back, y, r, start, B, plane, splane, at, inside, T - 1 - i > 1,
+            SIZE, NS, G, X, HAS_GY,
+        )  # fmt: skip
         if HAS_GY:
             g = plus_first(g, gy, NS)
         later = a
         if NEAR:  # as in the forward loop; of the gates' slots those that no product is of are not loaded
             tl.debug_barrier()
-            later = only(load(ADJ + tl.minimum(lag, i) * ostep, SIZE, at, inside, G), lag <= i, G)
+            place = ADJ + (e + tl.minimum(lag, i) * B) * (KO * SIZE)
+            later = only(load(place, SIZE, at, inside, G), lag <= i, G)
         g, o, terms = step(g, s, n, a, x, w, p, u, inside, later, lag == 0)
-        store(ADJ, SIZE, at, inside, o, 0, KO)
+        store(ADJ + e * (KO * SIZE), SIZE, at, inside, o, 0, KO)
         q = plus(q, terms, H + NU)
         n = s
         s, a, x, gy = following
-        ADJ -= ostep
+        e -= B
     store(GS + (k * B + row) * SIZE, splane, at, inside, g, 0, NS)
     store(Q + (k * B + row) * (H + NU) * SIZE, SIZE, at, inside, q, 0, H + NU)
 

@@ -11,23 +11,23 @@ from every_model import CASES, build
 triton = pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 AT_128 = {
-    ("lem", False): {80: ((59, 662), (83, 733)), 90: ((56, 655), (73, 717)), 100: ((56, 596), (67, 677))},
-    ("cornn", False): {80: ((0, 303), (0, 319)), 90: ((0, 301), (0, 318)), 100: ((0, 300), (0, 313))},
-    ("lipschitz_rnn", False): {80: ((0, 276), (0, 314)), 90: ((0, 278), (0, 315)), 100: ((0, 275), (0, 310))},
+    ("lem", False): {80: ((57, 647), (79, 733)), 90: ((51, 626), (70, 710)), 100: ((53, 578), (63, 666))},
+    ("cornn", False): {80: ((0, 305), (0, 312)), 90: ((0, 302), (0, 314)), 100: ((0, 302), (0, 313))},
+    ("lipschitz_rnn", False): {80: ((0, 283), (0, 316)), 90: ((0, 281), (0, 315)), 100: ((0, 280), (0, 314))},
     ("lipschitz_rnn, scheme rk2", False): {
-        80: ((0, 546), (0, 605)),
-        90: ((0, 553), (0, 616)),
-        100: ((0, 552), (0, 617)),
+        80: ((0, 551), (0, 611)),
+        90: ((0, 551), (0, 623)),
+        100: ((0, 547), (0, 624)),
     },
-    ("tau_gru", False): {80: ((0, 448), (0, 516)), 90: ((0, 447), (0, 509)), 100: ((0, 447), (0, 502))},
-    ("tau_gru", True): {80: ((59, 665), (72, 728)), 90: ((61, 665), (75, 716)), 100: ((53, 636), (79, 666))},
-    ("lstm", False): {80: ((67, 656), (66, 711)), 90: ((60, 640), (57, 692)), 100: ((60, 638), (57, 687))},
-    ("gru", False): {80: ((0, 413), (0, 489)), 90: ((0, 417), (0, 485)), 100: ((0, 412), (0, 487))},
+    ("tau_gru", False): {80: ((0, 439), (0, 508)), 90: ((0, 441), (0, 507)), 100: ((0, 441), (0, 495))},
+    ("tau_gru", True): {80: ((56, 640), (67, 729)), 90: ((57, 631), (73, 720)), 100: ((57, 617), (76, 673))},
+    ("lstm", False): {80: ((61, 625), (56, 703)), 90: ((57, 610), (55, 692)), 100: ((57, 610), (55, 687))},
+    ("gru", False): {80: ((0, 421), (0, 495)), 90: ((0, 424), (0, 492)), 100: ((0, 419), (0, 491))},
 }
 """Spills and instructions a step at d = 128, forward and backward, by capability; whether delays are in the loop.
 
-By hand there were as many spills or more, but on an A100 (80): LEM had 58 and 73, LSTM 61 and 63. Of instructions there
-were up to 4 % fewer (the way back of the Lipschitz RNN), and for others as many, within 2 %.
+By hand there were as many spills or more, but for LEM's way back on an A100 (80), where there were 73. Of instructions
+there were up to 6 % fewer for the Lipschitz RNN, and for others as many, within 4 %.
 """
 SLACK = 1.02
 """What another release of Triton or ptxas may add unseen."""
@@ -80,7 +80,8 @@ def test_rows_in_bfloat16_cost_their_conversion(case: str, near: bool, direction
     found = budget(case, direction, 128, near=near, capability=capability, storage="bfloat16")
     spills, instructions = AT_128[case, near][capability][direction == "backward"]
     assert (found.tensor, found.registers <= 255) == (0, True)
-    assert found.spills <= 1.1 * spills
+    # Where a kernel all but fills the registers (GRU's way back has 254) to unpack the halves takes one or two more.
+    assert found.spills <= 1.1 * spills + 2
     assert found.instructions <= 1.04 * instructions
 
 

@@ -187,7 +187,9 @@ def test_unknown_sweeps_and_tasks_without_results_are_named(file: Path, capsys: 
 def test_a_model_shows_the_plan_of_its_fused_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "lem", "--kernel"]) == 0
     shown = capsys.readouterr().out
-    assert "# block 1: 3 sums over before[0]" in shown and "keeps 4 rows" in shown and "static void back(" in shown
+    assert "# block 1: 3 sums over before[0]" in shown and "static void back(" in shown
+    assert "# before, after: the states before and after a step (0: y, 1: z)." in shown
+    assert "# kept: 4 rows of d numbers that a step keeps, first the drive's 4." in shown
 
 
 def test_lists_are_json_objects_with_names(capsys: pytest.CaptureFixture[str]) -> None:

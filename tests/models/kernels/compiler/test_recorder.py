@@ -11,7 +11,7 @@ from every_model import build
 
 from longwave.models.kernels.compiler.recorder import Recorder, on_meta
 
-CASES = ("lem", "lem, floor", "gru", "lipschitz_rnn, scheme rk2", "unicornn", "tau_gru")
+CASES = ("lem", "lem, floor", "gru", "lipschitz_rnn, scheme rk2", "unicornn", "tau_gru", "antisymmetric_rnn")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -40,6 +40,16 @@ def test_to_train_a_fused_layer_torchs_compiler_is_not_imported() -> None:
         "import sys, torch; from longwave.models.lem import LEM; layer = LEM(2, 8, members=2)\n"
         "assert layer.why().path != 'reference', layer.why()\n"
         "layer(torch.zeros(2, 3, 4, 2))[0].sum().backward()\n"
+        "assert not {'torch._dynamo', 'torch._inductor', 'sympy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_to_compile_a_layer_that_puts_numbers_in_places_neither() -> None:
+    code = (
+        "import sys; from longwave.models.antisymmetric_rnn import AntisymmetricRNN as Layer\n"
+        "layer = Layer(2, 8, epsilon=0.1, gamma=0.1, sigma=1.0)\n"
+        "assert layer.why().path != 'reference', layer.why()\n"
         "assert not {'torch._dynamo', 'torch._inductor', 'sympy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

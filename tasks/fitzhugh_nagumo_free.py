@@ -9,8 +9,9 @@ import numpy as np
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import FREE_RMSE, ahead, mean_squared_error, valid_time
+from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import States, solve
 from longwave.tasks.trivial.free import FREE
@@ -20,6 +21,9 @@ CURRENT, TAU, A, B = (0.45, 1.0), (0.03, 0.12), (0.6, 0.8), (0.6, 0.85)
 STEP, SUBSTEPS, FIRST = 1.0, 20, 100
 """Units of time between two values, Runge-Kutta steps between them, and steps before the first that is kept."""
 PROTOCOL = FreeProtocol(centre=-0.15, spread=1.4, noise=0.1, warm=100, horizon=100)
+
+SWEEP = "infra/sweeps/free_runs.toml"
+"""The short search of three models on each task that runs free."""
 
 
 def drawn(n: int) -> tuple[States, States, np.random.RandomState]:
@@ -75,11 +79,5 @@ TASK = TaskSpec(
     horizon=100,
     baselines=FREE,
     further=(*(ahead(FREE_RMSE, step) for step in (1, 10, 25, 50, 100)), valid_time(1.0, "steps")),
-    protocols=(
-        note(
-            "saturated by analogues after a short search (infra/sweeps/free_runs.toml, 3 seeds):"
-            " analogues 0.52, LEM 0.59 (0.55 to 1.23), GRU 0.80",
-            minor=True,
-        ),
-    ),
+    searched=Searched(("lem", "gru", "lstm"), 0.590, 0.55, 1.23, 3, SWEEP),
 )

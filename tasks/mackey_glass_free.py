@@ -9,8 +9,10 @@ import numpy as np
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.searched import Searched
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.base.spec import check_variant, note
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.fitzhugh_nagumo_free import SWEEP
 from longwave.tasks.fitzhugh_nagumo_free import TASK as FREE_RUN
 from longwave.tasks.formats.free import SIZES, FreeProtocol, free_runs
 from longwave.tasks.formats.ode import States, solve_delayed
@@ -60,12 +62,13 @@ TASK = replace(
     load=_load,
     source="the equation of Mackey and Glass 1977; parameters, noise and free runs are ours",
     lag="8 to 12 steps of delay; the parameters show within some 50 steps",
-    protocols=(
-        note(
-            "separates after a short search (infra/sweeps/free_runs.toml, 3 seeds):"
-            " GRU 0.52 (0.48 to 0.55) and LEM 0.54, 1.4 times better than analogues 0.72,"
-            " and 52 valid steps against 23",
-            minor=True,
-        ),
+    searched=Searched(
+        ("gru", "lem", "lstm"),
+        0.523,
+        0.478,
+        0.555,
+        3,
+        SWEEP,
+        beside="GRU's free runs are valid for 52 steps, those of analogues for 23.",
     ),
 )

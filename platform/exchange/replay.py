@@ -21,7 +21,7 @@ from longwave.platform.training.train import unfit
 from longwave.tasks.base.raw import DataError
 
 SAME = 1e-6
-"""Relative difference of one training from itself, as ``reproduce`` takes it; sizes of packs may round otherwise."""
+"""Relative difference of one training from itself, as ``reproduce`` takes it."""
 CODE = ("commit", "diff", "lock")
 """Facts that are others with every version of the program, most of which change no number."""
 
@@ -44,8 +44,9 @@ class Retraced:
 def replayed(file: File, count: int, chance: random.Random | None = None) -> Iterator[Objection]:
     """Yield what differs in ``count`` trials of a bundle, drawn by chance, once they are trained again here.
 
-    Each is trained alone from the start to an epoch drawn by chance. With the same kernel path and all facts that
-    matter the same, another number rejects the bundle; where a fact differs, it is a flag that names it.
+    Each is trained from the start to an epoch drawn by chance; one that halving could cut to its first cut at the most,
+    as none knows who was left in its pack from there on. With the same kernel path and all facts that matter the
+    same, another number rejects the bundle; where a fact differs, it is a flag that names it.
     """
     chance = chance or random.SystemRandom()
     trials = [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
@@ -54,7 +55,8 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
         try:
             if why := unfit(entry.config):
                 raise ConfigError(f"it was made {why}")
-            found = again(entry.config, chance.randint(1, entry.run.epochs))
+            last = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
+            found = again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
         except (ConfigError, DataError) as error:
             yield Objection("replay", "flag", f"{name} cannot be trained again here: {error}")
             continue
@@ -69,15 +71,21 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
             yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.")
 
 
-def again(config: TrialConfig, epochs: int) -> Retraced:
-    """Return a trial trained alone for so many epochs, or to its end if that is before.
+def again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
+    """Return a trial trained for so many epochs, or to its end if that is before.
+
+    Args:
+        config: The trial.
+        epochs: How many.
+        packed: Whether it had company: products of one member round otherwise than those of several, of which the
+            number changes nothing. So it is trained beside itself then.
 
     Raises:
         ConfigError: It cannot be trained in its precision here.
         DataError: The data are not here.
     """
     data = get_task(config.task).load(config.variant).to(device(), PRECISIONS[config.precision])
-    pack = Pack([config], data, device())
+    pack = Pack([config] * (1 + packed), data, device())
     kernel = str(pack.network.layer.why())
     while pack.configs and pack.done < epochs:
         pack.train_epoch()
@@ -85,7 +93,8 @@ def again(config: TrialConfig, epochs: int) -> Retraced:
     if pack.configs and pack.done == config.epochs:
         pack.note(pack.close())
     run = next(iter(pack.said.runs), None)
-    return Retraced(list(pack.said.points), run, {**describe(), "kernel": kernel, "precision": config.precision})
+    points = list({point.epoch: point for point in pack.said.points}.values())
+    return Retraced(points, run, {**describe(), "kernel": kernel, "precision": config.precision})
 
 
 def unlike(told: BundledTrial, found: Retraced) -> str:

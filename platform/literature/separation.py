@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from longwave.platform.literature.published import as_printed, published_rows
+from longwave.platform.literature.published import as_printed, names, published_rows
 from longwave.platform.statistics.scale import Scale
+from longwave.tasks.base.searched import Searched
+
+ABOUT = 0.95
+"""Share of chance's error from which on a score is about chance."""
 
 
 def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]:
@@ -15,27 +19,51 @@ def printed_for(task: str, variant: str, metric: str) -> list[Mapping[str, Any]]
     return [number for number in published_rows() if (number["task"], number["ours"], number["metric"]) == place]
 
 
-def separation(scores: Mapping[str, float], printed: Iterable[Mapping[str, Any]], scale: Scale) -> str:
+def separation(
+    scores: Mapping[str, float],
+    printed: Iterable[Mapping[str, Any]],
+    scale: Scale,
+    searched: Searched | None = None,
+    chance: float | None = None,
+) -> str:
     """Return in a sentence how far trivial gets, and whether the task still separates models.
 
     The rule: a task is saturated where the error of its best trivial predictor is no larger than that of the best
-    printed number.
+    printed number, or, where no paper prints one, of the best model of a declared short search.
 
     Args:
         scores: Metric of each trivial predictor.
         printed: Published numbers of the same variant and metric.
         scale: How metrics become errors.
+        searched: The short search.
+        chance: Metric of a predictor that ignores its inputs; None where not known.
     """
     if not scores:
         return "No trivial predictor can run here."
     name = min(scores, key=lambda each: scale.error(scores[each]))
-    far = f"Trivial gets to {scores[name]:.4g}, by {name}"
+    ours = scale.error(scores[name])
+    blind = chance is not None and ours >= ABOUT * scale.error(chance)
+    far = f"Trivial gets to {scores[name]:.4g}, by {name}{', about chance' if blind else ''}"
     best = min(printed, key=lambda number: scale.error(number["value"]), default=None)
-    if best is None:
-        return f"{far}; there is no printed number to compare."
-    ours, theirs = scale.error(scores[name]), scale.error(best["value"])
-    beside = f"the best printed number, {as_printed(best['printed'])} of {best['model']},"
+    if best is not None:
+        theirs = scale.error(best["value"])
+        beside, after = f"the best printed number, {as_printed(best['printed'])} of {_called(best['model'])},", ""
+    elif searched is not None:
+        theirs = scale.error(searched.score)
+        beside, after = _reached(searched), f" {searched.beside}".rstrip()
+    else:
+        return f"{far}. No printed number says how much further models get; a sweep does, on the board."
     if ours <= theirs:
-        return f"{far}: no worse than {beside} so the task is saturated by {name} and separates no models."
+        return f"{far}: no worse than {beside} so the task is saturated by {name} and separates no models.{after}"
     times = f" {ours / theirs:.3g} ×" if theirs > 0 else ""
-    return f"{far}:{times or ' above'} the error of {beside} so the task still separates models."
+    return f"{far}:{times or ' above'} the error of {beside} so the task still separates models.{after}"
+
+
+def _reached(found: Searched) -> str:
+    first, *others = map(_called, found.models)
+    score = f"{found.score:.3g} ({found.low:.3g} to {found.high:.3g}) of {first}"
+    return f"the best of a short search ({found.sweep}, {found.seeds} seeds), {score}, ahead of {' and '.join(others)},"
+
+
+def _called(model: str) -> str:
+    return names().get(model, model)

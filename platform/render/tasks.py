@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from longwave.platform.boards.texts import duration, plain
@@ -17,7 +18,7 @@ from longwave.tasks.base.raw import DataError
 if TYPE_CHECKING:
     from longwave.tasks.base.batch import Batch
     from longwave.tasks.base.data import Data
-    from longwave.tasks.base.metric import Further
+    from longwave.tasks.base.metric import Further, Metric
     from longwave.tasks.base.predictor import Measured
     from longwave.tasks.base.spec import Recipe, TaskSpec
 
@@ -56,25 +57,30 @@ def page(spec: TaskSpec, format: Format) -> None:
     say(f"  data version {data.version}: {_sizes(data)}")
     say(f"  the same inputs in two splits: {_repeated(data)}")
     scores = {name: each.score for name, each in found.items()}
-    if spec.chance is None and (chance := spec.chance_at(spec.variant, scores)) is not None:
+    if (chance := spec.chance_at(spec.variant, scores)) is not None and spec.chance is None:
         say(f"  chance on these data: {chance:.4g}")
-    beside = [each.label for each in spec.further]
-    head = ["trivial predictor", spec.metric.name, *beside, "numbers kept", "time", "chosen on validation"]
+    head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
     table(head, [_measured(name, each) for name, each in found.items()])
+    _further(spec, found)
     for line in spec.lacking().values():
         say(f"  {line}")
     scale = scale_of(spec.metric.goal, spec.metric.unit, spec.metric.floor(data.test.targets))
-    say(f"  {separation(scores, printed_for(spec.name, spec.variant, spec.metric.name), scale)}")
+    printed = printed_for(spec.name, spec.variant, spec.metric.name)
+    say(f"  {separation(scores, printed, scale, spec.searched, chance)}")
 
 
 def _measured(name: str, found: Measured) -> tuple[str, ...]:
     """Return a trivial predictor's line: a number it does not say, or nothing that was chosen, is a dash."""
-    return (
-        name,
-        *map(plain, (found.score, *found.further, found.numbers)),
-        duration(found.seconds),
-        plain(found.chosen),
-    )
+    return name, *map(plain, (found.score, found.numbers)), duration(found.seconds), plain(found.chosen)
+
+
+def _further(spec: TaskSpec, found: Mapping[str, Measured]) -> None:
+    """Print what is measured beside the metric, a table for each that is measured along an axis."""
+    numbered = enumerate(spec.further)
+    for (metric, axis), group in groupby(numbered, lambda told: (_called(told[1].metric), told[1].x_name)):
+        places = list(group)
+        head = [f"{metric}, {axis}", *(f"{each.x:g}" for _, each in places)] if axis else ["trivial predictor", metric]
+        table(head, [(name, *(plain(one.further[k]) for k, _ in places)) for name, one in found.items()])
 
 
 def _facts(spec: TaskSpec) -> dict[str, str]:
@@ -123,11 +129,15 @@ def _task(spec: TaskSpec) -> dict[str, Any]:
 
 
 def _metric(spec: TaskSpec) -> str:
-    return measured(spec.metric.name, spec.metric.unit, spec.metric.goal)
+    return _called(spec.metric)
+
+
+def _called(metric: Metric) -> str:
+    return measured(metric.name, metric.unit, metric.goal)
 
 
 def _beside(each: Further) -> str:
-    return f"{measured(each.metric.name, each.metric.unit, each.metric.goal)}: {each.metric.definition}"
+    return f"{_called(each.metric)}: {each.metric.definition}"
 
 
 def _chance(spec: TaskSpec) -> str:

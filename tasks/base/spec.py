@@ -13,6 +13,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Further, Metric
 from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measured
 from longwave.tasks.base.raw import Source
+from longwave.tasks.base.searched import Searched
 
 BLIND = ("majority", "mean", "unigram")
 """Names of trivial predictors that ignore their inputs."""
@@ -157,6 +158,7 @@ class TaskSpec:
         baselines: Trivial predictors by name, measured beside the models.
         margin: Ratio of errors within which a printed number counts as met.
         further: What is measured of the test split beside the metric.
+        searched: What models reached in a declared short search, where no paper prints a number; None without one.
     """
 
     name: str
@@ -185,6 +187,7 @@ class TaskSpec:
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
     margin: float = 1.25
     further: tuple[Further, ...] = ()
+    searched: Searched | None = None
 
     @property
     def id(self) -> str:

@@ -80,8 +80,8 @@ class DelayEmbedded(Predictor, Generic[C]):
     spacings: tuple[int, ...] = (1, 2, 4, 8, 12, 16)
 
     @abstractmethod
-    def learn(self, x: Tensor, y: Tensor, rest: C) -> tuple[Law, int]:
-        """Return a law from rows x (n, k) to y (n, q), and how many numbers it keeps."""
+    def learn(self, x: Tensor, y: Tensor, rests: Sequence[C]) -> list[tuple[Law, int]]:
+        """Return for each of ``rests`` a law from rows x (n, k) to y (n, q), and how many numbers it keeps."""
 
     @abstractmethod
     def rests(self) -> Sequence[tuple[str, C]]:
@@ -100,13 +100,14 @@ class DelayEmbedded(Predictor, Generic[C]):
         """Return the chosen laws."""
         train: Sequences = data.training(SAMPLE)
         name, delays, rest = self._choice(train, data.valid)
-        laws: dict[int, Learnt] = {delays.reach: _learnt(self, train, delays, rest, self.rows[1])}
-        shared = {delays: laws[delays.reach]}
+        [main] = _learnt(self, train, delays, [rest], self.rows[1])
+        laws, shared = {delays.reach: main}, {delays: main}
+        every = [each for _, each in self.rests()]
         for step in range(min(delays.reach, train.places)):
             here = delays.at(step)
-            own = [_learnt(self, train, here, each, self.rows[1], step) for _, each in self.rests()]
+            own = _learnt(self, train, here, every, self.rows[1], step)
             if here not in shared:
-                shared[here] = _learnt(self, train, here, rest, self.rows[0])
+                [shared[here]] = _learnt(self, train, here, [rest], self.rows[0])
             laws[step] = min((*own, shared[here]), key=lambda law: _error(law, data.valid, step, step))
         used = {id(law): law[2] for law in laws.values()}
         return Fitted(lambda split: _outputs(laws, split), sum(used.values()), f"{delays}, {name}")
@@ -118,31 +119,33 @@ class DelayEmbedded(Predictor, Generic[C]):
         lags = [k for k in self.lags if k == 1 or (self.fits(k * train.inputs.shape[-1]) and k <= longest + 1)]
         tried = [Delays(k, s) for k in lags for s in self.spacings if Delays(k, s).reach <= longest]
 
-        def error(delays: Delays, rest: C, first: int) -> float:
-            return _error(_learnt(self, train, delays, rest, self.rows[0]), shown, first, shown.places - 1)
+        def errors(delays: Delays, some: Sequence[C], first: int) -> list[float]:
+            learnt = _learnt(self, train, delays, some, self.rows[0])
+            return [_error(law, shown, first, shown.places - 1) for law in learnt]
 
         def least(among: list[Delays]) -> Delays:
             first = max(each.reach for each in among)
-            return min(among, key=lambda each: error(each, rests[0][1], first))
+            return min(among, key=lambda each: errors(each, [rests[0][1]], first)[0])
 
         few = max(k for k in lags if k <= FIRST_LAGS)
         spacing = least([each for each in tried if each.lags == few]).spacing
         best = least([each for each in tried if each.spacing == spacing])
-        name, rest = min(rests, key=lambda told: error(best, told[1], best.reach))
+        found = errors(best, [each for _, each in rests], best.reach)
+        name, rest = rests[found.index(min(found))]
         return name, best, rest
 
 
 def _learnt(
-    by: DelayEmbedded[C], train: Sequences, delays: Delays, rest: C, most: int, at: int | None = None
-) -> Learnt:
-    """Return a law learnt from ``most`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
+    by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], most: int, at: int | None = None
+) -> list[Learnt]:
+    """Return laws learnt from ``most`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
     first, last = (delays.reach, train.places - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
     asked = y.isfinite().all(-1)
     x, y = x[asked], y[asked]
     step = max(1, -(-len(x) // most))
-    return delays, *by.learn(x[::step], y[::step], rest)
+    return [(delays, *law) for law in by.learn(x[::step], y[::step], rests)]
 
 
 def _said(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:

@@ -116,10 +116,11 @@ class FreeNeighbours(Chosen):
             windows = _windows(train.inputs, lags).flatten(0, 1)
             after = train.targets[:, lags - 1 :].double().flatten(0, 1)
             some = torch.linspace(0, len(windows) - 1, min(LIBRARY, len(windows)), dtype=torch.float64).round().long()
-            library = {"windows": windows[some], "after": after[some]}
+            library = _library(windows[some], after[some])
+            numbers = windows[some].numel() + after[some].numel()
             for count in NEIGHBOURS:
-                run = _stepped(data, partial(_successor, **library, count=count), lags)
-                yield run, sum(x.numel() for x in library.values()), f"{lags} lags, the nearest {count}"
+                run = _stepped(data, partial(library, count=count), lags)
+                yield run, numbers, f"{lags} lags, the nearest {count}"
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,9 @@ class Analogues(Chosen):
         for lags in (lags for lags in EMBEDDINGS if lags <= given):
             after = train.targets[:, lags - 1 :].double().unfold(1, horizon, 1).mT
             windows = _windows(train.inputs, lags)[:, : after.shape[1]].flatten(0, 1)
+            library = _library(windows, after.flatten(0, 1))
             for count in NEIGHBOURS:
-                step = partial(_successor, windows=windows, after=after.flatten(0, 1), count=count)
-                run = partial(_replayed, step=step, lags=lags)
+                run = partial(_replayed, step=partial(library, count=count), lags=lags)
                 yield run, windows.numel() + train.targets.numel(), f"{lags} lags, the nearest {count}"
 
 
@@ -190,7 +191,12 @@ def _replayed(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
     return step(inputs[:, -lags:].flatten(1))
 
 
-def _successor(seen: Tensor, windows: Tensor, after: Tensor, count: int) -> Tensor:
-    """Return the mean of what came after the ``count`` windows nearest to ``seen``, (N, ...)."""
-    distance = windows.square().sum(1) - 2 * seen @ windows.mT
-    return after[distance.topk(count, largest=False).indices].mean(1)
+def _library(windows: Tensor, after: Tensor) -> Callable[..., Tensor]:
+    """Return what gives, of ``seen``, (N, ...), the mean of what came after the ``count`` windows nearest to it."""
+    sizes, rows = windows.square().sum(1), windows.mT
+
+    def successor(seen: Tensor, count: int) -> Tensor:
+        distance = torch.addmm(sizes, seen, rows, alpha=-2)
+        return after[distance.topk(count, largest=False).indices].mean(1)
+
+    return successor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,21 +40,21 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
         """Return whether a tree is faster than trying all: in not too many dimensions."""
         return features <= MOST
 
-    def learn(self, x: Tensor, y: Tensor, rest: tuple[int, bool]) -> tuple[Law, int]:
-        """Return the mean over the neighbours; it keeps all rows."""
+    def learn(self, x: Tensor, y: Tensor, rests: Sequence[tuple[int, bool]]) -> list[tuple[Law, int]]:
+        """Return the means over the neighbours; each keeps all rows."""
         from scipy.spatial import cKDTree
 
         tree, workers = cKDTree(x.numpy(), leafsize=32), torch.get_num_threads()
-        k = min(rest[0], len(x))
 
-        def law(asked: Tensor) -> Tensor:
+        def law(asked: Tensor, most: int, weighed: bool) -> Tensor:
+            k = min(most, len(x))
             far, at = (torch.from_numpy(f).view(len(asked), k) for f in tree.query(asked.numpy(), k, workers=workers))
-            if not rest[1]:
+            if not weighed:
                 return y[at].mean(1)
             weights = 1 / far.square().clamp_min(TINY)
             return (y[at] * (weights / weights.sum(1, keepdim=True)).unsqueeze(-1)).sum(1)
 
-        return law, x.numel() + y.numel()
+        return [(partial(law, most=most, weighed=weighed), x.numel() + y.numel()) for most, weighed in rests]
 
 
 @dataclass(frozen=True)

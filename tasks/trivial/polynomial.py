@@ -41,17 +41,18 @@ class Polynomial(DelayEmbedded[float]):
         """Return whether the monomials are not too many."""
         return comb(features + self.degree, self.degree) <= MOST
 
-    def learn(self, x: Tensor, y: Tensor, rest: float) -> tuple[Law, int]:
-        """Return the polynomial of inputs over their largest size."""
+    def learn(self, x: Tensor, y: Tensor, rests: Sequence[float]) -> list[tuple[Law, int]]:
+        """Return the polynomials of inputs over their largest size."""
         largest = x.abs().max().clamp_min(1e-300)
         fitting = (d for d in range(self.degree, 0, -1) if EXAMPLES * comb(x.shape[1] + d, d) <= len(x))
         features = partial(powers, degree=next(fitting, 1))
-        found = weights(triangle(x / largest, y, features, BLOCK), y.shape[1], rest)
+        summed = triangle(x / largest, y, features, BLOCK)
 
-        def law(asked: Tensor) -> Tensor:
+        def law(asked: Tensor, found: Tensor) -> Tensor:
             out = asked.new_empty(len(asked), y.shape[1])
             for some, place in zip(asked.split(BLOCK), out.split(BLOCK), strict=True):
                 place[:] = features(some / largest) @ found
             return out
 
-        return law, found.numel()
+        fits = [weights(summed, y.shape[1], rest) for rest in rests]
+        return [(partial(law, found=found), found.numel()) for found in fits]

@@ -27,7 +27,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.losses import FREE_RMSE, VALID, ahead, valid_time
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.formats.free import SIZES, normal
+from longwave.tasks.formats.free import SIZES, free_runs, normal
 from longwave.tasks.formats.ode import solve
 from longwave.tasks.trivial import free
 
@@ -178,7 +178,7 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
         *parameters, start, _ = module.drawn(n)
         path = module.paths(start, *parameters, module.FIRST + module.KEPT * (p.steps - 1))[module.FIRST :: module.KEPT]
     clean = (path.swapaxes(0, 1)[first:] - p.centre) / p.spread
-    test = module.TASK.load("").test
+    test = free_runs(module._generate()).test  # what is kept on disk may be of another day
     np.testing.assert_allclose(test.targets.numpy(), clean[:, p.warm :], atol=1e-5)
     return clean[:, : p.warm], test.inputs.double().numpy()
 
@@ -204,7 +204,7 @@ VERSIONS = {
 
 @every_task
 def test_the_series_are_those_first_made(module: Any) -> None:
-    assert module.TASK.load("").version == VERSIONS[module.TASK.name]
+    assert free_runs(module._generate()).version == VERSIONS[module.TASK.name]
 
 
 def test_noise_is_about_normal() -> None:

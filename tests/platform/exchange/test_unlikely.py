@@ -241,6 +241,23 @@ def test_replayed_trials_are_what_an_honest_bundle_tells(genuine: File) -> None:
     assert list(replay.replayed(genuine, 3, random.Random(1))) == []
 
 
+def test_a_trial_of_a_pack_is_replayed_in_company_as_one_member_alone_rounds_otherwise_and_until_halving_cut_it(
+    tmp_path: Path, store: Store
+) -> None:
+    sweep = {
+        "name": "wild", "task": "mackey_glass_free", "models": ["gru"], "trials": 3, "retrain": 2, "hidden": 8,
+        "epochs": 3, "pack": 3, "halving": {"first": 1}, "space": {"gru": {"lr": {"low": 0.5, "high": 0.6}}},
+    }  # fmt: skip
+    workers = Workers(1, tmp_path, here=True)
+    driver.start(check_sweep(sweep, "wild.toml"), store, workers, None, Console(file=io.StringIO()))
+    file = seal(collect(store))
+    assert {e.run.members for e in file.content.trials} == {3, 2}
+    assert audit(file) == [] == list(replay.replayed(file, 5, random.Random(1)))
+    entry = next(e for e in file.content.trials if e.config.halving and e.run.epochs == 3)
+    alone = replay.again(entry.config, 1).points[0]
+    assert alone.valid != entry.points[0].valid == replay.again(entry.config, 1, packed=True).points[0].valid
+
+
 @pytest.mark.parametrize("what", ["loss", "valid"])
 def test_a_replay_finds_an_epoch_that_never_was(genuine: File, what: str) -> None:
     def other(changed: Content) -> None:

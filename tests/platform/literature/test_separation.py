@@ -8,6 +8,7 @@ import pytest
 
 from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.statistics.scale import scale_of
+from longwave.tasks.base.searched import Searched
 
 ERROR, ACCURACY = scale_of("min", "1", 0.0), scale_of("max", "%", 0.5)
 
@@ -21,7 +22,7 @@ def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_num
     best: float, saturated: bool
 ) -> None:
     said = separation({"mean": 1.0, "cubic AR": best}, [number(0.01, "lstm"), number(0.002)], ERROR)
-    assert said.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of lem" in said
+    assert said.startswith(f"Trivial gets to {best:.4g}, by cubic AR: ") and "0.002 of LEM" in said
     assert ("is saturated by cubic AR and separates no models" in said) == saturated
     assert ("1.05 × the error of" in said and "still separates models" in said) == (not saturated)
 
@@ -29,14 +30,32 @@ def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_num
 def test_of_an_accuracy_the_larger_is_the_better_and_errors_are_compared() -> None:
     scores = {"majority": 10.0, "1-NN": 97.0}
     assert "saturated by 1-NN" in separation(scores, [number(96.0)], ACCURACY)
-    assert ": 3 × the error of the best printed number, 99 of lem," in separation(scores, [number(99.0)], ACCURACY)
+    assert ": 3 × the error of the best printed number, 99 of LEM," in separation(scores, [number(99.0)], ACCURACY)
 
 
 def test_without_a_printed_number_or_a_predictor_it_says_so() -> None:
-    assert (
-        separation({"mean": 0.5}, [], ERROR) == "Trivial gets to 0.5, by mean; there is no printed number to compare."
+    assert separation({"mean": 0.5}, [], ERROR) == (
+        "Trivial gets to 0.5, by mean. No printed number says how much further models get; a sweep does, on the board."
     )
     assert separation({}, [number(1.0)], ERROR) == "No trivial predictor can run here."
+
+
+@pytest.mark.parametrize("score, saturated", [(0.31, True), (0.29, False)])
+def test_without_a_printed_number_the_best_of_a_declared_search_tells_and_it_says_which_and_how_sure(
+    score: float, saturated: bool
+) -> None:
+    search = Searched(("gru", "lem", "lstm"), score, 0.2, 0.4, 3, "a.toml", beside="More holds.")
+    said = separation({"mean": 1.0, "analogues": 0.3}, [], ERROR, search)
+    assert f"the best of a short search (a.toml, 3 seeds), {score} (0.2 to 0.4) of GRU, ahead of LEM and LSTM," in said
+    assert said.endswith(" More holds.")
+    assert ("saturated by analogues and separates no models" in said) == saturated
+    assert ("1.03 × the error of" in said and "still separates models" in said) == (not saturated)
+    assert "a.toml" not in separation({"mean": 1.0}, [number(0.1)], ERROR, search)
+
+
+@pytest.mark.parametrize("score, blind", [(15.85, True), (18.0, True), (25.0, False)])
+def test_a_predictor_no_better_than_chance_is_said_to_be_about_chance(score: float, blind: bool) -> None:
+    assert (", about chance" in separation({"majority": score}, [], ACCURACY, chance=15.85)) == blind
 
 
 def test_the_printed_numbers_of_a_task_are_those_of_its_variant_and_metric() -> None:

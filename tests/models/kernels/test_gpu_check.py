@@ -45,7 +45,7 @@ def test_without_a_gpu_it_says_so_and_ends_with_two(capsys: pytest.CaptureFixtur
 def test_a_miss_and_a_failure_are_told_and_end_with_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def far(case: str, schedule: str, *_: Any) -> dict[str, tuple[float, float]]:
+    def far(case: str, schedule: str, *_: Any, **__: Any) -> dict[str, tuple[float, float]]:
         if schedule == "graph":
             raise RuntimeError("no such kernel\nmore")
         return {"outputs": (1e-7, 1e-7), "dx": (float("nan") if schedule == "chunks" else 2e-5, 1e-6)}

@@ -229,7 +229,7 @@ def test_halving_keeps_each_cohort_in_one_pack_whatever_the_workers(tiny: Tiny) 
 BAD = {
     "a near miss of a task": (
         {"task": "fitzhugh_nagumi"},
-        r"No task 'fitzhugh_nagumi'. Did you mean fitzhugh_nagumo\?",
+        r"No task 'fitzhugh_nagumi'. Did you mean fitzhugh_nagumo or fitzhugh_nagumo_free\?",
     ),
     "a near miss of a model": ({"models": ["lemm"]}, r"No model 'lemm'. Did you mean lem"),
     "a near miss of a key": ({"trails": 3}, r"No key 'trails'. Did you mean trials"),

@@ -129,7 +129,7 @@ class Odd(Recurrence[OddWeights]):
         (lambda h: h * (1.0 if h[0, 0, 0].item() > 0 else 2.0), "_local_scalar_dense"),
         (lambda h: torch.softmax(h, -1), "_softmax"),
         (lambda h: h[..., :2].repeat(1, 1, 2), "slice"),
-        (lambda h: h * torch.arange(4), "mul"),
+        (lambda h: h.roll(1, -1), "roll"),
     ],
 )
 def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], Tensor], named: str) -> None:
@@ -165,6 +165,17 @@ def test_weights_that_no_trace_can_follow_are_computed_at_each_call(made: Callab
             truth = outcome(layer, x, state)
         assert_close(outcome(layer, x, state), truth)
         layer.W.data *= 2
+
+
+def test_whole_numbers_that_a_step_makes_are_read_as_such() -> None:
+    on_cpu(LEM(1, 4))
+    torch.manual_seed(0)
+    layer = Odd(lambda h: h * torch.arange(4))
+    assert layer.why().path == "cpu"
+    x, state = inputs(layer, 5, 3)
+    with using("reference"):
+        truth = outcome(layer, x, state)
+    assert_close(outcome(layer, x, state), truth)
 
 
 def test_another_step_of_the_same_class_is_another_loop() -> None:

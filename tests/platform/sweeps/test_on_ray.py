@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -93,9 +94,9 @@ def test_all_of_rays_processes_listen_on_the_loopback_interface_alone_and_none_i
 
     def look() -> None:
         for process in processes():
-            for connection in process.net_connections():
-                if connection.status == psutil.CONN_LISTEN:
-                    seen.append((process.name(), connection.laddr.ip))
+            with suppress(psutil.NoSuchProcess, FileNotFoundError):  # one that has ended meanwhile
+                ports = [c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+                seen.extend((process.name(), port) for port in ports)
 
     names: list[str] = []
     ear = Ear(lambda: (look(), names.extend(" ".join(p.cmdline()) for p in processes())))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from longwave.tasks.base.cache import cached
@@ -96,8 +98,9 @@ def measured(
 
     def make() -> dict[str, np.ndarray]:
         start = time.perf_counter()
-        fitted = predict.fit(data)
-        score, *beside = _scores(fitted.outputs(data.test), data, metric, further)
+        with _one_thread():
+            fitted = predict.fit(data)
+            score, *beside = _scores(fitted.outputs(data.test), data, metric, further)
         numbers = np.array([score, time.perf_counter() - start, fitted.numbers, *beside], np.float64)
         return {"numbers": numbers, "chosen": np.array(fitted.chosen)}
 
@@ -106,6 +109,17 @@ def measured(
     found = cached(f"trivial/{hashlib.sha256(told.encode()).hexdigest()[:24]}", make)
     score, seconds, numbers, *beside = found["numbers"].tolist()
     return Measured(score, seconds, int(numbers), str(found["chosen"]), tuple(beside))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread: these problems are so small that several take two to three times as long."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _scores(outputs: Tensor, data: Data[Any], metric: Metric, further: Sequence[Further]) -> list[float]:

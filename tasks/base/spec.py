@@ -219,7 +219,8 @@ class TaskSpec:
 
     def measured(self, data: Data[Any]) -> dict[str, Measured]:
         """Return by name what is measured on the test split of each trivial predictor that can run here."""
-        here = {name: each for name, each in self.baselines.items() if name not in self.lacking()}
+        lacking = self.lacking()
+        here = {name: each for name, each in self.baselines.items() if name not in lacking}
         return {name: measured(each, data, self.metric, self.id, self.further) for name, each in here.items()}
 
     def lacking(self) -> dict[str, str]:

@@ -91,14 +91,12 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
     sweep, faults = ground.sweep(folder, "ray"), 0
     driver = sweep.start()
     for moment in ground.moments(draw, most):
-        trained = sweep.sessions() if faults else set()
-        while faults and sweep.sessions() == trained and not sweep.ended(driver, LOOK):
-            continue
-        if sweep.over_at(driver, *moment):
+        trained = sweep.sessions() if faults else None
+        if sweep.over_before(driver, lambda: sweep.sessions() != trained):  # noqa: B023
             break
-        while not (workers := sweep.workers()) and not sweep.ended(driver, LOOK):
-            continue
-        if workers:
+        if sweep.over_at(driver, *moment) or sweep.over_before(driver, sweep.workers):
+            break
+        if workers := sweep.workers():
             kill(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
@@ -113,13 +111,10 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
         sweep.options = ("--ray", nodes.address, "--workers", "1")
         driver = sweep.start()
         for moment in ground.moments(draw, most):
-            if sweep.over_at(driver, *moment):
+            if sweep.over_at(driver, *moment) or sweep.over_before(driver, nodes.busy):
                 break
-            while not nodes.busy() and not sweep.ended(driver, LOOK):
-                continue
-            if driver.returncode is None:
-                nodes.lose()
-                faults += 1
+            nodes.lose()
+            faults += 1
         sweep.finish(driver)
     return faults, sweep.scene(ground.expected)
 
@@ -228,9 +223,7 @@ def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) ->
             for k, fault in enumerate(draw.sample(kinds, len(kinds))):
                 if sweep.over_at(driver, k / 10, draw.uniform(0, ground.soon)):
                     break
-                while not (nodes.busy() and [*disk.rglob("*.safetensors")]) and not sweep.ended(driver, LOOK):
-                    continue
-                if driver.returncode is not None:
+                if sweep.over_before(driver, lambda: nodes.busy() and [*disk.rglob("*.safetensors")]):
                     break
                 driver = fault() or driver
                 faults += 1

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,10 +115,14 @@ class Running:
 
     def over_at(self, driver: subprocess.Popen[bytes], share: float, seconds: float) -> bool:
         """Wait until the trials' own logs hold this share of all epochs, then some seconds; return as ``ended``."""
-        while self._trained() < share * self.epochs:
+        return self.over_before(driver, lambda: self._trained() >= share * self.epochs) or self.ended(driver, seconds)
+
+    def over_before(self, driver: subprocess.Popen[bytes], condition: Callable[[], Any]) -> bool:
+        """Wait until something holds; return whether the driver was over before it did."""
+        while not condition():
             if self.ended(driver, LOOK):
                 return True
-        return self.ended(driver, seconds)
+        return False
 
     def sessions(self) -> set[str]:
         """Return the trainings that have said an epoch."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from editions import sign
 from rich.console import Console
 
 from longwave.platform.cli.main import main
@@ -46,14 +45,6 @@ def folder(swept: str, tmp_path: Path) -> Path:
     for file in (tmp_path / "one").iterdir():
         file.chmod(0o644)
     return tmp_path / "one"
-
-
-def sign(folder: Path) -> None:
-    """Write the hashes of the manifest anew."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name in manifest["files"]:
-        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def said(folder: Path, commit: str = "d") -> list[tuple[str, str]]:

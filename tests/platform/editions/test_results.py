@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from bundles import forge, of
+from editions import sign
 from rich.console import Console
 
 from longwave.platform.cli.main import main
@@ -52,14 +53,6 @@ def folder(swept: str, tmp_path: Path) -> Path:
     for file in (tmp_path / "one").iterdir():
         file.chmod(0o644)
     return tmp_path / "one"
-
-
-def sign(folder: Path) -> None:
-    """Write the hashes of the manifest anew."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name in manifest["files"]:
-        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def mend(folder: Path, change: Callable[[list[Row]], Any]) -> None:

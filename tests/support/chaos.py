@@ -52,6 +52,8 @@ halving = {{ first = 3, eta = 2 }}
 FULL = {"models": '["lem", "cornn"]', "trials": 6, "retrain": 2, "epochs": 80}
 SHORT = {"models": '["lem"]', "trials": 4, "retrain": 1, "epochs": 60}
 WRONG = ("lost", "duplicated", "wrong", "bricked", "orphans")
+IDLE = 5
+"""Sweeps without a single fault after which a case cannot be meant."""
 HEAD = ("case", "sweeps", "faults", "lost", "duplicated", "silently wrong", "bricked", "orphans", "equal", "to the bit")
 
 
@@ -133,6 +135,8 @@ class Harness:
                     return line
             line.add(json.loads(done.read_text()))
             number += 1
+            if number >= IDLE and not line.faults:
+                raise SystemExit(f"{case.name}: no fault came in {number} sweeps. Read what {done.parent} tells.")
         return line
 
     def _episode(self, case: Case, number: int, most: int, done: Path) -> None:

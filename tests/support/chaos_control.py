@@ -83,7 +83,7 @@ def main(folder: Path) -> None:
     from ray.air.integrations.mlflow import MLflowLoggerCallback
     from ray.tune.search.optuna import OptunaSearch
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
     trainable = tune.with_resources(train, {"cpu": 1})
     if tune.Tuner.can_restore(str(folder / "tune/sweep")):
         tuner = tune.Tuner.restore(str(folder / "tune/sweep"), trainable, resume_errored=True)

@@ -12,6 +12,7 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.entry import Sweep
+    from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.workers import Workers
 
 sweep = typer.Typer(help="Plan, run, watch and steer sweeps.", no_args_is_help=True, rich_markup_mode=None)
@@ -28,6 +29,11 @@ GpusOption = Annotated[float, typer.Option(min=0, help="GPUs a pack, fractions a
 HereOption = Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")]
 MlflowOption = Annotated[
     str | None, typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file.")
+]
+
+MetricsOption = Annotated[
+    str | None,
+    typer.Option(metavar="PORT", help="Show Prometheus what it does: a port here, or 0.0.0.0:PORT for all networks."),
 ]
 
 
@@ -60,6 +66,7 @@ def run(
     gpus: GpusOption = 0.0,
     here: HereOption = False,
     mlflow: MlflowOption = None,
+    metrics: MetricsOption = None,
     store: StoreOption = None,
 ) -> None:
     """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
@@ -71,16 +78,18 @@ def run(
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.executor import running
+    from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.sweep import plan
 
     checked = read_sweep(file)
     how = _workers(checked.name, workers, storage, ray, gpus, here)
-    with running(how):  # Ray starts while data are prepared
+    numbers = DriverMetrics(checked.name)
+    with numbers.served(metrics), running(how):  # Ray starts while data are prepared
         with waiting("Preparing data"):
             resolved = resolve(checked)
         with Store(store_url(store)) as known:
-            _train(plan(resolved, known), known, how, mlflow)
+            _train(plan(resolved, known), known, how, mlflow, numbers)
 
 
 @sweep.command("resume")
@@ -92,6 +101,7 @@ def resume(
     gpus: GpusOption = 0.0,
     here: HereOption = False,
     mlflow: MlflowOption = None,
+    metrics: MetricsOption = None,
     store: StoreOption = None,
 ) -> None:
     """Go on with a sweep that was interrupted. What has ended is not trained again.
@@ -100,10 +110,12 @@ def resume(
     """
     from longwave.platform.paths import store_url
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.sweep import stored_sweep
 
-    with Store(store_url(store), create=False) as known:
-        _train(stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, here), mlflow)
+    numbers = DriverMetrics(name)
+    with Store(store_url(store), create=False) as known, numbers.served(metrics):
+        _train(stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, here), mlflow, numbers)
 
 
 def _workers(name: str, workers: int | None, storage: Path | None, ray: str | None, gpus: float, here: bool) -> Workers:
@@ -115,12 +127,12 @@ def _workers(name: str, workers: int | None, storage: Path | None, ray: str | No
     return Workers(workers or os.cpu_count() or 1, sweep_storage(storage, name), ray, gpus, here)
 
 
-def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None) -> None:
+def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None, numbers: DriverMetrics) -> None:
     from longwave.platform.paths import mlflow_server
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.driver import resume as go_on
 
     file = sweep.file
     console, board = Terminal(), f"longwave board {file.task or ''}".strip()
-    view = go_on(sweep, store, how, mlflow_server(mlflow), console)
+    view = go_on(sweep, store, how, mlflow_server(mlflow), console, numbers)
     console.print(f"{file.name}: {view.counts()}. See it with: {board}", highlight=False)

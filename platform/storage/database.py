@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -34,6 +35,7 @@ class Database:
     def __init__(self, url: str, create: bool = True) -> None:
         self.url = url
         self.waiting: Callable[[str], None] = _say_nothing
+        self.took: Callable[[str, float], None] = _count_nothing
         self.patience = given_patience()
         self._wrote, self._lost = False, ""
         with self._one_line():
@@ -88,7 +90,7 @@ class Database:
         Raises:
             StoreError: The database refused.
         """
-        with self.errors(), self._writing.begin() as connection:
+        with self._timed("write"), self.errors(), self._writing.begin() as connection:
             yield connection
         self._wrote = True
 
@@ -99,7 +101,7 @@ class Database:
         Raises:
             StoreError: The database refused.
         """
-        with self.errors(), self.engine.begin() as connection:
+        with self._timed("read"), self.errors(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -120,6 +122,14 @@ class Database:
             raise StoreError(self._lost)
 
     @contextmanager
+    def _timed(self, kind: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.took(kind, time.perf_counter() - start)
+
+    @contextmanager
     def _one_line(self) -> Iterator[None]:
         try:
             yield
@@ -136,6 +146,10 @@ class Database:
         self.engine.dispose()
         self.engine = engine_of(f"sqlite:///{saved}", create=False)
         self._writing = writing(self.engine)
+
+
+def _count_nothing(_: str, __: float) -> None:
+    """Take no notice of what a transaction took."""
 
 
 def _say_nothing(_: str) -> None:

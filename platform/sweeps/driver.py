@@ -23,6 +23,7 @@ from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.heart import Heart
 from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.metrics import DriverMetrics
 from longwave.platform.sweeps.mirror import Mirror
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
@@ -41,7 +42,14 @@ def start(file: SweepFile, store: Store, workers: Workers, server: str | None, c
     return resume(plan(resolve(file), store), store, workers, server, console)
 
 
-def resume(sweep: Sweep, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+def resume(
+    sweep: Sweep,
+    store: Store,
+    workers: Workers,
+    server: str | None,
+    console: Console,
+    numbers: DriverMetrics | None = None,
+) -> Progress:
     """Run what is missing of a sweep of the store, and return its final counts.
 
     Args:
@@ -50,6 +58,7 @@ def resume(sweep: Sweep, store: Store, workers: Workers, server: str | None, con
         workers: How to run packs.
         server: MLflow tracking URI to mirror to, or None.
         console: Where to show progress.
+        numbers: Where to count, if others are to see it.
 
     Raises:
         Interrupted: A signal ended it in order.
@@ -59,14 +68,22 @@ def resume(sweep: Sweep, store: Store, workers: Workers, server: str | None, con
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
         if leases.after_a_death and (wrong := sound(store.engine)):
             raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
-        return _Driver(sweep, store, leases, workers, server, console).run()
+        numbers = numbers or DriverMetrics(sweep.file.name)
+        return _Driver(sweep, store, leases, workers, server, console, numbers).run()
 
 
 class _Driver:
     """One run of a sweep."""
 
     def __init__(
-        self, sweep: Sweep, store: Store, leases: Leases, workers: Workers, server: str | None, console: Console
+        self,
+        sweep: Sweep,
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        server: str | None,
+        console: Console,
+        numbers: DriverMetrics,
     ) -> None:
         file = sweep.file
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
@@ -76,7 +93,8 @@ class _Driver:
         self.heart = Heart(store, leases, workers, self.purse.spent, self.view.say)
         self.parents: dict[str, tuple[str, ...]] = {}
         self.cut: set[str] = set()
-        store.waiting = self.view.say
+        self.numbers = numbers
+        store.waiting, store.took = self.view.say, numbers.took
 
     def run(self) -> Progress:
         """Train until nothing is missing, or until the driver is to end."""
@@ -107,9 +125,9 @@ class _Driver:
 
     def _left(self) -> list[Asked]:
         """Return the trials that have not ended, and show how all stand."""
-
         trials = self.store.patiently(lambda: asked(self.sweep, self.store))
         self.view.plan(trials)
+        self.numbers.plan(trials)
         return [a for a in trials if a.open]
 
     def _round(self, left: Sequence[Asked], stack: ExitStack) -> None:
@@ -124,8 +142,8 @@ class _Driver:
             return
         desk = Desk(jobs, self.store, self.leases, self.workers, self.view)
         try:
-            with self.purse.filled_by(desk):
-                run_packs(jobs, desk, self.workers)
+            with self.purse.filled_by(desk), self.numbers.heard_by(desk, jobs) as sink:
+                run_packs(jobs, sink, self.workers)
         except LeaseLostError as error:
             self.view.say(str(error))
         finally:

@@ -32,6 +32,8 @@ BLANK = {"status": "planned", "reason": "", "epochs": 0, "seconds": 0.0, "member
 """What a trial is before anything was recorded of it, beside columns that hold nothing."""
 ROWS = 2**32
 """No table has a row beyond this one."""
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises; the second where SQLite's own message quotes what is no text any more."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def _fill(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...], tuple
 
 def _mend_header(copy: Path, new: Path) -> None:
     """Give a copy that SQLite takes for no database the header that all stores have, with its own count of pages."""
-    with closing(sqlite3.connect(copy)) as old, suppress(sqlite3.DatabaseError):
+    with closing(sqlite3.connect(copy)) as old, suppress(*UNREADABLE):
         old.execute("SELECT 1 FROM sqlite_master").fetchone()
         return
     with closing(sqlite3.connect(new)) as sound:
@@ -119,7 +121,7 @@ def _wanted(old: sqlite3.Connection, table: str) -> int | None:
         if old.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone() is None:
             return 0
         return int(old.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])
-    except sqlite3.Error:
+    except UNREADABLE:
         return None
 
 
@@ -149,7 +151,7 @@ def _readable(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
                 yield row
             else:
                 continue
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             if getattr(error, "sqlite_errorname", "") in (
                 "SQLITE_NOTADB",
                 "SQLITE_ERROR",

@@ -157,3 +157,16 @@ def test_a_repair_is_asked_for_in_words(tmp_path: Path, capsys: pytest.CaptureFi
     for arguments in (["--to", "x.db"], ["--repair", "--store", "postgresql://127.0.0.1/none"]):
         assert main(["doctor", *arguments]) == 2
         assert "--repair with a store that is a SQLite file" in capsys.readouterr().err
+
+
+def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path, tmp_path: Path) -> None:
+    file, content = tmp_path / "store.db", bytearray(whole.read_bytes())
+    at = content.index(b"tabletrialstrials")  # kind, name and table of its line; its text follows
+    content[at + 5 : at + 40] = bytes([0xD5]) * 35
+    file.write_bytes(content)
+    with closing(sqlite3.connect(file)) as old, pytest.raises(UnicodeDecodeError, match="invalid continuation byte"):
+        old.execute("SELECT 1 FROM sqlite_master")
+    kept = rescue(file, tmp_path / "new.db")
+    assert {t.table: t.saved for t in kept.tables}["curves"] == 0, "no curve without its trial"
+    with Store(f"sqlite:///{kept.file}", create=False) as store:
+        assert store.sweeps() == ["one"] and store.trials("one") == []

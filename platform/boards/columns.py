@@ -119,8 +119,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ("terminal", *DATA),
            PAGE, write=texts.searched, left=True),
     Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
-           " differs from it, how its paper is known to differ from the task, and what makes a published number one of"
-           " another protocol; for programs, the second.", "texts", ALL, write=texts.protocol),
+           " differs from it, how its paper is known to differ from the task, what makes a published number one of"
+           " another protocol, and how the settings were searched; for programs, the second.", "texts", ALL,
+           write=texts.protocol),
     Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
            write=lambda row: texts.plain(row.hidden or None)),
     Column("parameters", "parameters", "Trainable numbers; of published rows, as printed.", "whole", ("page", *LAB)),
@@ -179,6 +180,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("guests", "told by guests", "Ids of the retrainings that were imported and are trusted by nobody; they count"
            " in no number of a row that is no guest.", "json"),
     Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
+    Column("ways", "search", "How those sweeps searched: sampler and its rounds, successive halving, what the search"
+           " began with. A warm start stands on searches that the number of trials does not count.", "texts"),
     Column("environments", "environments", "Distinct facts on where the retrainings ran.", "json"),
     Column("joules", "energy", "Mean energy of a retraining, of those of which it is known.", "number", unit="J"),
     Column("rank_high", "worst rank", "Worst rank, beside the best.", "whole"),

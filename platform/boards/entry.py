@@ -64,7 +64,7 @@ def trained(seat: Seat, seeds: Sequence[Score], numbers: Sequence[Mapping[str, A
         rank_low=standing.low if standing else None,
         rank_high=standing.high if standing else None,
         ties=letters(standing.ties) if standing else "",
-        **{name: getattr(group, name) for name in ("sweeps", "environments", "joules", "family", "superseded")},
+        **{name: getattr(group, name) for name in ("sweeps", "ways", "environments", "joules", "family", "superseded")},
     )
 
 

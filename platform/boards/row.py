@@ -53,6 +53,7 @@ class Row:
         published: Numbers the papers print for this model on this task; of a published row, that number. See
             ``pairing.beside`` for the keys.
         trials: Ids of the retrainings, none for the other kinds; ``sweeps`` asked for them.
+        ways: How those sweeps searched: sampler, rounds, successive halving, what the search began with.
         environments: Distinct facts on where they ran: machine, versions, commit, kernel path.
         joules: Energy of a retraining: mean over those of which it is known, None where of none.
         verification: How far the numbers are verified here; empty for the other kinds. See ``verification``.
@@ -106,6 +107,7 @@ class Row:
     published: Sequence[Mapping[str, Any]] = ()
     trials: Sequence[str] = ()
     sweeps: Sequence[str] = ()
+    ways: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
     joules: float | None = None
     verification: str = ""

@@ -143,7 +143,9 @@ def searched(row: Row) -> str:
 
 
 def protocol(row: Row) -> str:
-    """Return the recipe, how the training differs from it, what else does, and what makes printed numbers others'."""
+    """Return the recipe, how the training differs from it, what else does, what makes printed numbers others'; and how
+    the settings were searched.
+    """
     if row.kind != "reproduced":
         return DASH
     recipe = _recipe(row.recipe)
@@ -151,7 +153,7 @@ def protocol(row: Row) -> str:
     said = {recipe, *row.departures, *row.known}
     others = [(number, [d for d in number["departures"] if d not in said]) for number in row.published]
     beside = [f"beside {number['printed']}: {', '.join(theirs)}" for number, theirs in others if theirs]
-    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *beside])
+    return "; ".join([recipe, *row.departures, *([known] if row.known else []), *beside, *row.ways])
 
 
 def _recipe(source: str) -> str:

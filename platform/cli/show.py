@@ -162,7 +162,8 @@ def budget(
         _check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(_names(models), families=families, trust=trust or ()))
-        adaptive = [name for name in known.sweeps() if known.sweep(name).content.get("sampler") in learning()]
+        contents = {name: known.sweep(name).content for name in known.sweeps()}
+        adaptive = [name for name, c in contents.items() if c.get("sampler") in learning() or c.get("warm")]
         mine = [row for row in rows if not tasks or row.task in tasks]
         found = budgets(mine, lambda row: known.searched(row.config), adaptive)
     render_board.budgets(found, format)

@@ -41,19 +41,26 @@ MetricsOption = Annotated[
 def plan(
     file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+    store: StoreOption = None,
 ) -> None:
-    """Print the search trials of a sweep. Nothing is run and nothing is written.
+    """Print the search trials of a sweep. Nothing is run and nothing is written. A store is read for its rows alone.
 
     Example: longwave sweep plan infra/sweeps/demo.toml
     """
+    from longwave.platform.paths import store_url
     from longwave.platform.render import terminal
+    from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.plan import searches
     from longwave.platform.sweeps.resolve import resolve
+    from longwave.platform.sweeps.warm import with_rows
 
     checked = read_sweep(file)
     with terminal.waiting("Preparing data"):
         resolved = resolve(checked)
+    if "rows" in checked.warm:
+        with Store(store_url(store), create=False) as known:
+            resolved = with_rows(resolved, known)
     terminal.plan(resolved, searches(resolved, {}), format.value)
 
 

@@ -42,6 +42,7 @@ class Group:
         runs: Its retrainings, ended or not, by id.
         search: Search trials of its model and task in the sweeps that asked for a retraining.
         sweeps: Names of those sweeps, sorted.
+        ways: How those sweeps searched, each way once, if they have search trials; see ``search.searched_by``.
         environments: Distinct facts on where it ran.
         came: Of its retrainings that were imported, the name of the bundle they came in, by id.
         checks: Of its retrainings that were imported, whether every check of them passed.
@@ -55,6 +56,7 @@ class Group:
     runs: Sequence[RunSummary]
     search: Tally = field(default_factory=Tally)
     sweeps: Sequence[str] = ()
+    ways: Sequence[str] = ()
     environments: Sequence[Mapping[str, str]] = ()
     came: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[bool] = ()

@@ -15,7 +15,8 @@ Precision = Literal["float32", "float64", "bfloat16"]
 PROTOCOL = "1"
 """Version of the training rules. Bump it when order, clipping, optimiser, halving or selection change a result."""
 SIZES = ("hidden", "batch", "epochs", "steps")
-FIELDS = (*SIZES, "clip", "optimiser", "schedule")
+WORDS = ("optimiser", "schedule")
+FIELDS = (*SIZES, "clip", *WORDS)
 """Fields that a sweep may fix, vary in a grid or search; whatever else it draws stands in ``params``."""
 OF_ONE_TRIAL = ("phase", "seed", "halving")
 """Fields that are no part of a configuration: its retrainings differ in them."""

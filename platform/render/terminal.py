@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.boards.row import SHORT
+from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
@@ -110,11 +111,13 @@ def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str) -
         for entry, trials in zip(sweep.entries, searches, strict=True):
             if entry.base.task == task:
                 say(f"  {_cell(entry)}")
+                for line in _warm(entry) if file.warm else ():
+                    say(f"  {line}")
                 table(*_trials(entry, trials))
-    rounds = f" in {file.rounds} rounds (this is the first)" if file.rounds > 1 else ""
+    first = " This is the first round." if file.rounds > 1 else ""
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
     then = f"then {file.retrain} retrainings of each {each}'s best"
-    say(f"  {file.trials} trials a {each}, drawn by {file.sampler}{rounds}, {then}.")
+    say(f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{first}")
 
 
 def _cell(entry: ModelPlan) -> str:
@@ -127,6 +130,17 @@ def _cell(entry: ModelPlan) -> str:
     protocol = [p for p in departed(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
     searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
     return f"{entry.label}: {', '.join(told)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+
+
+def _warm(entry: ModelPlan) -> Iterator[str]:
+    """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
+    if not entry.warm:
+        yield "Warm start: no such setting is known."
+    for k, start in enumerate(start for start in entry.warm if not start.out):
+        yield f"Trial {k + 1}: {start.source}" + (f", there with {start.beside}." if start.beside else ".")
+    for start in entry.warm:
+        if start.out:
+            yield f"Left out: {start.source}: {start.out}."
 
 
 def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]]]:

@@ -1,4 +1,4 @@
-"""What a board is made of: each configuration's retrainings and the tally of its search, read in five queries."""
+"""What a board is made of: each configuration's retrainings and the tally of its search, read in a few queries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group, RunSummary, Tally
+from longwave.platform.records.search import searched_by
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, ImportRow, KnownRow, TrialRow
+from longwave.platform.storage.schema import AskRow, EnvironmentRow, ImportRow, KnownRow, SweepRow, TrialRow
 
 CellNames = tuple[tuple[str, int | None], ...]
 """Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
@@ -25,6 +26,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     where = where if task is None else sa.and_(where, TrialRow.task == task)
     askers = _askers(connection, where)
     tallies = _tallies(connection, task, {cells for cells in askers.values() if len(cells) > 1})
+    ways = _ways(connection, {sweep for cells in askers.values() for sweep, _ in cells})
     ran, checked, known = _environments(connection, where), _imports(connection), _catalogue(connection)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
@@ -33,14 +35,17 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         if (told := content.about) not in abouts:  # many groups say the same
             abouts[told] = About.from_dict(json.loads(told))
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
+        search = tallies.get((asked, config.task, model), Tally())
+        names = tuple(sorted({sweep for sweep, _ in asked}))
         places = [ran[place] for place, _, _ in came if place is not None]
         groups.append(
             Group(
                 config=config,
                 about=abouts[told],
                 runs=runs,
-                search=tallies.get((asked, config.task, model), Tally()),
-                sweeps=tuple(sorted({sweep for sweep, _ in asked})),
+                search=search,
+                sweeps=names,
+                ways=tuple(dict.fromkeys(ways[name] for name in names)) if search.trials else (),
                 environments=list({id(facts): facts for facts in places}.values()),
                 came={run.id: origin for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None},
                 checks=[checked[origin] for _, origin, _ in came if origin is not None],
@@ -104,6 +109,12 @@ def _environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> d
     known = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
     found = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known))
     return {line.id: line.facts for line in found}
+
+
+def _ways(connection: sa.Connection, sweeps: set[str]) -> dict[str, str]:
+    """Return how each of some sweeps searched."""
+    found = connection.execute(sa.select(SweepRow.name, SweepRow.content))
+    return {line.name: searched_by(line.content) for line in found if line.name in sweeps}
 
 
 def _imports(connection: sa.Connection) -> dict[str, bool]:

@@ -99,8 +99,9 @@ class Store(Sweeps):
         with self.reading() as connection:
             found = connection.execute(query.order_by(CohortRow.trial)).all()
             members = tuple(row.trial for row in found if row.epoch == 0)
-            ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.id.in_(members), TrialRow.status.in_(ENDED))
-            gone = {line.id: line.epochs for line in connection.execute(ends)}
+            ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.status.in_(ENDED))
+            parts = [connection.execute(ends.where(TrialRow.id.in_(part))) for part in pieces(members)]
+            gone = {line.id: line.epochs for part in parts for line in part}
         rungs = tuple(Rung(cohort, r.epoch, r.trial, r.valid, r.stays) for r in found if r.epoch)
         return Company(cohort, members, gone, rungs)
 

@@ -11,9 +11,9 @@ from longwave.models.base.param import Param
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import title
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.records.trial import FIELDS, SIZES
+from longwave.platform.records.trial import FIELDS, SIZES, WORDS
 from longwave.platform.sweeps.entry import Defaults
-from longwave.platform.sweeps.given import WORDS, Given
+from longwave.platform.sweeps.given import Given
 from longwave.platform.sweeps.space import Dimension
 from longwave.platform.training.rules import groups_of, optimisers, schedules, training_params
 from longwave.tasks.base.spec import Recipe, TaskSpec

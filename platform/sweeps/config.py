@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     PositiveFloat,
     PositiveInt,
@@ -18,6 +19,7 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.records.search import ETA, FIRST, SAMPLER
 from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.space import SAMPLERS
 from longwave.platform.sweeps.values import Cells, Range, Strict, Value, Wish
@@ -33,14 +35,28 @@ def _known(sampler: str) -> str:
     return sampler
 
 
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
 Checked = TypeVar("Checked", bound=Strict)
+Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_listed)]
 
 
 class Halving(Strict):
-    """Successive halving inside packs: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` go on."""
+    """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort go on.
 
-    eta: Annotated[int, Field(ge=2)] = 3
-    first: PositiveInt = 1
+    Attributes:
+        eta, first: As above.
+        cohort: Trials that compete; by default those of one pack. With a number they train in as many packs as there
+            are, which wait for each other at each rung and give their workers back meanwhile; trials of other words and
+            sizes compete too. The same go on whatever the packs and workers. The last cohort of a round is smaller
+            where the number does not divide it.
+    """
+
+    eta: Annotated[int, Field(ge=2)] = ETA
+    first: PositiveInt = FIRST
+    cohort: Annotated[int, Field(ge=2)] | None = None
 
 
 class Budget(Strict):
@@ -92,8 +108,13 @@ class SweepFile(RecipeChanges):
         trials: Search trials a model, or a cell.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
-        sampler: One of Optuna's, by its name in ``space.SAMPLERS``; one that learns does so in ``rounds``.
+        sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, does so from the
+            ``rounds`` before, and draws only what has a meaning under the words that it drew.
+        warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
+            best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. What else
+            is drawn for these trials is as without. Settings outside the space are left out; ``sweep plan`` says why.
         pack: Trials a pack; ``auto`` divides the trials over the workers.
+        halving: Whether trials that do badly are stopped early.
         precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
             stores.
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
@@ -114,8 +135,9 @@ class SweepFile(RecipeChanges):
     trials: PositiveInt
     retrain: Annotated[int, Field(ge=0)] = 5
     seed: Annotated[int, Field(ge=0)] = 0
-    sampler: Annotated[str, AfterValidator(_known)] = "random"
+    sampler: Annotated[str, AfterValidator(_known)] = SAMPLER
     rounds: PositiveInt = 1
+    warm: Warm = []
     pack: PositiveInt | Literal["auto"] = "auto"
     precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"

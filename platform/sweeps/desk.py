@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
@@ -69,6 +69,17 @@ class Desk:
             halves = (left[: len(left) // 2], left[len(left) // 2 :])
             self.store.assign({pack_key(half): half for half in halves})
             self.parents |= {pack_key(half): (pack, *job.before) for half in halves}
+        own = self.workers.checkpoint(pack)
+        if how == "paused" and job.joined and own.path.exists():
+            self.store.assign({pack: left})
+            self._forget(job.joined)
         if not self.open[pack]:
-            self.workers.checkpoint(pack).remove()
-        self.view.ended(pack, how)
+            own.remove()
+            self._forget(job.joined)
+        waits = how == "paused" and job.company is not None and not self.workers.draining()
+        self.view.ended(pack, "waits for its cohort" if waits else how)
+
+    def _forget(self, packs: Sequence[str]) -> None:
+        """Delete the checkpoints of packs that went on in another."""
+        for key in packs:
+            self.workers.checkpoint(key).remove()

@@ -10,10 +10,27 @@ from longwave.platform.records.about import About
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.packing import member_bytes
-from longwave.platform.sweeps.space import Dimension
+from longwave.platform.sweeps.space import Dimension, Drawn
 
 Defaults = Mapping[str, Mapping[str, float | None]]
 """Of training numbers by name: what each is unless given, by the words under which it has a meaning; see ``words``."""
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """A setting that a search is to begin with.
+
+    Attributes:
+        source: Where it is from: ``"LEM, Appendix A, Table 8, ncifar"``, ``"row 0123456789ab, valid 0.02"``.
+        values: What it says of what is drawn, by name.
+        beside: Of its sizes those that are others here, as there: ``"hidden 128"``; empty if none is.
+        out: Why it lies outside the space, so that the search does without it; empty if it does not.
+    """
+
+    source: str
+    values: Mapping[str, Drawn]
+    beside: str = ""
+    out: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,7 @@ class ModelPlan:
         beside: What training keeps of an example beside a layer's states, in numbers; 0 where nobody has looked.
         recipe: Fields of the recipe that rows are compared with, by name; None in plans of before.
         numbers: Defaults of the training numbers that are given or drawn.
+        warm: Settings that its search is to begin with, and those that lie outside its space.
     """
 
     base: TrialConfig
@@ -44,6 +62,12 @@ class ModelPlan:
     beside: int = 0
     recipe: Mapping[str, Any] | None = None
     numbers: Defaults = field(default_factory=dict)
+    warm: tuple[WarmStart, ...] = ()
+
+    @property
+    def starts(self) -> list[Mapping[str, Drawn]]:
+        """What its first trials are, as far as a warm start says it."""
+        return [start.values for start in self.warm if not start.out]
 
     @property
     def drawn(self) -> frozenset[str]:
@@ -62,7 +86,8 @@ class ModelPlan:
         }
         space, about = [dimension.to_dict() for dimension in self.space], self.about and self.about.to_dict()
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
-        return {**found, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers}
+        warm = {"warm": [asdict(start) for start in self.warm]} if self.warm else {}
+        return {**found, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **warm}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelPlan:
@@ -80,6 +105,7 @@ class ModelPlan:
             data.get("beside", 0),
             data.get("recipe"),
             data.get("numbers", {}),
+            tuple(WarmStart(**start) for start in data.get("warm", ())),
         )
 
 

@@ -10,11 +10,10 @@ from typing import Any
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.trial import SIZES
+from longwave.platform.records.trial import SIZES, WORDS
 from longwave.platform.sweeps.config import RecipeChanges, SweepFile, check_recipe
 from longwave.platform.sweeps.values import Range
 
-WORDS = ("optimiser", "schedule")
 OUTSIDE = (*SIZES, "clip", "drops")
 """Names that stand beside the tables of a file, or of a model."""
 

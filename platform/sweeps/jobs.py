@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import psutil
 
+from longwave.platform.records.report import Company
 from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.cohorts import cohort_of, decided_rungs, joined
 from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.packing import divide, pack_key
+from longwave.platform.sweeps.packing import divide, largest, pack_key
 from longwave.platform.sweeps.sweep import looked_up
 from longwave.platform.sweeps.workers import Job, Workers
 
@@ -39,14 +41,19 @@ def jobs_of(
     configs = store.configs([a.id for a in left])
     wanted = _within(left, configs, most)
     taken = leases.take(wanted)
-    torn = {_cohort(configs[i]) for i in wanted if i not in taken} - {""}
+    torn = {cohort_of(configs[i]) for i in wanted if i not in taken} - {""}
     if torn:
-        leases.release([i for i in taken if _cohort(configs[i]) in torn])
-        taken = {i for i in taken if _cohort(configs[i]) not in torn}
+        leases.release([i for i in taken if cohort_of(configs[i]) in torn])
+        taken = {i for i in taken if cohort_of(configs[i]) not in torn}
     packs, before = _divided(sweep, store, workers, [a for a in left if a.id in taken], configs)
-    companies = {c: store.company(c) for c in {_cohort(pack[0]) for pack in packs.values()} if c}
+    companies = decided_rungs(sweep, store, leases, [pack[0] for pack in packs.values()])
+    older = {key: before.get(key, ()) + parents.get(key, ()) for key in packs}
+    joins = _joins(sweep, workers, {k: pack for k, pack in packs.items() if k not in parents}, companies)
+    for key, part in joins.items():
+        older[key] = (*part, *(old for k in part for old in older.pop(k)))
+        packs[key] = [config for k in part for config in packs.pop(k)]
     return {
-        key: Job(pack, companies.get(_cohort(pack[0])), before.get(key, ()) + parents.get(key, ()))
+        key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())))
         for key, pack in packs.items()
     }
 
@@ -58,7 +65,7 @@ def _within(left: Sequence[Asked], configs: Mapping[str, TrialConfig], most: int
     found: list[str] = []
     groups: dict[str, list[str]] = {}
     for a in left:
-        groups.setdefault(_cohort(configs[a.id]) or a.id, []).append(a.id)
+        groups.setdefault(cohort_of(configs[a.id]) or a.id, []).append(a.id)
     for group in groups.values():
         if len(found) + len(group) <= most:
             found += group
@@ -80,14 +87,34 @@ def _divided(
         packs[pack_key(part) if cut else key] = part
     store.assign({key: packs[key] for key in before})
     if fresh := [configs[a.id] for a in mine if a.pack is None]:
-        memory = psutil.virtual_memory().available // (2 * workers.count)
+        memory = _memory(workers)
         known = looked_up(sweep)
         looped = {entry.base.model for entry in known.entries if entry.looped}
-        new = divide(fresh, workers.count, sweep.file.pack, known.member_bytes, memory, looped)
+        together = not (sweep.file.halving and sweep.file.halving.cohort)
+        new = divide(fresh, workers.count, sweep.file.pack, known.member_bytes, memory, looped, together)
         store.assign(new)
         packs |= new
     return packs, before
 
 
-def _cohort(config: TrialConfig) -> str:
-    return str(config.halving["cohort"]) if config.halving else ""
+def _joins(
+    sweep: Sweep, workers: Workers, packs: Mapping[str, Sequence[TrialConfig]], companies: Mapping[str, Company]
+) -> dict[str, list[str]]:
+    """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
+
+    Neither do those that were cut since they ran out of memory or their worker died: they would be cut again.
+    """
+    if not (sweep.file.halving and sweep.file.halving.cohort):
+        return {}
+    known, memory = looked_up(sweep), _memory(workers)
+    whole = {key: pack for key, pack in packs.items() if not workers.checkpoint(key).parted}
+
+    def most(config: TrialConfig, trials: int) -> int:
+        return largest(trials, workers.count, sweep.file.pack, known.member_bytes(config), memory)
+
+    return joined(whole, companies, most)
+
+
+def _memory(workers: Workers) -> int:
+    """Return the bytes that a worker may use."""
+    return int(psutil.virtual_memory().available // (2 * workers.count))

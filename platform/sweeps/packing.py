@@ -31,6 +31,11 @@ def member_bytes(config: TrialConfig, places: int, numbers: int) -> int:
     return config.batch * (places * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
 
 
+def largest(trials: int, workers: int, size: int | Literal["auto"], each: int, memory: int) -> int:
+    """Return how many of so many trials a pack may hold, given the bytes each needs; the rest as in ``divide``."""
+    return size if size != "auto" else max(1, min(math.ceil(trials / workers), memory // each))
+
+
 def divide(
     trials: Sequence[TrialConfig],
     workers: int,
@@ -38,6 +43,7 @@ def divide(
     each: Callable[[TrialConfig], int],
     memory: int,
     looped: Collection[str] = (),
+    together: bool = True,
 ) -> dict[str, list[TrialConfig]]:
     """Return packs by key, in the trials' order; each pack holds trials of one shape.
 
@@ -49,6 +55,7 @@ def divide(
         each: Bytes that a trial needs, as ``Sweep.member_bytes`` says.
         memory: Bytes a worker may use; ``"auto"`` alone looks at it.
         looped: Models that gain nothing from larger packs.
+        together: Whether trials that compete in successive halving train in one pack.
     """
     groups: dict[str, list[TrialConfig]] = {}
     for config in trials:
@@ -56,10 +63,9 @@ def divide(
     packs = {}
     for group in groups.values():
         most = len(group)
-        if not group[0].halving:
+        if not (together and group[0].halving):
             alone = len(group) if group[0].model in looped else len(trials)
-            share = math.ceil(alone / workers)
-            most = size if size != "auto" else max(1, min(share, memory // each(group[0])))
+            most = largest(alone, workers, size, each(group[0]), memory)
         count = math.ceil(len(group) / most)
         for k in range(count):
             part = group[k * len(group) // count : (k + 1) * len(group) // count]

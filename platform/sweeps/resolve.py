@@ -10,14 +10,15 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import about, known_model, known_task
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import Known
-from longwave.platform.records.trial import SIZES, TrialConfig
+from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.cells import Settled, settle
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import ModelPlan, Sweep, recipe_of
-from longwave.platform.sweeps.given import WORDS, Given, given
+from longwave.platform.sweeps.given import Given, given
 from longwave.platform.sweeps.rounds import settled
 from longwave.platform.sweeps.space import learning
+from longwave.platform.sweeps.warm import published_starts, within
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.spec import TaskSpec
@@ -97,7 +98,7 @@ def _entry(
     )
     _check_halving(file, found)
     drawn = {d.name for d in found.space}
-    return ModelPlan(
+    entry = ModelPlan(
         base if drawn & {*WORDS} else settled(base, found.numbers),
         found.space,
         task.metric.goal,
@@ -109,13 +110,16 @@ def _entry(
         recipe=recipe_of(task.recipe(model.name)),
         numbers=found.numbers,
     )
+    return replace(entry, warm=within(file, published_starts(entry, model))) if "published" in file.warm else entry
 
 
 def _check_halving(file: SweepFile, found: Settled) -> None:
-    """Raise ConfigError where halving would compare trials that cannot train in one pack."""
+    """Raise ConfigError where halving would compare trials of other lengths, or such as cannot train in one pack."""
     if file.halving is None:
         return
-    for d in found.space:
+    if any(d.name == "epochs" for d in found.space):
+        raise ConfigError(f"{file.name}: halving: epochs is drawn, and trials that compete have one length. Fix it.")
+    for d in found.space if not file.halving.cohort else ():
         defaults = found.numbers.get(d.name, {}).values()
         if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
             why = (
@@ -124,7 +128,8 @@ def _check_halving(file: SweepFile, found: Settled) -> None:
                 else "is drawn, and"
             )
             raise ConfigError(
-                f"{file.name}: halving: {d.name} {why} trains in another pack. Search it without halving."
+                f"{file.name}: halving: {d.name} {why} trains in another pack. Search it without halving, or give "
+                "halving a cohort."
             )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.run import Run
-from longwave.platform.records.trial import FIELDS, SIZES, TrialConfig, cohort_key
+from longwave.platform.records.trial import FIELDS, SIZES, WORDS, TrialConfig, cohort_key
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import Defaults, ModelPlan, words
-from longwave.platform.sweeps.space import Drawn, Told, draw
+from longwave.platform.sweeps.space import Drawn, Told, draw, learning
 
 
 def search_seeds(file: SweepFile, model: str) -> list[int]:
@@ -30,10 +31,14 @@ def next_round(
     told: list[Told] = []
     for config in before:
         if (run := ends[config.id]).valid is not None and run.status != "diverged":
-            told.append((_drawn(entry, config), run.valid))
-    drawn = draw(entry.space, n, derive_seed("draw", file.seed, model, index), file.sampler, told, entry.goal)
+            told.append((drawn_of(entry, config), run.valid))
+    seed, space = derive_seed("draw", file.seed, model, index), entry.space
+    if file.sampler in learning():
+        space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
+    drawn = draw(space, n, seed, file.sampler, told, entry.goal, partial(_means, entry))
+    starts = [*entry.starts[done:], *[{}] * n]
     seeds = search_seeds(file, model)[done:]
-    wanted = [_trial(entry, point, seed) for point, seed in zip(drawn, seeds, strict=False)]
+    wanted = [_trial(entry, {**p, **start}, s) for p, start, s in zip(drawn, starts, seeds, strict=False)]
     return _with_cohorts(file, wanted)
 
 
@@ -60,7 +65,13 @@ def _trial(entry: ModelPlan, point: Mapping[str, Drawn], seed: int) -> TrialConf
     return settled(replace(entry.base, **fields, params={**entry.base.params, **params}, seed=seed), entry.numbers)
 
 
-def _drawn(entry: ModelPlan, config: TrialConfig) -> dict[str, Drawn]:
+def _means(entry: ModelPlan, point: Mapping[str, Drawn], name: str) -> bool:
+    """Return whether what is drawn by a name has a meaning under the words of a point, else those of the cell."""
+    pair = "/".join(str(point.get(word, getattr(entry.base, word))) for word in WORDS)
+    return name not in entry.numbers or pair in entry.numbers[name]
+
+
+def drawn_of(entry: ModelPlan, config: TrialConfig) -> dict[str, Drawn]:
     """Return what was drawn for a trial, as far as it has a meaning under the words that were."""
     pair, found = words(config), dict[str, Drawn]()
     for name in (d.name for d in entry.space):
@@ -85,10 +96,10 @@ def _size(file: SweepFile, done: int) -> tuple[int, int]:
 
 
 def _with_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfig]:
-    """Name the company each trial competes with in successive halving: consecutive trials of one pack's size."""
+    """Name the company each trial competes with in successive halving: consecutive trials, by default a pack's."""
     if file.halving is None:
         return trials
-    size = len(trials) if file.pack == "auto" else file.pack
+    size = file.halving.cohort or (len(trials) if file.pack == "auto" else file.pack)
     cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
     return [
         replace(c, halving={**file.halving.model_dump(), "cohort": cohort_key(cohort)})

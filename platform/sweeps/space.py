@@ -11,6 +11,7 @@ from longwave.models.base.param import Param
 
 Drawn = float | str
 """What is drawn: a number or a word."""
+Means = Callable[[Mapping[str, Drawn], str], bool]
 Told = tuple[Mapping[str, Drawn], float]
 """What was drawn for an ended trial, as far as it had a meaning there, and its validation metric."""
 
@@ -65,7 +66,8 @@ class Sampler:
 
     Attributes:
         make: ``make(optuna.samplers, seed)``.
-        learns: Whether it draws from what earlier rounds found; the others draw each point by itself.
+        learns: Whether it draws from what earlier rounds found, and then what has a meaning alone, so that it learns of
+            a number from the trials that had it. The others draw each point by itself, and all of it.
         primed: Whether it starts once one trial is complete, and draws at random until then.
     """
 
@@ -88,12 +90,18 @@ def learning() -> list[str]:
 
 
 def draw(
-    space: Sequence[Dimension], n: int, seed: int, sampler: str = "random", told: Sequence[Told] = (), goal: str = "min"
+    space: Sequence[Dimension],
+    n: int,
+    seed: int,
+    sampler: str = "random",
+    told: Sequence[Told] = (),
+    goal: str = "min",
+    means: Means = lambda point, name: True,
 ) -> list[dict[str, Drawn]]:
     """Draw n points with Optuna's sampler; a pure function of its arguments.
 
     With the random and quasi-random samplers the i-th point depends on (space, seed, i) alone: a longer search
-    begins with the shorter one. One that learns does so from ``told``.
+    begins with the shorter one. One that learns does so from ``told``, and leaves out of a point what means nothing.
 
     Args:
         space: What to draw, in drawing order.
@@ -102,6 +110,7 @@ def draw(
         sampler: A name of ``SAMPLERS``.
         told: Results of earlier rounds.
         goal: ``"max"`` or ``"min"``.
+        means: Says whether a name has a meaning in a point that is drawn so far: words go before their numbers.
 
     Raises:
         ValueError: ``n < 1``.
@@ -121,8 +130,20 @@ def draw(
         for params, value in [first] if chosen.primed else told if chosen.learns else []:
             known = {name: distributions[name] for name in params}
             study.add_trial(optuna.trial.create_trial(params=dict(params), distributions=known, value=value))
-        points = [study.ask(distributions).params for _ in range(n)]
+        points: list[dict[str, Any]] = [{} for _ in range(n)]
+        for point in points:
+            trial = study.ask()
+            for d in space:
+                if not chosen.learns or means(point, d.name):
+                    point[d.name] = _suggested(trial, d)
     return [{k: v if isinstance(v, str) else float(v) for k, v in point.items()} for point in points]
+
+
+def _suggested(trial: Any, d: Dimension) -> Any:
+    if d.choices:
+        return trial.suggest_categorical(d.name, d.choices)
+    suggest = trial.suggest_int if d.whole else trial.suggest_float
+    return suggest(d.name, *((int(d.low), int(d.high)) if d.whole else (d.low, d.high)), log=d.log)
 
 
 def _distribution(d: Dimension) -> Any:

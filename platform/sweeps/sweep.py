@@ -18,6 +18,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.entry import ModelPlan, Sweep
 from longwave.platform.sweeps.plan import further, of_cell
+from longwave.platform.sweeps.warm import with_rows
 
 VERSIONS = ("task_version", "data", "model_version", "protocol")
 """Fields of a trial that say under which versions it was planned."""
@@ -34,7 +35,7 @@ def plan(sweep: Sweep, store: Store) -> Sweep:
     name, content = sweep.file.name, settings(sweep.file)
     if new := name not in store.sweeps():
         store.learn(catalogue(sweep))
-    store.add_sweep(name, content, explained(sweep).to_dict() if new else None)
+    store.add_sweep(name, content, explained(with_rows(sweep, store)).to_dict() if new else None)
     found = stored_sweep(store, name)
     for ours, theirs in zip(sweep.entries, found.entries, strict=True):
         for field in VERSIONS:

@@ -27,11 +27,13 @@ class Job:
         configs: Its trials.
         company: What the store knows of their cohort; None without successive halving.
         before: Keys of packs whose checkpoints may serve.
+        joined: Those of them that go on together in this one; the driver alone needs to know.
     """
 
     configs: Sequence[TrialConfig]
     company: Company | None = None
     before: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""

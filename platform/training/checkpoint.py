@@ -69,6 +69,12 @@ class Checkpoint:
                 if (saved := _read(file)) is not None:
                     yield saved
 
+    @property
+    def parted(self) -> bool:
+        """Whether the pack ran out of memory, so that its parts have checkpoints of their own."""
+        known = {self.path, _before(self.path)}
+        return bool({*self.path.parent.glob(f"{glob.escape(self.path.stem)}.*{self.path.suffix}")} - known)
+
     def part(self, name: str) -> Checkpoint:
         """Return the checkpoint of a part of the pack, which goes on from here where it has none of its own."""
         return Checkpoint(_beside(self.path, name), (self.path, *self.older))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import torch
 from torch import Tensor
@@ -28,6 +28,20 @@ def snapshot(pack: Pack) -> Saved:
     return Saved(pack.tensors() | {f"{CARRIED}{k}": s for k, s in enumerate(pack.state or [])}, facts)
 
 
+def take_up(pack: Pack, found: Iterable[Saved]) -> bool:
+    """Take up the first state that serves the pack's trials; or, where they come from several packs, those together.
+
+    Returns False and changes nothing where neither does: the pack starts anew.
+    """
+    parts = []
+    for saved in found:
+        if restore(pack, saved):
+            return True
+        parts.append(saved)
+    joined = _together(parts, {c.id for c in pack.configs})
+    return joined is not None and restore(pack, joined)
+
+
 def restore(pack: Pack, saved: Saved) -> bool:
     """Take up the state in ``saved``; return False and change nothing if it does not serve this pack's trials.
 
@@ -50,6 +64,30 @@ def restore(pack: Pack, saved: Saved) -> bool:
     pack.epoch, pack.step, pack.steps = (saved.facts[k] for k in ("epoch", "step", "steps"))
     pack.note(said.of(mine))
     return True
+
+
+def _together(parts: Sequence[Saved], trials: Set[str]) -> Saved | None:
+    """Return the states of some trials as one, if all of them are known at one step of their training: the latest."""
+    moments: dict[tuple[int, int, int], dict[str, Saved]] = {}
+    for saved in parts:
+        owners = moments.setdefault((saved.facts["epoch"], saved.facts["step"], saved.facts["steps"]), {})
+        for trial in trials & {*saved.facts["alive"], *(run["trial"] for run in saved.facts["said"]["runs"])}:
+            owners.setdefault(trial, saved)  # the newest of several of one moment
+    for moment, owners in sorted(moments.items(), key=lambda found: found[0], reverse=True):
+        alive = {trial: saved for trial, saved in sorted(owners.items()) if trial in saved.facts["alive"]}
+        if owners.keys() != trials or len({_form(saved) for saved in alive.values()}) != 1:
+            continue
+        rows = [(saved.tensors, saved.facts["alive"].index(trial)) for trial, saved in alive.items()]
+        tensors = {name: torch.stack([of[name][k] for of, k in rows]) for name in rows[0][0]}
+        said = sum((Report.from_dict(of.facts["said"]).of([trial]) for trial, of in owners.items()), Report())
+        facts = dict(zip(("epoch", "step", "steps"), moment, strict=True))
+        return Saved(tensors, {**facts, "alive": list(alive), "said": said.to_dict()})
+    return None
+
+
+def _form(saved: Saved) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
+    """Return names, types and shapes of what is kept of a member."""
+    return tuple(sorted((name, str(v.dtype), tuple(v.shape[1:])) for name, v in saved.tensors.items()))
 
 
 def _fits(pack: Pack, tensors: Mapping[str, Tensor], members: int) -> bool:

@@ -25,7 +25,7 @@ from longwave.platform.training.journal import Journal
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import check_training
-from longwave.platform.training.snapshot import restore, snapshot
+from longwave.platform.training.snapshot import snapshot, take_up
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -166,9 +166,7 @@ def _train(
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
         raise WorkerError(f"A worker cannot train what was planned: {error}") from None
-    for saved in checkpoint.found() if checkpoint else ():
-        if restore(pack, saved):
-            break
+    take_up(pack, checkpoint.found() if checkpoint else ())
     last = time.monotonic()
 
     def save() -> None:

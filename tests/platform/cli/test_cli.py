@@ -80,7 +80,7 @@ def test_a_sweep_from_plan_to_board(
         return capsys.readouterr().out
 
     plan, ids = printed("sweep", "plan", str(file)), json.loads(printed("sweep", "plan", str(file), "--format", "json"))
-    assert "2 trials a model, drawn by random" in plan and len(ids) == 2 and all(c["id"] in plan for c in ids)
+    assert "2 trials a model: random search, then" in plan and len(ids) == 2 and all(c["id"] in plan for c in ids)
     assert not home.exists(), "planning must write nothing"
     run = longwave("sweep", "run", file, "--here", "--mlflow", "off")
     assert run.returncode == 0, run.stderr

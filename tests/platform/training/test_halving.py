@@ -11,7 +11,10 @@ from packs import Heard, trial
 
 from longwave.platform.records.report import Company, Report
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_task
 from longwave.platform.training.checkpoint import Checkpoint
+from longwave.platform.training.pack import Pack
+from longwave.platform.training.snapshot import take_up
 from longwave.platform.training.train import train
 
 EPOCHS, STEPS = 6, 2
@@ -94,6 +97,23 @@ def test_two_packs_of_a_cohort_wait_for_each_other_at_each_rung(whole: Ledger, t
         for configs, checkpoint in packs:
             if left := [c for c in configs if c in ledger.open]:
                 train(left, ledger.take, checkpoint, ledger.company)
+    check(ledger, whole)
+
+
+def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whole: Ledger, tmp_path: Path) -> None:
+    ledger = Ledger(whole.configs)
+    parts, files = (whole.configs[:3], whole.configs[3:5], whole.configs[5:]), [tmp_path / name for name in "abc"]
+    for _ in range(2):  # each saves twice where it stands
+        for part, file in zip(parts, files, strict=True):
+            if left := [c for c in part if c in ledger.open]:
+                train(left, ledger.take, Checkpoint(file), Company("c", tuple(c.id for c in whole.configs), {}))
+    pack = Pack(ledger.open, get_task("adding").load("N=20"))
+    assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).found())
+    assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
+    assert not take_up(Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).found())
+    epochs = len(ledger.points)
+    assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.company) == "over"
+    assert epochs and {epoch for _, epoch in ledger.points} == set(range(1, EPOCHS + 1))
     check(ledger, whole)
 
 

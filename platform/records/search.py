@@ -1,0 +1,28 @@
+"""How a sweep searches, in a reader's words: the sampler, its rounds, who is stopped early, what it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SAMPLER, ETA, FIRST = "random", 3, 1
+"""What a sweep file takes unless it says another: its sampler, and of successive halving ``eta`` and ``first``."""
+STARTS = {"published": "published settings", "rows": "earlier rows"}
+"""What a search may begin with, by the name that a sweep file gives."""
+
+
+def searched_by(content: Mapping[str, Any]) -> str:
+    """Return how a sweep searches, in a line: ``tpe search in 4 rounds, warm start from earlier rows``.
+
+    Args:
+        content: Its settings as the store keeps them: what differs from the defaults.
+    """
+    rounds = f" in {content['rounds']} rounds" if content.get("rounds", 1) > 1 else ""
+    found = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
+    if (halving := content.get("halving")) is not None:
+        eta, first = halving.get("eta", ETA), halving.get("first", FIRST)
+        cohort = f"cohorts of {halving['cohort']}" if halving.get("cohort") else "packs"
+        found.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
+    if warm := content.get("warm"):
+        found.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
+    return ", ".join(found)

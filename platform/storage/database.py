@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.engine import HEAD, REFUSED, engine_of, recorded, write_ahead, writing
+from longwave.platform.storage.engine import HEAD, REFUSED, engine_of, recorded, shown, write_ahead, writing
 from longwave.platform.storage.faults import refusal
 from longwave.platform.storage.patience import Result, given_patience, patiently
 from longwave.platform.storage.place import Whereabouts, told
@@ -135,6 +135,9 @@ class Database:
             yield
         except REFUSED as error:
             raise refusal(error, self.url, self._wrote) from error
+        except ValueError as error:  # a text that is no time, no JSON, no record
+            where = f"longwave doctor --store {shown(self.url)}"
+            raise StoreError(f"The store holds what cannot be read: {error}. Look at it with: {where}") from error
 
     def _turn_to_a_copy(self) -> None:
         """Save the store that was lost, and go on with what was saved: what is still to be written is kept, too."""

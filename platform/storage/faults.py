@@ -48,7 +48,7 @@ NEVER_WRITTEN = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "EACCES", "EPERM", "EROFS
 """What is no passing fault of a store that was never written to: it may never be."""
 UNSAFE = ("SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_CORRUPTFS")
 """After these the disk may have lost what SQLite takes for written: nothing more is written there."""
-DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "NO_TEXT")
 POSTGRESQL = {"08": AWAY, "57P": AWAY, "53100": FULL, "53": AWAY, "40": LOCKED, "55P03": LOCKED, "58030": BARRED}
 """By the beginning of PostgreSQL's code for an error; the first that fits counts."""
 FOR_GOOD = ("does not exist", "authentication failed", "pg_hba.conf", "permission denied")
@@ -98,4 +98,6 @@ def _code(error: Exception) -> str:
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, "")
     origin = getattr(error, "orig", None) or error
+    if str(origin).startswith("Could not decode to UTF-8"):  # Python's module says this, and gives it no name
+        return "NO_TEXT"
     return getattr(origin, "sqlite_errorname", None) or getattr(origin, "sqlstate", None) or ""

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from longwave.platform.errors import StoreUnavailable
 from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
+from longwave.platform.storage.base import Base, UTCTime
 from longwave.platform.storage.engine import HEAD, REFUSED, cause, engine_of, recorded
 from longwave.platform.storage.faults import refusal
 from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow, TrialRow
@@ -17,6 +18,8 @@ from longwave.platform.storage.seals import DAMAGED, broken
 
 OF_CONFIG = ("task", "model", "phase")
 """Columns of a trial that repeat what its configuration says."""
+EPOCHS = ("curves", "archive")
+"""Tables of millions of rows."""
 
 
 def sound(engine: sa.Engine) -> str:
@@ -41,6 +44,7 @@ def faults(engine: sa.Engine) -> list[str]:
                 found += _file(connection)
             if recorded(connection)[1] == HEAD:
                 found += _records(connection)
+                _read_texts(connection)
     except (*REFUSED, *DAMAGED) as error:
         told = refusal(error, engine.url)
         if engine.dialect.name != "sqlite" or isinstance(told, StoreUnavailable):
@@ -77,6 +81,15 @@ def _file(connection: sa.Connection) -> Iterator[str]:
             yield f"its file is damaged: {' '.join(str(line).split())}"
     for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(5):
         yield f"its file is damaged: row {row} of {table} belongs to a row of {parent} that is not there"
+
+
+def _read_texts(connection: sa.Connection) -> None:
+    """Read every text and time; what is none raises. Epochs have but keys, which ``_file`` looks at."""
+    for table in Base.metadata.sorted_tables:
+        texts = [column for column in table.c if isinstance(column.type, sa.String | sa.JSON | UTCTime)]
+        if table.name not in EPOCHS and texts:
+            for _ in connection.execute(sa.select(*texts)):
+                continue
 
 
 def _records(connection: sa.Connection) -> Iterator[str]:

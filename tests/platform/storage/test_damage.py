@@ -170,3 +170,20 @@ def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path,
     assert {t.table: t.saved for t in kept.tables}["curves"] == 0, "no curve without its trial"
     with Store(f"sqlite:///{kept.file}", create=False) as store:
         assert store.sweeps() == ["one"] and store.trials("one") == []
+
+
+@pytest.mark.parametrize("byte", [0xD5, ord("x")])
+def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
+    whole: Path, tmp_path: Path, byte: int
+) -> None:
+    file, right = tmp_path / "store.db", reported(whole)
+    with closing(sqlite3.connect(whole)) as connection:
+        [ended] = connection.execute("SELECT ended FROM trials WHERE ended IS NOT NULL LIMIT 1").fetchone()
+    content = bytearray(whole.read_bytes())
+    content[content.index(ended.encode()) + 15] = byte
+    file.write_bytes(content)
+    [wrong] = faults_at(f"sqlite:///{file}")
+    assert wrong.startswith("it cannot be read: ")
+    with pytest.raises(StoreError, match=r"is damaged: Could not decode|holds what cannot be read: Invalid isoformat"):
+        reported(file)
+    assert wrong_rows(rescue(file, tmp_path / "new.db").file, right) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -30,6 +29,7 @@ def examine(store: str | None) -> list[Finding]:
         _finding("packages", _packages),
         _finding("models and tasks", _registry),
         _finding("device", _device),
+        _finding("sweeps", _placement),
         _finding("commit", _commit),
         _finding("data folder", lambda: _writable(home())),
         _finding("generated data", _cache),
@@ -66,8 +66,18 @@ def _device() -> str:
     from longwave.models.lem import LEM
     from longwave.platform.training.environment import describe, device
 
-    way = LEM(1, 128).to(device()).why()
-    return f"{describe()['device']}; time loops by {way}; {os.cpu_count()} packs at a time by default"
+    return f"{describe()['device']}; time loops by {LEM(1, 128).to(device()).why()}"
+
+
+def _placement() -> str:
+    from longwave.platform.sweeps.expecting import here
+    from longwave.platform.sweeps.workers import Workers
+    from longwave.platform.training import energy
+    from longwave.platform.training.environment import device
+
+    blind = device().type == "cpu" and energy.driver() != "unknown"
+    why = f" NVIDIA's driver {energy.driver()} is here, but torch finds no GPU that it may use." if blind else ""
+    return f"train on {here(Workers(None, home()))}.{why}"
 
 
 def _commit() -> str:

@@ -27,6 +27,7 @@ from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.on_ray.switches import environment
+from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.workers import Job, Workers
 from longwave.platform.training.journal import VARIABLE
 
@@ -116,7 +117,7 @@ class _Clock:
 
     at = 0.0
 
-    def started(self, pack: str) -> None:
+    def started(self, pack: str, place: Slot) -> None:
         """Note nothing."""
 
     def report(self, pack: str, report: Report) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from longwave.platform.cli.app import ListFormat, StoreOption
-from longwave.platform.cli.sweep import sweep
+from longwave.platform.cli.sweep import PriceOption, sweep
 
 NameArgument = Annotated[str, typer.Argument(help="Name of a sweep in the store.")]
 SECONDS = 1.0
@@ -20,19 +20,22 @@ PATIENCE = 15
 def status(
     name: NameArgument,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+    price: PriceOption = "",
     store: StoreOption = None,
 ) -> None:
-    """Print how far a sweep is, who runs it, and how long it will take.
+    """Print how far a sweep is, who runs it, what it has taken, and how long it will take.
 
     Example: longwave sweep status demo --format json
     """
     from longwave.platform.paths import store_url
     from longwave.platform.render import sweeps
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.forecast import prices
     from longwave.platform.sweeps.standing import standing
 
+    each = prices(price)
     with Store(store_url(store), create=False) as known:
-        sweeps.status(standing(known, name), format.value)
+        sweeps.status(standing(known, name), format.value, each)
 
 
 @sweep.command("list")

@@ -19,18 +19,25 @@ sweep = typer.Typer(help="Plan, run, watch and steer sweeps.", no_args_is_help=T
 app.add_typer(sweep, name="sweep")
 
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Packs at a time; all cores of this machine by default.")
+    int | None,
+    typer.Option(min=1, help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores."),
 ]
 StorageOption = Annotated[
     Path | None, typer.Option(help="Folder of checkpoints; on a cluster one that all nodes share.")
 ]
 RayOption = Annotated[str | None, typer.Option("--ray", help="Ray cluster to use, for example auto or 10.0.0.1:6379.")]
-GpusOption = Annotated[float, typer.Option(min=0, help="GPUs a pack, fractions allowed.")]
+GpusOption = Annotated[
+    float | None, typer.Option(help="Share of a GPU a pack takes, at most 1. Default: as measured; else a whole one.")
+]
+CpuOption = Annotated[bool, typer.Option("--cpu", help="Train on cores, also where there are GPUs.")]
 HereOption = Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")]
 MlflowOption = Annotated[
     str | None, typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file.")
 ]
 
+PriceOption = Annotated[
+    str, typer.Option(envvar="LONGWAVE_PRICE", help="Price of a device hour: 2.5, or by kind A100=2.5,cpu=0.04.")
+]
 MetricsOption = Annotated[
     str | None,
     typer.Option(metavar="PORT", help="Show Prometheus what it does: a port here, or 0.0.0.0:PORT for all networks."),
@@ -40,28 +47,48 @@ MetricsOption = Annotated[
 @sweep.command("plan")
 def plan(
     file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
+    cluster: Annotated[bool, typer.Option("--cluster", help="Print placement, hours and cost in their place.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Try what nothing is known of; results are kept.")] = False,
+    price: PriceOption = "",
+    workers: WorkersOption = None,
+    ray: RayOption = None,
+    gpus: GpusOption = None,
+    cpu: CpuOption = False,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
-    """Print the search trials of a sweep. Nothing is run and nothing is written. A store is read for its rows alone.
+    """Print the search trials of a sweep, or where its packs go and what that takes. Nothing is trained or planned.
 
-    Example: longwave sweep plan infra/sweeps/demo.toml
+    A store is read for its rows and probes alone; probes are kept there.
+
+    Example: longwave sweep plan infra/sweeps/demo.toml --cluster --price 2.5
     """
+    from longwave.platform.errors import ConfigError
     from longwave.platform.paths import store_url
-    from longwave.platform.render import terminal
+    from longwave.platform.render import sweeps, terminal
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.expecting import expected, here
+    from longwave.platform.sweeps.forecast import prices
     from longwave.platform.sweeps.plan import searches
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.warm import with_rows
 
-    checked = read_sweep(file)
-    with terminal.waiting("Preparing data"):
+    if (probe or ray) and not cluster:
+        raise ConfigError("--ray and --probe go with --cluster.")
+    checked, each = read_sweep(file), prices(price)
+    how = _workers(checked.name, workers, None, ray, gpus, cpu, False)
+    with terminal.waiting("Preparing data") as say:
         resolved = resolve(checked)
+        if cluster:
+            fleet, found = expected(resolved, how, store, probe, say)
+    if cluster:
+        sweeps.expected(resolved, fleet, found, each, format.value)
+        return
     if "rows" in checked.warm:
         with Store(store_url(store), create=False) as known:
             resolved = with_rows(resolved, known)
-    terminal.plan(resolved, searches(resolved, {}), format.value)
+    terminal.plan(resolved, searches(resolved, {}), format.value, here(how))
 
 
 @sweep.command("run")
@@ -70,7 +97,8 @@ def run(
     workers: WorkersOption = None,
     storage: StorageOption = None,
     ray: RayOption = None,
-    gpus: GpusOption = 0.0,
+    gpus: GpusOption = None,
+    cpu: CpuOption = False,
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
@@ -90,7 +118,7 @@ def run(
     from longwave.platform.sweeps.sweep import plan
 
     checked = read_sweep(file)
-    how = _workers(checked.name, workers, storage, ray, gpus, here)
+    how = _workers(checked.name, workers, storage, ray, gpus, cpu, here)
     numbers = DriverMetrics(checked.name)
     with numbers.served(metrics), running(how):  # Ray starts while data are prepared
         with waiting("Preparing data"):
@@ -105,7 +133,8 @@ def resume(
     workers: WorkersOption = None,
     storage: StorageOption = None,
     ray: RayOption = None,
-    gpus: GpusOption = 0.0,
+    gpus: GpusOption = None,
+    cpu: CpuOption = False,
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
@@ -122,16 +151,30 @@ def resume(
 
     numbers = DriverMetrics(name)
     with Store(store_url(store), create=False) as known, numbers.served(metrics):
-        _train(stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, here), mlflow, numbers)
+        _train(
+            stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, cpu, here), mlflow, numbers
+        )
 
 
-def _workers(name: str, workers: int | None, storage: Path | None, ray: str | None, gpus: float, here: bool) -> Workers:
-    import os
-
+def _workers(
+    name: str,
+    workers: int | None,
+    storage: Path | None,
+    ray: str | None,
+    gpus: float | None,
+    cpu: bool,
+    here: bool,
+) -> Workers:
+    from longwave.platform.errors import ConfigError
     from longwave.platform.paths import sweep_storage
     from longwave.platform.sweeps.workers import Workers
 
-    return Workers(workers or os.cpu_count() or 1, sweep_storage(storage, name), ray, gpus, here)
+    if gpus is not None and cpu:
+        raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
+    if gpus is not None and not 0.0001 <= gpus <= 1:
+        told = "A pack trains on one GPU; to train on cores: --cpu"
+        raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {gpus:g}. {told}.")
+    return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, here)
 
 
 def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None, numbers: DriverMetrics) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from longwave.platform.records.probe import Probe
 from longwave.platform.records.run import Point, Run
 
 Ending = Literal["over", "paused", "died"]
@@ -42,12 +43,14 @@ class Report:
         rungs: Scores at rungs of successive halving, and what was decided there.
         began: For each trial the last epoch that stands: that of the checkpoint, 0 anew. Every training that starts
             or goes on says it first; what an earlier one said of later epochs is superseded.
+        probes: Packs that memory ran out for.
     """
 
     points: Sequence[Point] = ()
     runs: Sequence[Run] = ()
     rungs: Sequence[Rung] = ()
     began: Mapping[str, int] = field(default_factory=dict)
+    probes: Sequence[Probe] = ()
 
     @property
     def trials(self) -> set[str]:
@@ -62,6 +65,7 @@ class Report:
             (*self.runs, *later.runs),
             tuple(rungs.values()),
             {**self.began, **later.began},
+            (*self.probes, *later.probes),
         )
 
     def of(self, trials: Collection[str]) -> Report:
@@ -72,6 +76,7 @@ class Report:
             [r for r in self.runs if r.trial in wanted],
             [r for r in self.rungs if r.trial in wanted],
             {trial: epoch for trial, epoch in self.began.items() if trial in wanted},
+            self.probes,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,6 +86,7 @@ class Report:
             "runs": [asdict(r) for r in self.runs],
             "rungs": [asdict(r) for r in self.rungs],
             "began": dict(self.began),
+            "probes": [p.to_dict() for p in self.probes],
         }
 
     @classmethod
@@ -91,6 +97,7 @@ class Report:
             [Run.from_dict(r) for r in data["runs"]],
             [Rung(**r) for r in data["rungs"]],
             data["began"],
+            [Probe.from_dict(p) for p in data.get("probes", ())],  # a checkpoint of before has none
         )
 
 

@@ -67,6 +67,30 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What a sweep has taken.
+
+    Attributes:
+        ran: Seconds that its drivers ran, summed.
+        used: Seconds that its packs held devices, by kind: half of one for two seconds is one.
+        expected: What probes said of the packs that are over; under "" of how many they said nothing.
+    """
+
+    ran: float = 0.0
+    used: Mapping[str, float] = field(default_factory=dict)
+    expected: Mapping[str, float] = field(default_factory=dict)
+
+    def __add__(self, other: Spent) -> Spent:
+        """Return the sum of both."""
+        return Spent(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
+
+
+def summed(*seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return for each kind of device the sum of its seconds."""
+    return {kind: sum(s.get(kind, 0.0) for s in seconds) for kind in sorted({kind for s in seconds for kind in s})}
+
+
+@dataclass(frozen=True)
 class StoredSweep:
     """A sweep as the store has it.
 

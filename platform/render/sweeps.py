@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rich.live import Live
 from rich.text import Text
 
+from longwave.platform.records.probe import CPU
 from longwave.platform.render import terminal
 from longwave.platform.render.harmless import one_line
+from longwave.platform.sweeps import placement
+from longwave.platform.sweeps.forecast import cost
 
 if TYPE_CHECKING:
+    from longwave.platform.records.stored import Spent
     from longwave.platform.storage.leases import Driver
+    from longwave.platform.sweeps.entry import Sweep
+    from longwave.platform.sweeps.fleet import Fleet
+    from longwave.platform.sweeps.forecast import Expected
     from longwave.platform.sweeps.standing import SweepStatus
 
 SHOWN = 5
@@ -23,10 +30,39 @@ IN_SHORT = ("planned", "running", "done", "ok")
 """Counts that are printed of each cell."""
 
 
-def status(found: SweepStatus, format: str) -> None:
-    """Print how a sweep stands, and each of its cells, if it has several."""
+def expected(sweep: Sweep, fleet: Fleet, found: Expected, price: Mapping[str, float], format: str) -> None:
+    """Print where a sweep's packs go, and what that is expected to take."""
     if format == "json":
-        terminal.as_json(found.to_dict())
+        packs = [
+            {"packs": count, "members": members, "kind": kind, "devices": devices}
+            for (kind, devices, members), count in found.placed.items()
+        ]
+        machines = [asdict(machine) for machine in fleet.room.machines]
+        sums = {"seconds": found.seconds, "held": found.held, "cost": cost(found.held, price)}
+        terminal.as_json({"machines": machines, "packs": packs, **sums, "unknown": found.unknown})
+        return
+    file = sweep.file
+    lines = [
+        (count, members, f"{devices:.4g} {'core' if kind == CPU else kind}")
+        for (kind, devices, members), count in sorted(found.placed.items())
+    ]
+    terminal.say(f"{file.name} on {placement.told(fleet.room)}")
+    terminal.table(["packs", "members", "each on"], lines, right=(0, 1))
+    if not found.unknown:
+        at_most = "at most " if file.halving or file.budget.trials else ""
+        told = f"{at_most}{duration(found.seconds)}, {_held(found.held, price)}"
+        terminal.say(f"  Expected: {told}.")
+        terminal.say("  Starting is left out, and what ends early is counted whole.")
+        return
+    models = ", ".join(sorted(found.unknown))
+    terminal.say(f"  How long that takes is not known: nothing was probed here of {models}.")
+    terminal.say("  Try them with: --probe")
+
+
+def status(found: SweepStatus, format: str, price: Mapping[str, float]) -> None:
+    """Print how a sweep stands, what it has taken, and each of its cells, if it has several."""
+    if format == "json":
+        terminal.as_json({**found.to_dict(), "cost": cost(found.spent.used, price)})
         return
     counts = found.counts
     terminal.table([*counts], [[*counts.values()]], title=f"{found.name}: {found.trials} trials asked for")
@@ -34,6 +70,9 @@ def status(found: SweepStatus, format: str) -> None:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in found.cells.items()]
         terminal.table(["cell", *IN_SHORT], lines)
     terminal.say(f"  {line(found)}")
+    if found.spent.used:
+        for told in _took(found.spent, price):
+            terminal.say(f"  {told}")
     for driver in found.drivers:
         terminal.say(f"  {_driver(driver)}")
     for reason, count in sorted(found.failures.items(), key=lambda item: -item[1])[:SHOWN]:
@@ -85,6 +124,24 @@ def line(found: SweepStatus) -> str:
     left = f"about {duration(found.left)} left" if found.left is not None and found.state == "running" else ""
     more = f"go on with: longwave sweep resume {found.name}" if found.state == "interrupted" else ""
     return ", ".join(part for part in (found.state, done, epochs, left, more) if part)
+
+
+def _took(spent: Spent, price: Mapping[str, float]) -> Iterator[str]:
+    """Yield what a sweep took, and what probes said of its packs that are over."""
+    yield f"took {duration(spent.ran)}, {_held(spent.used, price)}"
+    known = {kind: seconds for kind, seconds in spent.expected.items() if kind}
+    if known:
+        yield f"expected of the packs that are over: {_held(known, price)}"
+    if unknown := round(spent.expected.get("", 0.0)):
+        yield f"nothing was probed of {unknown} {'pack' if unknown == 1 else 'packs'}"
+
+
+def _held(held: Mapping[str, float], price: Mapping[str, float]) -> str:
+    """Return device seconds, and what they cost, if that is known: ``1.5 A100 hours, cost 3.75``."""
+    names = {kind: "core" if kind == CPU else kind for kind in held}
+    hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
+    paid = cost(held, price)
+    return ", ".join([*hours, *([f"cost {paid:.2f}"] if paid is not None else [])])
 
 
 def duration(seconds: float | None) -> str:

@@ -100,8 +100,8 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
             say(f"  {made.caption}\n")
 
 
-def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str) -> None:
-    """Print the search trials of a sweep, one table a cell."""
+def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
+    """Print the search trials of a sweep, one table a cell, and where it would be trained."""
     if format == "json":
         as_json([{"id": c.id, **c.to_dict()} for trials in searches for c in trials])
         return
@@ -118,6 +118,7 @@ def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str) -
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
     then = f"then {file.retrain} retrainings of each {each}'s best"
     say(f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{first}")
+    say(f"  On this machine: {where}.")
 
 
 def _cell(entry: ModelPlan) -> str:

@@ -1,10 +1,11 @@
-"""The tables of who trains what: drivers, leases, attempts and what they left, cohorts of successive halving."""
+"""The tables of who trains what: drivers, leases, attempts and what they left, cohorts, probes of devices."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy import BigInteger, ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from longwave.platform.storage.base import Base, Epoch
@@ -35,7 +36,11 @@ class AttemptRow(Base):
 
 
 class DriverRow(Base):
-    """A process that runs a sweep. It is alive until ``expires``, by the database's clock, unless it ended before."""
+    """A process that runs a sweep. It is alive until ``expires``, by the database's clock, unless it ended before.
+
+    ``used`` says for how many seconds its packs held devices, by kind: half of one for two seconds is one; ``expected``
+    what probes said of the packs that are over, and under "" of how many they said nothing.
+    """
 
     __tablename__ = "drivers"
     owner: Mapped[str] = mapped_column(String(32), primary_key=True)
@@ -49,6 +54,8 @@ class DriverRow(Base):
     beat: Mapped[float]
     expires: Mapped[float]
     ended: Mapped[bool] = mapped_column(default=False)
+    used: Mapped[dict[str, Any] | None]
+    expected: Mapped[dict[str, Any] | None]
 
 
 class LeaseRow(Base):
@@ -69,3 +76,18 @@ class CohortRow(Base):
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     valid: Mapped[float | None]
     stays: Mapped[bool | None]
+
+
+class ProbeRow(Base):
+    """What a pack of a load took of a kind of device; see ``Probe``."""
+
+    __tablename__ = "probes"
+    kind: Mapped[str] = mapped_column(String(80), primary_key=True)
+    shape: Mapped[str] = mapped_column(String(16), primary_key=True)
+    members: Mapped[int] = mapped_column(primary_key=True)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    capacity: Mapped[int] = mapped_column(BigInteger)
+    step: Mapped[float]
+    epoch: Mapped[float]
+    busy: Mapped[float | None]
+    fits: Mapped[bool]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -74,6 +74,7 @@ class Leases:
         owner: Its name in the store.
         fences: Of the trials it holds.
         after_a_death: Whether a driver on this machine had died when this one began.
+        spent: Says what its packs have used so far, and were expected to: columns of ``DriverRow`` by name.
     """
 
     def __init__(self, store: Database, sweep: str, priority: int = 0) -> None:
@@ -81,6 +82,7 @@ class Leases:
         self.owner = uuid.uuid4().hex
         self.fences: dict[str, int] = {}
         self.after_a_death = False
+        self.spent: Callable[[], Mapping[str, Mapping[str, float]]] = dict
 
     @property
     def waiting(self) -> Callable[[str], None]:
@@ -107,13 +109,15 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
             self._release(connection, self.fences)
-            connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(ended=True, note=""))
+            connection.execute(
+                sa.update(DriverRow).where(DriverRow.owner == self.owner).values(ended=True, note="", **self.spent())
+            )
 
     def beat(self, note: str) -> str:
         """Say that this driver lives, and what it is at; return what its sweep is told to do, as ``state`` says."""
         with self.store.transaction() as connection:
             now = clock(connection)
-            values = {"beat": now, "expires": now + SECONDS, "note": note}
+            values = {"beat": now, "expires": now + SECONDS, "note": note, **self.spent()}
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 

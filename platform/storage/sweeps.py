@@ -9,8 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import StoredSweep
+from longwave.platform.records.stored import Spent, StoredSweep
 from longwave.platform.storage import entries
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new
@@ -91,14 +90,10 @@ class Sweeps(Queries):
             parts = [connection.execute(query.where(CurveRow.trial.in_(p))).one() for p in pieces(sorted(trials))]
         return sum(a for a, _ in parts), sum(b for _, b in parts)
 
-    def spent(self, sweep: str) -> tuple[float, float]:
-        """Return for how long a sweep was run, and trained in packs, both in seconds."""
-        asked = sa.select(AskRow.trial).where(AskRow.sweep == sweep)
-        ended = sa.select(sa.func.sum(TrialRow.seconds)).where(TrialRow.id.in_(asked), TrialRow.status.in_(ENDED))
-        still = sa.select(TrialRow.id).where(TrialRow.id.in_(asked), TrialRow.status.not_in(ENDED))
-        last = sa.select(sa.func.max(CurveRow.seconds).label("seconds")).where(CurveRow.trial.in_(still))
-        standing = last.group_by(CurveRow.trial).subquery()
-        ran = sa.select(sa.func.sum(DriverRow.beat - DriverRow.started)).where(DriverRow.sweep == sweep)
+    def spent(self, sweep: str) -> Spent:
+        """Return what a sweep has taken so far, over all its drivers."""
+        d = DriverRow
+        query = sa.select(d.beat - d.started, d.used, d.expected).where(d.sweep == sweep)
         with self.reading() as connection:
-            trained = sum(connection.scalar(q) or 0.0 for q in (ended, sa.select(sa.func.sum(standing.c.seconds))))
-            return connection.scalar(ran) or 0.0, trained
+            found = [Spent(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
+        return sum(found, Spent())

@@ -22,8 +22,8 @@ from longwave.platform.storage.seals import fill
 def bring_up_to_date(engine: sa.Engine) -> None:
     """Bring the schema up to date and take up the published numbers; one process at a time.
 
-    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0008.db``, in
-    PostgreSQL into the schema ``longwave_before_0008``. A copy that is there already is left as it is. One that was
+    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0009.db``, in
+    PostgreSQL into the schema ``longwave_before_0009``. A copy that is there already is left as it is. One that was
     left half made by an older Longwave is mended.
 
     Raises:

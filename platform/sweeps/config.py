@@ -64,7 +64,7 @@ class Budget(Strict):
 
     Attributes:
         hours: Time that its drivers run, those of earlier runs included.
-        gpu_hours: Time that its packs hold GPUs, each as much of them as ``--gpus`` says.
+        gpu_hours: Time that its packs hold GPUs, each its share of one.
         trials: Trials that are trained, retrainings included.
     """
 

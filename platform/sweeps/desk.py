@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Spent
 from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.probes import keep_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.packing import pack_key
+from longwave.platform.sweeps.placement import Slot
+from longwave.platform.sweeps.probed import Probed
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.workers import Job, Workers
 
@@ -22,37 +28,62 @@ class Desk:
         leases: Under which it writes.
         workers: Who trains.
         view: What is shown.
+        probed: What probes say of packs.
 
     Attributes:
         parents: For each half of a pack whose worker died, the packs whose checkpoints serve it.
-        seconds: What the packs trained, summed over their trials.
+        places: Where each pack trains, or trained last.
     """
 
-    def __init__(self, jobs: Mapping[str, Job], store: Store, leases: Leases, workers: Workers, view: Progress) -> None:
+    def __init__(
+        self,
+        jobs: Mapping[str, Job],
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        view: Progress,
+        probed: Probed,
+    ) -> None:
         self.jobs, self.store, self.leases, self.workers, self.view = jobs, store, leases, workers, view
         self.open = {key: {c.id for c in job.configs} for key, job in jobs.items()}
         self.parents: dict[str, tuple[str, ...]] = {}
-        self._seconds: dict[str, float] = {}
-        self._before: dict[str, float] = {}
+        self.places: dict[str, Slot] = {}
+        self._since: dict[str, float] = {}
+        self._spent, self.probed = Spent(), probed
 
     @property
-    def seconds(self) -> float:
-        """What was trained since this desk opened, in seconds of packs."""
-        return sum(now - self._before[trial] for trial, now in self._seconds.items())
+    def spent(self) -> Spent:
+        """What packs have taken of devices so far. Another thread may ask."""
+        return sum((self._held(pack, since) for pack, since in [*self._since.items()]), self._spent)
 
-    def started(self, pack: str) -> None:
-        """Show that a pack has a worker."""
+    def _leave(self, pack: str) -> None:
+        if (since := self._since.pop(pack, None)) is not None:
+            self._spent += self._held(pack, since)
+
+    def _held(self, pack: str, since: float) -> Spent:
+        place = self.places[pack]
+        return Spent(used={place.kind: (time.monotonic() - since) * place.devices})
+
+    def _expected(self, pack: str) -> Spent:
+        """Return what probes say of a pack where it trained."""
+        place, first, members = self.places[pack], self.jobs[pack].configs[0], len(self.jobs[pack].configs)
+        epoch = self.probed.epoch(first, place.kind, members)
+        return Spent(expected={"": 1.0} if epoch is None else {place.kind: epoch * first.epochs * place.devices})
+
+    def started(self, pack: str, place: Slot) -> None:
+        """Show that a pack has a worker. One that it had before has lost its place."""
+        self._leave(pack)
+        self.places[pack] = place
+        self._since[pack] = time.monotonic()
         self.view.started(pack, self.jobs[pack].configs)
 
     def report(self, pack: str, report: Report) -> None:
         """Write what a pack said, and show it."""
         self.leases.write(report)
         self.open[pack] -= {run.trial for run in report.runs}
-        standing = {point.trial: point.seconds for point in report.points}
-        self._seconds |= standing
-        for trial in report.began:
-            self._before[trial] = standing.get(trial, 0.0)
-            self._seconds[trial] = self._before[trial]
+        if report.probes:
+            found = [replace(p, kind=self.places[pack].kind) for p in report.probes]
+            self.store.patiently(lambda: keep_probes(self.store, found))
         self.view.report(report.points, report.runs)
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
@@ -61,6 +92,9 @@ class Desk:
         A worker's death is blamed on one of several, so they are tried again in halves; one alone failed.
         """
         job = self.jobs[pack]
+        self._leave(pack)
+        if how == "over" and pack in self.places:
+            self._spent += self._expected(pack)
         left = [c for c in job.configs if c.id in self.open[pack]]
         if how != "paused" and len(left) == 1:
             reason = why or "its pack ended without a word of it"

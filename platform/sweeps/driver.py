@@ -21,13 +21,16 @@ from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
 from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.executor import run_packs, running
+from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.heart import Heart
 from longwave.platform.sweeps.jobs import jobs_of
 from longwave.platform.sweeps.metrics import DriverMetrics
 from longwave.platform.sweeps.mirror import Mirror
+from longwave.platform.sweeps.placement import left_idle
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
 from longwave.platform.sweeps.sweep import asked, plan
+from longwave.platform.sweeps.trying import fleet_of, tried, tries_first
 from longwave.platform.sweeps.workers import Workers
 
 
@@ -89,10 +92,12 @@ class _Driver:
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
         self.view = Progress(file.name, sweep.entries, file.trials + file.retrain, console)
         self.mirror = Mirror(store, server) if server else None
-        self.purse = Purse(store, file, workers.gpus)
+        self.purse = Purse(store, file)
+        leases.spent = self.purse.columns
         self.heart = Heart(store, leases, workers, self.purse.spent, self.view.say)
         self.parents: dict[str, tuple[str, ...]] = {}
         self.cut: set[str] = set()
+        self.idle = ""
         self.numbers = numbers
         store.waiting, store.took = self.view.say, numbers.took
 
@@ -134,13 +139,15 @@ class _Driver:
         """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
         stack.enter_context(running(self.workers))  # starts behind what follows
         most = self.store.patiently(self.purse.trials_left)
+        fleet = self._fleet(left)
         jobs = self.store.patiently(
-            lambda: jobs_of(self.sweep, self.store, self.leases, self.workers, left, self.parents, most)
+            lambda: jobs_of(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, fleet)
         )
         if not jobs:
             self._wait(left, most)
             return
-        desk = Desk(jobs, self.store, self.leases, self.workers, self.view)
+        self._say_idle(left_idle(fleet.room, [job.shares for job in jobs.values()]))
+        desk = Desk(jobs, self.store, self.leases, self.workers, self.view, fleet.probed)
         try:
             with self.purse.filled_by(desk), self.numbers.heard_by(desk, jobs) as sink:
                 run_packs(jobs, sink, self.workers)
@@ -150,6 +157,22 @@ class _Driver:
             self.parents |= desk.parents
             self.cut.update(*(job.before for job in jobs.values()), *desk.parents.values())
             self.leases.release([c.id for job in jobs.values() for c in job.configs])
+
+    def _fleet(self, left: Sequence[Asked]) -> Fleet:
+        """Return what packs may go to; where that is GPUs, packs yet to be divided are tried there first."""
+        fleet = fleet_of(self.workers, self.store)
+        fresh = [a.id for a in left if a.pack is None]
+        if not fresh or not tries_first(fleet, self.workers):
+            return fleet
+        configs = self.store.patiently(lambda: self.store.configs(fresh))
+        return tried(fleet, [*configs.values()], self.workers, self.store, self.view.say)
+
+    def _say_idle(self, idle: str) -> None:
+        """Say in one line that GPUs are left idle, unless that was said before."""
+        if idle and idle != self.idle:
+            told = f"{self.sweep.file.name}: {idle}"
+            self.console.print(told, style="yellow", markup=False, highlight=False)
+        self.idle = idle
 
     def _wait(self, left: Sequence[Asked], most: int | None) -> None:
         """Wait for others, or find that the budget leaves room for no pack."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
+from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
+from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.on_ray.client import Client
+from longwave.platform.sweeps.placement import Machine, Slot
 from longwave.platform.sweeps.workers import Job, Sink, Workers, train_job
 
 _clients: list[Client] = []
@@ -16,7 +20,7 @@ _clients: list[Client] = []
 def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
     """Train all packs inside ``running(workers)``; ``sink`` hears of each start, report and end, in this process.
 
-    Packs that a drain left unstarted are not heard of.
+    Packs that a drain left unstarted are not heard of. One whose share of a GPU is not given takes a whole one.
 
     Raises:
         WorkerError: Ray could not be started, or it died; or a worker is not fit for what was planned.
@@ -26,28 +30,68 @@ def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
         for key, job in jobs.items():
             if workers.draining():
                 return
-            sink.started(key)
+            sink.started(key, _place_here(workers))
             how = train_job(key, job, lambda report, key=key: sink.report(key, report), workers)  # type: ignore[misc]
             sink.ended(key, how)
         return
     work = {
+        "ask": "packs",
         "jobs": {key: job.to_dict() for key, job in jobs.items()},
         "storage": str(workers.storage),
         "flag": workers.flag,
-        "count": workers.count,
-        "gpus": workers.gpus,
-        "address": workers.address,
+        "workers": {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu")},
     }
     heard = _Sessions()
     with closing(_clients[-1].run(work)) as events:  # at once: a traceback may hold the generator for long
         for event in events:
             pack = event["pack"]
             if event["event"] == "started":
-                sink.started(pack)
+                sink.started(pack, Slot(**event["place"]))
             elif event["event"] == "ended":
                 sink.ended(pack, event["how"], event["why"])
             elif heard.now(pack, event["session"]):
                 sink.report(pack, Report.from_dict(event["report"]))
+
+
+def machines(workers: Workers) -> list[Machine]:
+    """Return the nodes of the cluster as they are now; outside of ``running(workers)``, or without Ray, this machine.
+
+    Raises:
+        WorkerError: As ``run_packs``.
+    """
+    if workers.here or not _clients:
+        from longwave.platform.training.environment import gpus
+
+        kinds, cores = gpus(), (not workers.here and workers.count) or os.cpu_count() or 1
+        return [Machine(cores, len(kinds), kinds[0]) if kinds else Machine(cores)]
+    with closing(_clients[-1].run({"ask": "machines"})) as events:
+        return [Machine(**machine) for event in events for machine in event["machines"]]
+
+
+def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers) -> Iterator[Probe]:
+    """Yield what packs take of devices, each alone on one; what cannot be probed is left out.
+
+    Args:
+        wanted: Kinds of devices, each with the trials of a pack.
+        workers: Those of ``running``.
+
+    Raises:
+        WorkerError: As ``run_packs``.
+    """
+    if workers.here:
+        from longwave.platform.training.probe import probe
+
+        yield from (probe(configs, kind) for kind, configs in wanted)
+        return
+    told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
+    with closing(_clients[-1].run({"ask": "probes", "probes": told})) as events:
+        for event in events:
+            yield Probe.from_dict(event["probe"])
+
+
+def _place_here(workers: Workers) -> Slot:
+    room = workers.room(machines(workers))
+    return room.take(room.whole) or Slot()
 
 
 class _Sessions:
@@ -73,6 +117,10 @@ def running(workers: Workers) -> Iterator[None]:
 
     It returns at once, so that Ray starts while a sweep is planned. ``run_packs`` waits for it.
     """
+    if workers.here and workers.cpu:
+        with _hidden_gpus():
+            yield
+        return
     if workers.here or _clients:
         yield
         return
@@ -81,3 +129,16 @@ def running(workers: Workers) -> Iterator[None]:
         yield
     finally:
         _clients.pop().end()
+
+
+@contextmanager
+def _hidden_gpus() -> Iterator[None]:
+    """Have CUDA, which looks when it is first used, find nothing in this process."""
+    name = "CUDA_VISIBLE_DEVICES"
+    before = os.environ.get(name)
+    os.environ[name] = ""
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        os.environ |= {name: before} if before is not None else {}

@@ -13,7 +13,9 @@ from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.cohorts import cohort_of, decided_rungs, joined
 from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.packing import divide, largest, pack_key
+from longwave.platform.sweeps.placement import Machine, Room
 from longwave.platform.sweeps.sweep import looked_up
 from longwave.platform.sweeps.workers import Job, Workers
 
@@ -26,6 +28,7 @@ def jobs_of(
     left: Sequence[Asked],
     parents: Mapping[str, tuple[str, ...]],
     most: int | None = None,
+    fleet: Fleet | None = None,
 ) -> dict[str, Job]:
     """Return the packs to train, by key, whose trials are leased from now on; none if others hold all that is left.
 
@@ -37,7 +40,9 @@ def jobs_of(
         left: Trials that have not ended.
         parents: Packs whose checkpoints may serve those that have none.
         most: Trials that may be trained at most; a cohort is not cut for it.
+        fleet: What packs may go to; by default a core for each of the workers.
     """
+    fleet = fleet or Fleet(Room([Machine(workers.count or 1)]))
     configs = store.configs([a.id for a in left])
     wanted = _within(left, configs, most)
     taken = leases.take(wanted)
@@ -45,15 +50,16 @@ def jobs_of(
     if torn:
         leases.release([i for i in taken if cohort_of(configs[i]) in torn])
         taken = {i for i in taken if cohort_of(configs[i]) not in torn}
-    packs, before = _divided(sweep, store, workers, [a for a in left if a.id in taken], configs)
+    packs, before = _divided(sweep, store, fleet, [a for a in left if a.id in taken], configs)
     companies = decided_rungs(sweep, store, leases, [pack[0] for pack in packs.values()])
     older = {key: before.get(key, ()) + parents.get(key, ()) for key in packs}
-    joins = _joins(sweep, workers, {k: pack for k, pack in packs.items() if k not in parents}, companies)
+    joins = _joins(sweep, workers, fleet, {k: pack for k, pack in packs.items() if k not in parents}, companies)
     for key, part in joins.items():
         older[key] = (*part, *(old for k in part for old in older.pop(k)))
         packs[key] = [config for k in part for config in packs.pop(k)]
+    shares = fleet.shares(packs)
     return {
-        key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())))
+        key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())), shares[key])
         for key, pack in packs.items()
     }
 
@@ -73,7 +79,7 @@ def _within(left: Sequence[Asked], configs: Mapping[str, TrialConfig], most: int
 
 
 def _divided(
-    sweep: Sweep, store: Store, workers: Workers, mine: Sequence[Asked], configs: Mapping[str, TrialConfig]
+    sweep: Sweep, store: Store, fleet: Fleet, mine: Sequence[Asked], configs: Mapping[str, TrialConfig]
 ) -> tuple[dict[str, list[TrialConfig]], dict[str, tuple[str, ...]]]:
     """Return packs of leased trials by key, and of those cut from another the key of that one."""
     stored: dict[str, list[TrialConfig]] = {}
@@ -87,18 +93,18 @@ def _divided(
         packs[pack_key(part) if cut else key] = part
     store.assign({key: packs[key] for key in before})
     if fresh := [configs[a.id] for a in mine if a.pack is None]:
-        memory = _memory(workers)
-        known = looked_up(sweep)
-        looped = {entry.base.model for entry in known.entries if entry.looped}
-        together = not (sweep.file.halving and sweep.file.halving.cohort)
-        new = divide(fresh, workers.count, sweep.file.pack, known.member_bytes, memory, looped, together)
+        new = divided(sweep, fleet, fresh)
         store.assign(new)
         packs |= new
     return packs, before
 
 
 def _joins(
-    sweep: Sweep, workers: Workers, packs: Mapping[str, Sequence[TrialConfig]], companies: Mapping[str, Company]
+    sweep: Sweep,
+    workers: Workers,
+    fleet: Fleet,
+    packs: Mapping[str, Sequence[TrialConfig]],
+    companies: Mapping[str, Company],
 ) -> dict[str, list[str]]:
     """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
 
@@ -106,15 +112,25 @@ def _joins(
     """
     if not (sweep.file.halving and sweep.file.halving.cohort):
         return {}
-    known, memory = looked_up(sweep), _memory(workers)
+    known, memory = looked_up(sweep), _memory(fleet)
     whole = {key: pack for key, pack in packs.items() if not workers.checkpoint(key).parted}
 
     def most(config: TrialConfig, trials: int) -> int:
-        return largest(trials, workers.count, sweep.file.pack, known.member_bytes(config), memory)
+        fit = fleet.most(config) or memory // known.member_bytes(config)
+        return largest(trials, fleet.count, sweep.file.pack, fit)
 
     return joined(whole, companies, most)
 
 
-def _memory(workers: Workers) -> int:
-    """Return the bytes that a worker may use."""
-    return int(psutil.virtual_memory().available // (2 * workers.count))
+def divided(sweep: Sweep, fleet: Fleet, fresh: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:
+    """Return the packs that trials which are in none are divided into, by key."""
+    known = looked_up(sweep)
+    looped = {entry.base.model for entry in known.entries if entry.looped}
+    together = not (sweep.file.halving and sweep.file.halving.cohort)
+    memory, size = _memory(fleet), sweep.file.pack
+    return divide(fresh, fleet.count, size, known.member_bytes, memory, looped, together, fleet.most)
+
+
+def _memory(fleet: Fleet) -> int:
+    """Return the bytes that a worker may use, where nothing was measured."""
+    return int(psutil.virtual_memory().available // (2 * fleet.count))

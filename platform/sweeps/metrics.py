@@ -15,6 +15,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import Asked
+from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.workers import Job, Sink
 
 STATUSES = ("planned", "running", *ENDED)
@@ -144,12 +145,12 @@ class _Counting:
         self.trials = {pack: [config.id for config in job.configs] for pack, job in jobs.items()}
         self.working: set[str] = set()
 
-    def started(self, pack: str) -> None:
+    def started(self, pack: str, place: Slot) -> None:
         """Count and tell."""
         if pack not in self.working:
             self.working.add(pack)
             self.numbers.started(pack, self.trials[pack])
-        self.sink.started(pack)
+        self.sink.started(pack, place)
 
     def report(self, pack: str, report: Report) -> None:
         """Tell, then count what was taken."""

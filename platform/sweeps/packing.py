@@ -31,9 +31,9 @@ def member_bytes(config: TrialConfig, places: int, numbers: int) -> int:
     return config.batch * (places * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
 
 
-def largest(trials: int, workers: int, size: int | Literal["auto"], each: int, memory: int) -> int:
-    """Return how many of so many trials a pack may hold, given the bytes each needs; the rest as in ``divide``."""
-    return size if size != "auto" else max(1, min(math.ceil(trials / workers), memory // each))
+def largest(trials: int, workers: int, size: int | Literal["auto"], fit: int) -> int:
+    """Return how many of so many trials a pack may hold, if ``fit`` of them fit; the rest as in ``divide``."""
+    return size if size != "auto" else max(1, min(math.ceil(trials / workers), fit))
 
 
 def divide(
@@ -44,6 +44,7 @@ def divide(
     memory: int,
     looped: Collection[str] = (),
     together: bool = True,
+    measured: Callable[[TrialConfig], int | None] = lambda _: None,
 ) -> dict[str, list[TrialConfig]]:
     """Return packs by key, in the trials' order; each pack holds trials of one shape.
 
@@ -56,6 +57,7 @@ def divide(
         memory: Bytes a worker may use; ``"auto"`` alone looks at it.
         looped: Models that gain nothing from larger packs.
         together: Whether trials that compete in successive halving train in one pack.
+        measured: Returns the members that were measured to fit, in place of the estimate; None where nothing was.
     """
     groups: dict[str, list[TrialConfig]] = {}
     for config in trials:
@@ -65,7 +67,8 @@ def divide(
         most = len(group)
         if not (together and group[0].halving):
             alone = len(group) if group[0].model in looped else len(trials)
-            most = largest(alone, workers, size, each(group[0]), memory)
+            fit = measured(group[0]) or memory // each(group[0])
+            most = largest(alone, workers, size, fit)
         count = math.ceil(len(group) / most)
         for k in range(count):
             part = group[k * len(group) // count : (k + 1) * len(group) // count]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from longwave.platform.records.probe import CPU
+from longwave.platform.records.stored import Spent
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
@@ -17,20 +19,30 @@ class Purse:
     Args:
         store: What earlier drivers spent stands there.
         file: The sweep.
-        gpus: What a pack holds of GPUs.
     """
 
-    def __init__(self, store: Store, file: SweepFile, gpus: float) -> None:
-        self.store, self.file, self.gpus = store, file, gpus
-        self.ran, self.trained = store.spent(file.name)
+    def __init__(self, store: Store, file: SweepFile) -> None:
+        self.store, self.file = store, file
+        self.before = store.spent(file.name)
         self._start, self._closed = time.monotonic(), False
+        self._own = Spent()
         self._desk: Desk | None = None
+
+    def own(self) -> Spent:
+        """Return what this driver's packs have taken."""
+        desk = self._desk
+        return self._own + desk.spent if desk else self._own
+
+    def columns(self) -> dict[str, Mapping[str, float]]:
+        """Return the same as columns of its row."""
+        own = self.own()
+        return {"used": own.used, "expected": own.expected}
 
     def spent(self) -> str:
         """Return which part of the budget is used up; empty while none is."""
         budget = self.file.budget
-        hours = (self.ran + time.monotonic() - self._start) / 3600
-        gpu_hours = (self.trained + (self._desk.seconds if self._desk else 0.0)) * self.gpus / 3600
+        hours = (self.before.ran + time.monotonic() - self._start) / 3600
+        gpu_hours = sum(s for kind, s in (self.before + self.own()).used.items() if kind != CPU) / 3600
         if budget.hours is not None and hours >= budget.hours:
             return f"its budget of {budget.hours:g} hours is used up"
         if budget.gpu_hours is not None and gpu_hours >= budget.gpu_hours:
@@ -50,10 +62,9 @@ class Purse:
 
     @contextmanager
     def filled_by(self, desk: Desk) -> Iterator[None]:
-        """Count what the packs of ``desk`` train inside the block, and keep it."""
+        """Count what the packs of ``desk`` hold inside the block, and keep it."""
         self._desk = desk
         try:
             yield
         finally:
-            self.trained += desk.seconds
-            self._desk = None
+            self._desk, self._own = None, self._own + desk.spent

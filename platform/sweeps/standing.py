@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import Asked, Spent
 from longwave.platform.storage.leases import Driver, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.sweep import is_over, stored_sweep
@@ -29,6 +29,7 @@ class SweepStatus:
         cells: The counts of each of its cells, by label.
         drivers: Processes that run it.
         failures: Why trials failed, and how many for that.
+        spent: What it has taken.
     """
 
     name: str
@@ -41,6 +42,7 @@ class SweepStatus:
     cells: Mapping[str, Mapping[str, int]]
     drivers: Sequence[Driver]
     failures: Mapping[str, int]
+    spent: Spent = Spent()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: the counts first, as ``sweep status`` has always printed them."""
@@ -82,6 +84,7 @@ def standing(store: Store, name: str) -> SweepStatus:
         cells={label: tally([t for t in trials if t.cell == k]) for k, label in enumerate(labels)},
         drivers=mine,
         failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
+        spent=store.spent(name),
     )
 
 

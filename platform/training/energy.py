@@ -53,6 +53,20 @@ def driver() -> str:
         return "unknown"
 
 
+def busy(device: torch.device) -> float | None:
+    """Return the part of the last moments that a GPU was at work, 0 to 1; None where that is unknown or not ours."""
+    nvml = _nvml() if device.type == "cuda" else None
+    if nvml is None:
+        return None
+    try:
+        gpu = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
+        if len(nvml.nvmlDeviceGetComputeRunningProcesses(gpu)) > 1:
+            return None
+        return float(nvml.nvmlDeviceGetUtilizationRates(gpu).gpu) / 100
+    except nvml.NVMLError:
+        return None
+
+
 @cache
 def _nvml() -> Any | None:
     """Return the module pynvml, of the package nvidia-ml-py, ready for use; None where it or the library is absent."""

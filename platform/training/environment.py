@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import tempfile
 from functools import cache
@@ -28,6 +29,19 @@ PACKAGES = ("longwave", "torch", "numpy", "scipy", "scikit-learn", "ray", "optun
 def device() -> torch.device:
     """Return the device a pack trains on: the first CUDA device this process may see, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def gpus() -> list[str]:
+    """Return the kinds of the CUDA devices this process may see."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return [kind_of(torch.cuda.get_device_name(k)) for k in range(count)]
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a GPU as Ray names it: ``A100`` of ``NVIDIA A100-SXM4-80GB``."""
+    found = re.match(r"\w+\s+((?:[A-Z]+\s+)*[A-Z0-9]*\d[A-Z0-9]*)", name)
+    short = found.group(1).replace(" ", "-") if found else ""
+    return short if len(short) > 1 else name.removeprefix("NVIDIA ").strip().replace(" ", "-")
 
 
 @cache

@@ -15,6 +15,7 @@ import torch
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import digest
+from longwave.platform.records.probe import CPU, Probe, load
 from longwave.platform.records.report import Company, Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
@@ -129,6 +130,7 @@ def _tried(
     except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
         left = [c for c in configs if c.id not in teller.ended]
         if out_of_memory(error) and len(left) > 1:
+            teller(Report(probes=[Probe(CPU, load(left[0]), len(left), 0, 0, fits=False)]))  # its driver knows where
             return "split"
         reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
         teller(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in left]))
@@ -161,7 +163,7 @@ def _train(
     """Train a part to its end, until it is asked to pause, or until a rung waits for scores of trials elsewhere."""
     first = configs[0]
     _check_versions(configs)
-    data = _data(first.task, first.variant, first.precision, str(environment.device()))
+    data = loaded(first.task, first.variant, first.precision, str(environment.device()))
     try:
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
@@ -230,6 +232,6 @@ def _check_versions(configs: Sequence[TrialConfig]) -> None:
 
 
 @cache
-def _data(task: str, variant: str, precision: str, device: str) -> Data[Batch]:
+def loaded(task: str, variant: str, precision: str, device: str) -> Data[Batch]:
     """Return the task's data on ``device`` in ``precision``; the same object for all packs of a process."""
     return get_task(task).load(variant).to(device, PRECISIONS[precision])

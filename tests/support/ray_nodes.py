@@ -62,13 +62,17 @@ class Nodes:
         _kill(self._all[-1])
         self._start(1, self.address)
 
+    def add(self, env: Mapping[str, str]) -> None:
+        """Start one more node, with more in its environment."""
+        self._start(1, self.address, env=env)
+
     def busy(self) -> bool:
         """Return whether the node that works has work."""
         return any("ray::ImplicitFunc" in name for name in _titles(self._all[-1].pid))
 
-    def _start(self, count: int, *joined: str) -> str:
+    def _start(self, count: int, *joined: str, env: Mapping[str, str] | None = None) -> str:
         command = [sys.executable, "-c", CODE, str(count), self._folder.name, *joined]
-        env = {**environment(), **LOOPBACK, **self._env}
+        env = {**environment(), **LOOPBACK, **self._env, **(env or {})}
         self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env))
         stdout = self._all[-1].stdout
         assert stdout

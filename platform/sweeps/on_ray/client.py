@@ -40,7 +40,8 @@ class Client:
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base()))
         life, self._life = os.pipe()
-        told = {"count": self.workers.count, "address": self.workers.address, "folder": str(self.folder)}
+        own = {"count": self.workers.count or os.cpu_count() or 1, "gpus": 0 if self.workers.cpu else None}
+        told = {**own, "address": self.workers.address, "folder": str(self.folder)}
         scheduler = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.scheduler", json.dumps(told)]
         keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.keeper"]
         self._keeper = subprocess.Popen(

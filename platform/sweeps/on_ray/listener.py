@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ray import tune
@@ -10,28 +12,48 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.records.report import Report
+from longwave.platform.sweeps.placement import Room, Slot
 
 NODE_DIED = "its node has died"
 """What Ray says of an actor that went with its node, and of no other."""
 
+LOOK_SECONDS = 10.0
+"""How often it is seen after what packs wait for."""
 Say = Callable[[dict[str, Any]], None]
 
 
 class Queue(Searcher):
-    """Hands out packs in their order, and no more of them once a drain is asked for."""
+    """Hands out packs with a place each, in their order, and no more of them once a drain is asked for.
 
-    def __init__(self, packs: list[str], draining: Callable[[], bool]) -> None:
+    Args:
+        packs: The shares of a GPU that each takes, by its key.
+        room: Where they go.
+        draining: Whether a drain is asked for.
+    """
+
+    def __init__(self, packs: Mapping[str, Mapping[str, float]], room: Room, draining: Callable[[], bool]) -> None:
         super().__init__()
-        self.packs, self.draining = packs, draining
+        self.packs, self.room, self.draining = dict(packs), room, draining
+        self.places: dict[str, Slot] = {}
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the next pack."""
+        """Return the next pack that there is a place for."""
         if not self.packs or self.draining():
             return Searcher.FINISHED
-        return {"pack": self.packs.pop(0)}
+        full: list[Mapping[str, float]] = []
+        for pack, shares in self.packs.items():
+            if shares in full:
+                continue
+            if place := self.room.take(shares):
+                self.places[trial_id] = place
+                del self.packs[pack]
+                return {"pack": pack, "place": asdict(place)}
+            full.append(shares)
+        return None
 
     def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-        """Learn nothing."""
+        """Give the place back."""
+        self.room.give(self.places.pop(trial_id))
 
     def save(self, checkpoint_path: str) -> None:
         """Keep nothing: the plan is in the store."""
@@ -41,17 +63,33 @@ class Queue(Searcher):
 
 
 class Listener(tune.Callback):
-    """Says Tune's events as plain data."""
+    """Says Tune's events as plain data.
 
-    def __init__(self, say: Say) -> None:
-        self.say, self.how, self.furthest = say, dict[str, str](), dict[str, int]()
+    Args:
+        say: Takes them.
+        kinds: Says which kinds of devices there are now, where packs name theirs.
+    """
+
+    def __init__(self, say: Say, kinds: Callable[[], set[str]] | None = None) -> None:
+        self.say, self.kinds, self.how, self.furthest = say, kinds, dict[str, str](), dict[str, int]()
+        self._looked = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles its callbacks into its own experiment state, which nobody reads
 
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """Say it where a pack waits for a kind of GPU that no node has any more: it would wait for ever."""
+        if not self.kinds or time.monotonic() - self._looked < LOOK_SECONDS:
+            return
+        self._looked, places = time.monotonic(), [t.config["place"] for t in trials if t.status == "PENDING"]
+        named = {place["kind"] for place in places if place["gpus"]}
+        if named and (gone := named - self.kinds()):
+            why = f"Packs wait for {' and '.join(sorted(gone))}, which no node has any more"
+            self.say({"event": "lost", "why": why})
+
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Say that a pack has a worker."""
-        self.say({"event": "started", "pack": trial.config["pack"]})
+        self.say({"event": "started", "pack": trial.config["pack"], "place": trial.config["place"]})
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any

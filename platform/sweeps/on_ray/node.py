@@ -47,13 +47,14 @@ class BareNode(Node):
         return next((kind for kind, (info, *_) in self.all_processes.items() if info.process.poll() is not None), "")
 
 
-def start_node(count: int, folder: Path, cluster: str | None = None) -> BareNode:
+def start_node(count: int, folder: Path, cluster: str | None = None, gpus: int | None = None) -> BareNode:
     """Start a node on the loopback interface. It ends with the thread that calls this.
 
     Args:
         count: Workers.
         folder: For its files.
         cluster: Address of another such node to join; by default it is the first of its own.
+        gpus: GPUs to use; by default all there are.
     """
     constants.ENABLE_RAY_CLUSTER = False  # the loopback address for all, as where Ray knows no clusters
     started = services.start_ray_process
@@ -69,6 +70,7 @@ def start_node(count: int, folder: Path, cluster: str | None = None) -> BareNode
         token.chmod(0o600)
     params = RayParams(
         num_cpus=count,
+        num_gpus=gpus,
         object_store_memory=STORE_BYTES,
         temp_dir=str(folder),
         session_name=None if cluster else "session",

@@ -44,7 +44,7 @@ def run_plain(
     try:
         results = tune.Tuner(
             tune.with_resources(
-                tune.with_parameters(trainable, configs=list(configs)), {"cpu": 1, "gpu": workers.gpus}
+                tune.with_parameters(trainable, configs=list(configs)), {"cpu": 1, "gpu": workers.gpus or 0}
             ),
             param_space={"trial": tune.grid_search(list(range(len(configs))))},
             tune_config=tune.TuneConfig(max_concurrent_trials=workers.count, reuse_actors=True),

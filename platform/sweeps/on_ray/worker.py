@@ -18,7 +18,7 @@ REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; all else is sent at once."""
 
 
-def work(config: Mapping[str, str], jobs: Mapping[str, dict[str, Any]], storage: str, flag: str) -> None:
+def work(config: Mapping[str, Any], jobs: Mapping[str, dict[str, Any]], storage: str, flag: str) -> None:
     """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it."""
     session, key = secrets.token_hex(8), config["pack"]
     waiting, last = Report(), time.monotonic()

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from longwave.platform.about import about
 from longwave.platform.records.report import Report, Rung
 from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Spent
 from longwave.platform.storage import leases as leasing
 from longwave.platform.storage.driving import ArchiveRow, AttemptRow, CohortRow
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
@@ -206,20 +207,20 @@ def test_what_has_ended_takes_no_more_epochs(filled: tuple[Store, list[str]]) ->
     assert store.curves([trial]) == points(trial, range(1, 3))
 
 
-def test_a_sweep_tells_what_it_has_cost(filled: tuple[Store, list[str]]) -> None:
-    store, (first, second, *_) = filled
-    with Leases(store, "tiny") as driver:
-        driver.take([first, second])
-        driver.write(Report(began={first: 0, second: 0}))
-        driver.write(
-            Report(
-                [*points(first, range(1, 3)), *points(second, range(1, 5))], [Run(first, "ok", valid=1.0, seconds=8.0)]
-            )
-        )
+def test_a_sweep_tells_what_it_has_cost_over_all_its_drivers(filled: tuple[Store, list[str]]) -> None:
+    store, _ = filled
+    with Leases(store, "tiny") as first:
+        first.spent = lambda: {"used": {"A100": 1.5, "cpu": 2.0}, "expected": {"A100": 1.0, "": 2.0}}
         time.sleep(0.05)
-        driver.beat("")
-    ran, trained = store.spent("tiny")
-    assert 0.05 <= ran < 30 and trained == 8.0 + 0.5 * 4
+        first.beat("")
+    with Leases(store, "tiny") as second:
+        second.spent = lambda: {"used": {"A100": 0.25}}
+        second.beat("")
+        assert store.spent("tiny").used == {"A100": 1.75, "cpu": 2.0}
+        second.spent = lambda: {"used": {"A100": 0.5}, "expected": {"A100": 0.75, "": 1.0}}
+    found = store.spent("tiny")
+    assert 0.05 <= found.ran < 30 and found.used == {"A100": 2.0, "cpu": 2.0}
+    assert found.expected == {"A100": 1.75, "": 3.0} and store.spent("nobody") == Spent()
 
 
 def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(filled: tuple[Store, list[str]]) -> None:

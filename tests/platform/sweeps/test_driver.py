@@ -12,7 +12,6 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
-from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.storage.driving import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
@@ -241,9 +240,14 @@ def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: S
     screen = quiet()
     driver.start(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
     assert "its budget of 1 hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
-    gpu = replace(here, gpus=0.5)
-    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1e-9}), store, gpu, None, screen)
-    assert "its budget of 1e-09 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
+    used = {"cpu": 9000.0, "A100": 1800.0, "T4": 1800.0}
+    with store.transaction() as connection:
+        first_one = sa.select(sa.func.min(DriverRow.owner)).scalar_subquery()
+        connection.execute(sa.update(DriverRow).values(used=used).where(DriverRow.owner == first_one))
+    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1.01, "trials": 1}), store, here, None, screen)
+    assert "GPU hours is used up" not in screen.file.getvalue()  # type: ignore[attr-defined]
+    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1}), store, here, None, screen)
+    assert "its budget of 1 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: Store, here: Workers) -> None:

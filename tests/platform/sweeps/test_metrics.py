@@ -24,6 +24,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.metrics import LATENCIES, DriverMetrics, endpoint
+from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.sweep import plan
@@ -36,7 +37,7 @@ Samples = dict[tuple[str, ...], float]
 class Silent:
     """Takes reports and forgets them."""
 
-    def started(self, pack: str) -> None: ...
+    def started(self, pack: str, place: Slot) -> None: ...
 
     def report(self, pack: str, report: Report) -> None: ...
 
@@ -87,7 +88,7 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
     with numbers.heard_by(Silent(), jobs) as sink:
         assert now(numbers)["longwave_packs_waiting",] == 2
         for _ in range(2):  # a worker that died is started again
-            sink.started("one")
+            sink.started("one", Slot())
         sink.report("one", Report(points=points, runs=[Run(ids[0], "diverged", "its loss")]))
         found = now(numbers)
         assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 1
@@ -95,7 +96,7 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
         assert standing(numbers) == {"diverged": 1, "running": 2}
         sink.ended("one", "paused")
         assert standing(numbers) == {"diverged": 1, "planned": 2}, "what has not ended waits for a worker again"
-        sink.started("two")
+        sink.started("two", Slot())
     found = now(numbers)
     assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 0, "also after an error"
 

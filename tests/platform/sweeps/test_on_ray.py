@@ -23,6 +23,7 @@ from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.executor import _Sessions, run_packs
 from longwave.platform.sweeps.on_ray import keeper
+from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.plan import searches
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Job, Workers
@@ -65,7 +66,7 @@ class Ear:
         self.reports: list[Report] = []
         self.why = ""
 
-    def started(self, pack: str) -> None:
+    def started(self, pack: str, place: Slot) -> None:
         self.heard.append(("started", pack))
 
     def report(self, pack: str, report: Report) -> None:
@@ -176,7 +177,7 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
 def test_packs_that_a_drain_leaves_unstarted_are_not_heard_of(tiny: Tiny, tmp_path: Path) -> None:
     workers = Workers(1, tmp_path)
     ear = Ear(workers.drain)
-    run_packs(jobs_of(tiny(models=["lem"], trials=8, epochs=30)), ear, workers)
+    run_packs(jobs_of(tiny(models=["lem"], trials=8, epochs=3000)), ear, workers)
     assert len({pack for _, pack in ear.heard}) < 4 and ear.heard[1] == ("paused", "pack0")
     workers.undrain()
     assert not workers.draining()
@@ -262,7 +263,8 @@ def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
         workers = Workers(1, tmp_path, address=nodes.address)
         with executor.running(workers):
             run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=300)), ear, workers)
-    assert nodes.lost == 4 and ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
+    assert nodes.lost == 4, ear.why
+    assert ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
 
 
 def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:

@@ -219,6 +219,16 @@ def test_automatic_packs_stay_within_the_memory_of_a_worker() -> None:
     ]
 
 
+def test_a_measured_size_goes_before_the_estimate() -> None:
+    base = present_trial("t", "", "d", "lem", {}, {"lr": 0.1}, 8, 32, 3, "search", 0)
+    trials = [replace(base, hidden=hidden, seed=k) for k in range(6) for hidden in (8, 16)]
+    measured = {8: 2, 16: None}
+    packs = divide(trials, 1, "auto", small, 2**34, measured=lambda config: measured[config.hidden])
+    assert sorted((pack[0].hidden, len(pack)) for pack in packs.values()) == [(8, 2), (8, 2), (8, 2), (16, 6)]
+    fixed = divide(trials, 1, 3, small, 2**34, measured=lambda config: measured[config.hidden])
+    assert {len(pack) for pack in fixed.values()} == {3}
+
+
 def test_halving_keeps_each_cohort_in_one_pack_whatever_the_workers(tiny: Tiny) -> None:
     trials = asked(resolve(tiny(models=["lem"], trials=6, pack=3, halving={"eta": 2, "first": 1})), {})
     assert len({c.halving["cohort"] for c in trials if c.halving}) == 2

@@ -21,6 +21,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor, sweep
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
+from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import train as training
 
@@ -144,7 +145,7 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
         for key, job in packs.items():
             ids = [c.id for c in job.configs]
             culprit.extend(ids[:1] if not culprit else [])
-            sink.started(key)
+            sink.started(key, Slot())
             if culprit[0] in ids:
                 sink.ended(key, "died", "its worker died")
             else:

@@ -1,0 +1,42 @@
+"""Packs that are tried on the devices of a cluster, each alone on one, in a process that ends with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import ray
+
+from longwave.platform.records.probe import CPU
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.on_ray.cluster import KIND, SOME
+
+LOG = logging.getLogger(__name__)
+
+
+def probe(wanted: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what was found, as ``Probe.to_dict``, in the order asked for; what fails is left out.
+
+    Args:
+        wanted: Kinds of devices and the configurations of a pack's trials.
+    """
+    given = [_remote(each["kind"]).remote(each["kind"], each["configs"]) for each in wanted]
+    for asked in given:
+        try:
+            yield {"probe": ray.get(asked)}
+        except Exception as error:  # whatever the training raises: the pack itself will say it
+            LOG.warning("A pack could not be probed: %s", error)
+
+
+def _remote(kind: str) -> Any:
+    marked = {} if kind in (CPU, "GPU") else {f"{KIND}{kind}": SOME}
+    return ray.remote(num_cpus=0 if kind != CPU else 1, num_gpus=int(kind != CPU), resources=marked, max_calls=1)(
+        _tried
+    )
+
+
+def _tried(kind: str, configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    from longwave.platform.training.probe import probe as tried
+
+    return tried([TrialConfig.from_dict(config) for config in configs], kind).to_dict()

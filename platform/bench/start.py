@@ -128,6 +128,9 @@ class _Clock:
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note nothing."""
 
+    def settle(self) -> None:
+        """Note nothing."""
+
 
 def _first_epoch(job: Job, here: bool) -> float:
     clock, began = _Clock(), time.perf_counter()

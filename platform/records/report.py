@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -128,3 +128,22 @@ class Company:
                 rungs[new.epoch, new.trial] = replace(old, stays=new.stays)
         gone = {**self.gone, **{r.trial: r.epochs for r in report.runs}}
         return replace(self, gone=gone, rungs=tuple(rungs.values()))
+
+
+def apart(reports: Sequence[Report]) -> Iterator[list[Report]]:
+    """Yield reports in their order, divided so that those of a part may be written as one.
+
+    None of them begins a trial anew of which one before it tells, or tells of a trial that one before it ended.
+    """
+    part: list[Report] = []
+    told: set[str] = set()
+    ended: set[str] = set()
+    for report in reports:
+        if told & report.began.keys() or ended & report.trials:
+            yield part
+            part, told, ended = [], set(), set()
+        part.append(report)
+        told |= report.trials
+        ended |= {run.trial for run in report.runs}
+    if part:
+        yield part

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
     from longwave.platform.bench.data import Footprint
     from longwave.platform.bench.report import KernelReport
+    from longwave.platform.bench.scale import ScaleReport
     from longwave.platform.bench.start import Start
     from longwave.platform.bench.store import StoreSpeed
     from longwave.platform.bench.sweep import Measurement, Throughput
@@ -117,6 +118,21 @@ def stores(lines: Sequence[StoreSpeed], format: str) -> None:
         return
     rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
     table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows)
+
+
+def scale(report: ScaleReport, format: str) -> None:
+    """Print what a driver under simulated workers took."""
+    if format == "json":
+        as_json(report.to_dict())
+        return
+    words = {True: Text("met", "green"), False: Text("not met", "red")}
+    for run in report.runs:
+        rows = [(t.what, f"{t.found:.3g}", f"{t.bound:g}", words[t.met]) for t in run.targets]
+        table(["what", "measured", "at most", ""], rows)
+        table(["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()])
+        times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
+        ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]
+        table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
 
 
 def starts(measured: Sequence[Start], format: str) -> None:

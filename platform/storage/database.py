@@ -168,6 +168,14 @@ def put(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, A
         connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
 
 
+def insert_found(
+    connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
+) -> None:
+    """Insert what a query finds, as ``insert_new`` does with rows."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).from_select(list(columns), query).on_conflict_do_nothing())
+
+
 def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows; those whose key is there already are left as they are."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -18,10 +18,11 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError
 from longwave.platform.processes import is_running
-from longwave.platform.records.report import Report
+from longwave.platform.records.report import Report, apart
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage import entries
-from longwave.platform.storage.database import Database, insert_new
+from longwave.platform.storage.among import among
+from longwave.platform.storage.database import Database, insert_found, insert_new
 from longwave.platform.storage.driving import DriverRow, LeaseRow
 from longwave.platform.storage.living import bury, clock, living, place
 from longwave.platform.storage.patience import patient
@@ -130,14 +131,15 @@ class Leases:
             free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(alive))
             is_open = LeaseRow.trial.in_(sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED)))
             for part in pieces(sorted(trials)):
-                insert_new(connection, LeaseRow, [{"trial": trial, "owner": "", "fence": 0} for trial in part])
+                nobody = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(among(TrialRow.id, part))
+                insert_found(connection, LeaseRow, ["trial", "owner", "fence"], nobody)
                 # PostgreSQL: whoever takes them at the same moment is waited for, and seen by the next statement
-                connection.execute(sa.select(LeaseRow.trial).where(LeaseRow.trial.in_(part)).with_for_update())
-                mine = sa.update(LeaseRow).where(LeaseRow.trial.in_(part), free, is_open)
+                connection.execute(sa.select(LeaseRow.trial).where(among(LeaseRow.trial, part)).with_for_update())
+                mine = sa.update(LeaseRow).where(among(LeaseRow.trial, part), free, is_open)
                 connection.execute(mine.values(owner=self.owner, fence=LeaseRow.fence + 1))
-                held = sa.select(LeaseRow.trial, LeaseRow.fence).where(LeaseRow.trial.in_(part))
-                found = connection.execute(held.where(LeaseRow.owner == self.owner, is_open))
-                mine_now = {line.trial: line.fence for line in found}
+                held = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(among(LeaseRow.trial, part))
+                found = connection.execute(held.where(is_open))
+                mine_now = {line.trial: line.fence for line in found if line.owner == self.owner}
                 entries.leave(connection, mine_now, "its driver was lost")
                 self.fences |= mine_now
         return {trial for trial in trials if trial in self.fences}
@@ -149,8 +151,8 @@ class Leases:
             self._release(connection, trials)
 
     @patient
-    def write(self, report: Report) -> None:
-        """Write what a pack said, in one transaction; what is there already stays as it is.
+    def write(self, *reports: Report) -> None:
+        """Write what packs said, in their order and in one transaction; what is there already stays as it is.
 
         A worker that died and went on from behind a trial's end trains that trial again beside those still open: of
         one that has ended nothing is written.
@@ -159,19 +161,28 @@ class Leases:
             LeaseLostError: Another driver holds one of its trials. Nothing is written.
         """
         with self.store.transaction() as connection:
-            self._check(connection, report.trials)
-            report = replace(report.of(entries.open_of(connection, report.trials)), rungs=report.rungs)
-            if report.began:
-                entries.begin(connection, report.began, report.points, self.owner, self.fences)
-            entries.note(connection, report.points, report.rungs)
-            entries.end(connection, report.runs)
+            self._check(connection, {trial for report in reports for trial in report.trials})
+            for part in apart(reports):
+                self._note(connection, part)
+
+    def _note(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
+        """Write reports of which none tells of a new beginning of what another tells of."""
+        still = entries.open_of(connection, {trial for report in reports for trial in report.trials})
+        own = [replace(report.of(still), rungs=report.rungs) for report in reports]
+        if any(report.began for report in own):
+            began = {trial: epoch for report in own for trial, epoch in report.began.items()}
+            stand = [point for report in own if report.began for point in report.points]
+            entries.begin(connection, began, stand, self.owner, self.fences)
+        points, rungs = [p for report in own for p in report.points], [r for report in own for r in report.rungs]
+        entries.note(connection, points, rungs)
+        entries.end(connection, [run for report in own for run in report.runs])
 
     def _check(self, connection: sa.Connection, trials: Collection[str]) -> None:
-        query = sa.select(LeaseRow.trial, LeaseRow.fence).where(LeaseRow.owner == self.owner)
+        query = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence)
         parts = pieces(sorted(trials))
         # PostgreSQL: nobody else takes them before this is committed; SQLite has one writer anyway
-        found = [connection.execute(query.where(LeaseRow.trial.in_(part)).with_for_update()) for part in parts]
-        held = {trial: fence for part in found for trial, fence in part}
+        found = [connection.execute(query.where(among(LeaseRow.trial, part)).with_for_update()) for part in parts]
+        held = {line.trial: line.fence for part in found for line in part if line.owner == self.owner}
         if lost := [trial for trial in trials if held.get(trial, -1) != self.fences.get(trial)]:
             raise LeaseLostError(
                 f"Another process trains {len(lost)} of these trials by now, {min(lost)} among them; "
@@ -179,12 +190,12 @@ class Leases:
             )
 
     def _release(self, connection: sa.Connection, trials: Iterable[str]) -> None:
-        mine = [trial for trial in trials if trial in self.fences]
+        mine = {trial for trial in trials if trial in self.fences}
         for part in pieces(sorted(mine)):
-            held = sa.select(LeaseRow.trial).where(LeaseRow.trial.in_(part), LeaseRow.owner == self.owner)
-            entries.leave(connection, connection.scalars(held).all(), "its driver let go of it")
-            ours = sa.update(LeaseRow).where(LeaseRow.trial.in_(part), LeaseRow.owner == self.owner)
-            connection.execute(ours.values(owner=""))
+            of = sa.select(LeaseRow.trial, LeaseRow.owner).where(among(LeaseRow.trial, part)).with_for_update()
+            held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
+            entries.leave(connection, held, "its driver let go of it")
+            connection.execute(sa.update(LeaseRow).where(among(LeaseRow.trial, held)).values(owner=""))
         self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
 

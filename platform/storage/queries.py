@@ -17,7 +17,9 @@ from longwave.platform.records.run import Measure, Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
+from longwave.platform.storage.among import among
 from longwave.platform.storage.database import Database
+from longwave.platform.storage.driving import AttemptRow
 from longwave.platform.storage.groups import read_groups, read_search
 from longwave.platform.storage.living import in_training
 from longwave.platform.storage.schema import (
@@ -41,14 +43,17 @@ class Queries(Database):
 
     def trials_of(self, ids: Sequence[str]) -> list[Trial]:
         """Return the trials with these ids, as far as they are there, by id."""
-        return [trial for part in pieces(sorted(ids)) for trial in self._select(TrialRow.id.in_(part))]
+        return [trial for part in pieces(sorted(ids)) for trial in self._select(among(TrialRow.id, part))]
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
         """Return what was asked in the trials with these ids, as far as they are there."""
         query = sa.select(TrialRow.id, TrialRow.config)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(TrialRow.id.in_(part))) for part in pieces(sorted(ids))]
-            return {trial: TrialConfig.from_dict(config) for part in parts for trial, config in part}
+            parts = [connection.execute(query.where(among(TrialRow.id, part))) for part in pieces(sorted(ids))]
+            found = {trial: TrialConfig.from_dict(config) for part in parts for trial, config in part}
+        for trial, config in found.items():
+            vars(config)["id"] = trial  # what it would be hashed to: a large sweep has many
+        return found
 
     def retrainings(self, task: str | None = None) -> list[Trial]:
         """Return all retrainings of ``task``, or of all tasks, ended or not."""
@@ -97,8 +102,18 @@ class Queries(Database):
         """Return all epochs of ``trials``, by trial and epoch."""
         query = sa.select(CurveRow.__table__).order_by(CurveRow.trial, CurveRow.epoch)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(CurveRow.trial.in_(part))) for part in pieces(sorted(trials))]
+            parts = [connection.execute(query.where(among(CurveRow.trial, part))) for part in pieces(sorted(trials))]
             return [Point(**row) for part in parts for row in part.mappings()]
+
+    def attempts(self, trials: Sequence[str]) -> dict[str, list[str]]:
+        """Return how each attempt at ``trials`` ended, in their order; empty of one that has not."""
+        query = sa.select(AttemptRow.trial, AttemptRow.status).order_by(AttemptRow.trial, AttemptRow.number)
+        found: dict[str, list[str]] = {}
+        with self.reading() as connection:
+            for part in pieces(sorted(trials)):
+                for trial, status in connection.execute(query.where(among(AttemptRow.trial, part))):
+                    found.setdefault(trial, []).append(status)
+        return found
 
     def groups(self, task: str | None = None) -> list[Group]:
         """Return what the board of ``task`` is made of, or the boards of all tasks."""
@@ -169,8 +184,8 @@ class Queries(Database):
 KEY = (MeasureRow.trial, MeasureRow.key, MeasureRow.x_name, MeasureRow.x)
 
 
-def pieces(ids: Sequence[str], size: int = 1000) -> list[Sequence[str]]:
-    """Return ``ids`` in parts that a database takes in one query."""
+def pieces(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
+    """Return ``ids`` in parts that a database takes in one query, and whose rows fit in memory."""
     return [ids[k : k + size] for k in range(0, len(ids), size)]
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from longwave.platform.records.run import ENDED, Measure, Point
 from longwave.platform.records.seal import ENDS, HALF, PLANNED, seal
+from longwave.platform.storage.among import among
 from longwave.platform.storage.schema import Base, CurveRow, MeasureRow, TrialRow
 
 CHUNK = 500
@@ -65,7 +66,7 @@ def _cut(ids: Sequence[str]) -> list[Sequence[str]]:
 def _seals(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str | None, str]]:
     """Return the seal of each trial, and the one that it should have."""
     columns = [getattr(TrialRow, name) for name in (*PLANNED, *ENDS, "seal")]
-    rows = connection.execute(sa.select(*columns).where(TrialRow.id.in_(ids))).mappings().all()
+    rows = connection.execute(sa.select(*columns).where(among(TrialRow.id, ids))).mappings().all()
     ended = [row["id"] for row in rows if row["status"] in ENDED]
     curves, measures = _of(connection, CurveRow, ended), _of(connection, MeasureRow, ended)
     return {
@@ -84,7 +85,7 @@ def _seals(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str
 def _of(connection: sa.Connection, table: type[Any], ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of a table of trials, by trial, without it."""
     rows = defaultdict(list)
-    for row in connection.execute(sa.select(table.__table__).where(table.trial.in_(ids))).mappings():
+    for row in connection.execute(sa.select(table.__table__).where(among(table.trial, ids))).mappings():
         plain = dict(row)
         rows[plain.pop("trial")].append(plain)
     return rows

@@ -29,6 +29,14 @@ def sound(engine: sa.Engine) -> str:
     return "; ".join(found[:3]) + more
 
 
+def torn(engine: sa.Engine) -> str:
+    """Return what is wrong with a store whose driver has died, as ``sound`` does.
+
+    A server keeps its files whole whoever of its clients dies; ``doctor`` looks at those, too.
+    """
+    return sound(engine) if engine.dialect.name == "sqlite" else ""
+
+
 def faults(engine: sa.Engine) -> list[str]:
     """Return all that is wrong with a store: first its file, then its records, each trial by its id.
 

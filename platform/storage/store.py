@@ -15,7 +15,8 @@ from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import entries, rows
-from longwave.platform.storage.base import utc_now
+from longwave.platform.storage.among import among
+from longwave.platform.storage.base import Base, utc_now
 from longwave.platform.storage.database import insert_new, put
 from longwave.platform.storage.driving import CohortRow
 from longwave.platform.storage.living import in_training
@@ -66,9 +67,12 @@ class Store(Sweeps):
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
         """Write which pack each trial belongs to."""
         with self.transaction() as connection:
-            for pack, configs in packs.items():
-                for part in pieces([c.id for c in configs]):
-                    connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(part)).values(pack=pack))
+            of = [{"of": config.id, "to": pack} for pack, configs in packs.items() for config in configs]
+            if of:
+                table = Base.metadata.tables[TrialRow.__tablename__]
+                connection.execute(
+                    sa.update(table).where(table.c.id == sa.bindparam("of")).values(pack=sa.bindparam("to")), of
+                )
 
     def packed(self, packs: Sequence[str]) -> dict[str, set[str]]:
         """Return the trials of each pack that have not ended."""
@@ -76,7 +80,7 @@ class Store(Sweeps):
         found: dict[str, set[str]] = {pack: set() for pack in packs}
         with self.reading() as connection:
             for part in pieces(list(packs)):
-                for pack, trial in connection.execute(query.where(TrialRow.pack.in_(part))):
+                for pack, trial in connection.execute(query.where(among(TrialRow.pack, part))):
                     found[str(pack)].add(trial)
         return found
 

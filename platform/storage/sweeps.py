@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.stored import Spent, StoredSweep
 from longwave.platform.storage import entries
+from longwave.platform.storage.among import among
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new
 from longwave.platform.storage.driving import DriverRow
@@ -87,7 +88,7 @@ class Sweeps(Queries):
         since = time.time() - seconds
         query = sa.select(sa.func.count(), sa.func.count().filter(CurveRow.at >= since)).select_from(CurveRow)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(CurveRow.trial.in_(p))).one() for p in pieces(sorted(trials))]
+            parts = [connection.execute(query.where(among(CurveRow.trial, p))).one() for p in pieces(sorted(trials))]
         return sum(a for a, _ in parts), sum(b for _, b in parts)
 
     def spent(self, sweep: str) -> Spent:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Spent
-from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.probes import keep_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.packing import pack_key
@@ -50,6 +50,8 @@ class Desk:
         self.places: dict[str, Slot] = {}
         self._since: dict[str, float] = {}
         self._spent, self.probed = Spent(), probed
+        self._said: list[tuple[str, Report]] = []
+        self._ended: list[tuple[str, Ending, str]] = []
 
     @property
     def spent(self) -> Spent:
@@ -78,27 +80,50 @@ class Desk:
         self.view.started(pack, self.jobs[pack].configs)
 
     def report(self, pack: str, report: Report) -> None:
-        """Write what a pack said, and show it."""
-        self.leases.write(report)
-        self.open[pack] -= {run.trial for run in report.runs}
-        if report.probes:
-            found = [replace(p, kind=self.places[pack].kind) for p in report.probes]
-            self.store.patiently(lambda: keep_probes(self.store, found))
-        self.view.report(report.points, report.runs)
+        """Take what a pack said."""
+        self._said.append((pack, report))
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        """Take that a pack has no worker any more."""
+        self._leave(pack)
+        if how == "over" and pack in self.places:
+            self._spent += self._expected(pack)
+        self._ended.append((pack, how, why))
+
+    def settle(self) -> None:
+        """Write what packs said, in one transaction, then see to the packs that ended."""
+        said, self._said = self._said, []
+        over, self._ended = self._ended, []
+        if said:
+            self._write(said)
+        for pack, how, why in over:
+            self._close(pack, how, why)
+
+    def _write(self, said: Sequence[tuple[str, Report]]) -> None:
+        try:
+            self.leases.write(*(report for _, report in said))
+        except LeaseLostError:
+            if len(said) == 1:
+                raise
+            for one in said:  # what came before the first that is lost is kept
+                self._write([one])
+            return
+        if found := [replace(p, kind=self.places[pack].kind) for pack, report in said for p in report.probes]:
+            self.store.patiently(lambda: keep_probes(self.store, found))
+        for pack, report in said:
+            self.open[pack] -= {run.trial for run in report.runs}
+            self.view.report(report.points, report.runs)
+
+    def _close(self, pack: str, how: Ending, why: str) -> None:
         """See to the trials of a pack that have not ended.
 
         A worker's death is blamed on one of several, so they are tried again in halves; one alone failed.
         """
         job = self.jobs[pack]
-        self._leave(pack)
-        if how == "over" and pack in self.places:
-            self._spent += self._expected(pack)
         left = [c for c in job.configs if c.id in self.open[pack]]
         if how != "paused" and len(left) == 1:
             reason = why or "its pack ended without a word of it"
-            self.report(pack, Report(runs=[Run(left[0].id, "failed", reason)]))
+            self._write([(pack, Report(runs=[Run(left[0].id, "failed", reason)]))])
         elif how != "paused" and left:
             halves = (left[: len(left) // 2], left[len(left) // 2 :])
             self.store.assign({pack_key(half): half for half in halves})

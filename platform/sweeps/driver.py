@@ -15,7 +15,7 @@ from longwave.files import own_folder
 from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
 from longwave.platform.records.stored import Asked
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
-from longwave.platform.storage.soundness import sound
+from longwave.platform.storage.soundness import torn
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
@@ -69,7 +69,7 @@ def resume(
     own_folder(workers.storage)
     store.patiently(lambda: store.tell(sweep.file.name, ""))
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
-        if leases.after_a_death and (wrong := sound(store.engine)):
+        if leases.after_a_death and (wrong := torn(store.engine)):
             raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
         numbers = numbers or DriverMetrics(sweep.file.name)
         return _Driver(sweep, store, leases, workers, server, console, numbers).run()

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.on_ray.client import Client
+from longwave.platform.sweeps.on_ray.client import SCHEDULER, Client
 from longwave.platform.sweeps.placement import Machine, Slot
 from longwave.platform.sweeps.workers import Job, Sink, Workers, train_job
 
@@ -30,9 +30,14 @@ def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
         for key, job in jobs.items():
             if workers.draining():
                 return
+
+            def emit(report: Report, key: str = key) -> None:
+                sink.report(key, report)
+                sink.settle()
+
             sink.started(key, _place_here(workers))
-            how = train_job(key, job, lambda report, key=key: sink.report(key, report), workers)  # type: ignore[misc]
-            sink.ended(key, how)
+            sink.ended(key, train_job(key, job, emit, workers))
+            sink.settle()
         return
     work = {
         "ask": "packs",
@@ -42,15 +47,17 @@ def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
         "workers": {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu")},
     }
     heard = _Sessions()
-    with closing(_clients[-1].run(work)) as events:  # at once: a traceback may hold the generator for long
-        for event in events:
-            pack = event["pack"]
-            if event["event"] == "started":
-                sink.started(pack, Slot(**event["place"]))
-            elif event["event"] == "ended":
-                sink.ended(pack, event["how"], event["why"])
-            elif heard.now(pack, event["session"]):
-                sink.report(pack, Report.from_dict(event["report"]))
+    with closing(_clients[-1].run(work)) as arriving:  # at once: a traceback may hold the generator for long
+        for events in arriving:
+            for event in events:
+                pack = event["pack"]
+                if event["event"] == "started":
+                    sink.started(pack, Slot(**event["place"]))
+                elif event["event"] == "ended":
+                    sink.ended(pack, event["how"], event["why"])
+                elif heard.now(pack, event["session"]):
+                    sink.report(pack, Report.from_dict(event["report"]))
+            sink.settle()
 
 
 def machines(workers: Workers) -> list[Machine]:
@@ -64,8 +71,8 @@ def machines(workers: Workers) -> list[Machine]:
 
         kinds, cores = gpus(), (not workers.here and workers.count) or os.cpu_count() or 1
         return [Machine(cores, len(kinds), kinds[0]) if kinds else Machine(cores)]
-    with closing(_clients[-1].run({"ask": "machines"})) as events:
-        return [Machine(**machine) for event in events for machine in event["machines"]]
+    with closing(_clients[-1].run({"ask": "machines"})) as arriving:
+        return [Machine(**machine) for events in arriving for event in events for machine in event["machines"]]
 
 
 def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers) -> Iterator[Probe]:
@@ -84,9 +91,8 @@ def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers
         yield from (probe(configs, kind) for kind, configs in wanted)
         return
     told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
-    with closing(_clients[-1].run({"ask": "probes", "probes": told})) as events:
-        for event in events:
-            yield Probe.from_dict(event["probe"])
+    with closing(_clients[-1].run({"ask": "probes", "probes": told})) as arriving:
+        yield from (Probe.from_dict(event["probe"]) for events in arriving for event in events)
 
 
 def _place_here(workers: Workers) -> Slot:
@@ -112,10 +118,11 @@ class _Sessions:
 
 
 @contextmanager
-def running(workers: Workers) -> Iterator[None]:
+def running(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[None]:
     """Start Ray in the background and have it inside the block; leave one that runs already as it is.
 
-    It returns at once, so that Ray starts while a sweep is planned. ``run_packs`` waits for it.
+    It returns at once, so that Ray starts while a sweep is planned. ``run_packs`` waits for it. ``scheduler`` is as
+    ``Client`` says.
     """
     if workers.here and workers.cpu:
         with _hidden_gpus():
@@ -124,7 +131,7 @@ def running(workers: Workers) -> Iterator[None]:
     if workers.here or _clients:
         yield
         return
-    _clients.append(Client(workers))
+    _clients.append(Client(workers, scheduler))
     try:
         yield
     finally:

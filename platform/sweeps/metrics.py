@@ -5,6 +5,7 @@ Workers open no port: what is said of them is what the driver hears from them.
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
@@ -57,8 +58,7 @@ class DriverMetrics:
 
     def plan(self, trials: Sequence[Asked]) -> None:
         """Take how all trials stand in the store."""
-        for trial in trials:
-            self._stands(trial.id, trial.status)
+        self._stand({trial.id: trial.status for trial in trials})
 
     def took(self, kind: str, seconds: float) -> None:
         """Take how long a transaction took: one to ``read`` or one to ``write``."""
@@ -106,35 +106,30 @@ class DriverMetrics:
         self._running.inc()
         self._waiting.dec()
         self._pack_epochs.labels(self.sweep, pack)
-        for trial in trials:
-            self._stands(trial, "running")
+        self._stand(dict.fromkeys(trials, "running"))
 
     def report(self, pack: str, report: Report) -> None:
         """Count epochs and ends. What a pack repeats after a restart was trained again, and counts again."""
         self._epochs.inc(len(report.points))
         self._pack_epochs.labels(self.sweep, pack).inc(len(report.points))
-        for run in report.runs:
-            self._stands(run.trial, run.status)
+        self._stand({run.trial: run.status for run in report.runs})
 
     def ended(self, pack: str, trials: Sequence[str]) -> None:
         """Count a pack that has no worker any more; those of its trials that have not ended are planned again."""
         self._running.dec()
         self._pack_epochs.remove(self.sweep, pack)
-        for trial in trials:
-            if self._status[trial] == "running":
-                self._stands(trial, "planned")
+        self._stand({trial: "planned" for trial in trials if self._status[trial] == "running"})
 
     def _gauge(self, name: str, what: str, *labels: str) -> Gauge:
         return Gauge(f"longwave_{name}", what, ["sweep", *labels], registry=self.registry)
 
-    def _stands(self, trial: str, status: str) -> None:
-        before = self._status.get(trial)
-        if before == status:
-            return
-        if before:
-            self._trials.labels(self.sweep, before).dec()
-        self._trials.labels(self.sweep, status).inc()
-        self._status[trial] = status
+    def _stand(self, trials: Mapping[str, str]) -> None:
+        """Take how some trials stand."""
+        more = Counts(trials.values())
+        more.subtract(self._status[trial] for trial in trials if trial in self._status)
+        for status, change in more.items():
+            self._trials.labels(self.sweep, status).inc(change)
+        self._status.update(trials)
 
 
 class _Counting:
@@ -153,7 +148,7 @@ class _Counting:
         self.sink.started(pack, place)
 
     def report(self, pack: str, report: Report) -> None:
-        """Tell, then count what was taken."""
+        """Tell and count."""
         self.sink.report(pack, report)
         if pack in self.working:
             self.numbers.report(pack, report)
@@ -164,6 +159,10 @@ class _Counting:
         if pack in self.working:
             self.working.remove(pack)
             self.numbers.ended(pack, self.trials[pack])
+
+    def settle(self) -> None:
+        """Tell."""
+        self.sink.settle()
 
 
 def endpoint(at: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.entry import ModelPlan, Sweep
+from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.rounds import next_round, search_seeds
 
 
@@ -61,9 +61,8 @@ def further(
         planned: Its trials so far, in order.
         read: Gives configurations and ends of trials by id; asked for as few as will do.
     """
-    file = sweep.file
-    for cell, entry in enumerate(sweep.entries):
-        mine = of_cell(planned, cell, entry)
+    file, cells = sweep.file, of_cells(sweep, planned)
+    for cell, (entry, mine) in enumerate(zip(sweep.entries, cells, strict=True)):
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
@@ -75,9 +74,12 @@ def further(
         yield from ((cell, config) for config in wanted)
 
 
-def of_cell(planned: Sequence[Asked], cell: int, entry: ModelPlan) -> list[Asked]:
-    """Return the trials of a cell; those of before there were cells are told apart by their model."""
-    return [a for a in planned if (a.model == entry.base.model if a.cell is None else a.cell == cell)]
+def of_cells(sweep: Sweep, planned: Sequence[Asked]) -> list[list[Asked]]:
+    """Return the trials of each cell; those of before there were cells are told apart by their model."""
+    by_cell: dict[int | str, list[Asked]] = {}
+    for a in planned:
+        by_cell.setdefault(a.model if a.cell is None else a.cell, []).append(a)
+    return [by_cell.get(k, []) + by_cell.get(e.base.model, []) for k, e in enumerate(sweep.entries)]
 
 
 def cell_of(file: SweepFile, config: TrialConfig) -> tuple[Any, ...]:

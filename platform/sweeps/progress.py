@@ -40,7 +40,8 @@ class Progress:
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
         self.waits, self._said, self.over = "", "", False
-        self._start, self._before = time.monotonic(), 0
+        self._tally = Counter[str]()
+        self._start, self._done, self._before, self._heard = time.monotonic(), 0, 0, False
         self._live = Live(get_renderable=self._view, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Progress:
@@ -60,8 +61,8 @@ class Progress:
                 self.cells[trial.id] = self._cell(trial)
             if not trial.open:
                 self._end(trial.id, trial.status, trial.valid)
-        if not self.epochs:
-            self._before = self._done()
+        if not self._heard:
+            self._before = self._done
 
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
@@ -71,8 +72,9 @@ class Progress:
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Take epochs and ends."""
+        self._heard = self._heard or bool(points)
         for point in points:
-            self.epochs[point.trial] = max(self.epochs.get(point.trial, 0), point.epoch)
+            self._reach(point.trial, point.epoch)
             self._better(self.cells[point.trial], point.valid)
         for run in runs:
             self._end(run.trial, run.status, run.valid)
@@ -92,8 +94,7 @@ class Progress:
 
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
-        tally = Counter(self.ends.values())
-        how = ", ".join(f"{tally[s]} {s}" for s in ENDED if tally[s])
+        how = ", ".join(f"{self._tally[s]} {s}" for s in ENDED if self._tally[s])
         return f"{len(self.ends)} of {self._total} trials done" + (f" ({how})" if how else "")
 
     @property
@@ -102,7 +103,10 @@ class Progress:
         return len(self.cells) if self.over else max(self.trials, len(self.cells))
 
     def _end(self, trial: str, status: str, valid: float | None) -> None:
+        self._tally.update([status])
+        self._tally.subtract([self.ends[trial]] if trial in self.ends else [])
         self.ends[trial] = status
+        self._reach(trial, self.cells[trial].epochs)
         if valid is not None:
             self._better(self.cells[trial], valid)
 
@@ -117,20 +121,21 @@ class Progress:
         if old is None or sign * valid > sign * old:
             self.best[cell.label] = valid
 
-    def _done(self) -> int:
-        """Return the trial-epochs over: trained, or no longer needed because the trial ended early."""
-        return sum(cell.epochs if i in self.ends else self.epochs.get(i, 0) for i, cell in self.cells.items())
+    def _reach(self, trial: str, epoch: int) -> None:
+        """Count the epochs of a trial that are over: trained, or no longer needed because it ended early."""
+        if (more := epoch - self.epochs.get(trial, 0)) > 0:
+            self.epochs[trial] = epoch
+            self._done += more
 
     def _left(self) -> str:
-        done, now = self._done(), time.monotonic() - self._start
+        done, now = self._done, time.monotonic() - self._start
         if done <= self._before:
             return "time left unknown yet"
         seconds = now * (self.expected - done) / (done - self._before)
         return f"about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
 
     def _view(self) -> RenderableType:
-        tally = Counter(self.ends.values())
-        states = Text("  ").join(Text(f"{tally[s]} {s}", COLOURS[s]) for s in ENDED)
+        states = Text("  ").join(Text(f"{self._tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
         head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {self._total} trials", states, self._left())
         rows = Table.grid(padding=(0, 2))
@@ -141,5 +146,5 @@ class Progress:
             labels = sorted(cell.label for cell in self.entries if cell.metric == metric and cell.label in self.best)
             rows.add_row(f"best {metric}", "   ".join(f"{name} {self.best[name]:.4g}" for name in labels) or "—")
         bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=max(self.expected, 1), completed=self._done()))
+        bar.add_row(ProgressBar(total=max(self.expected, 1), completed=self._done))
         return Group(head, bar, rows)

@@ -17,7 +17,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.entry import ModelPlan, Sweep
-from longwave.platform.sweeps.plan import further, of_cell
+from longwave.platform.sweeps.plan import further, of_cells
 from longwave.platform.sweeps.warm import with_rows
 
 VERSIONS = ("task_version", "data", "model_version", "protocol")
@@ -121,8 +121,7 @@ def _of_before(file: SweepFile, store: Store) -> Sweep:
 
 def _drawable(sweep: Sweep, planned: Sequence[Asked]) -> Sweep:
     """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
-    counts = [len(of_cell(planned, cell, entry)) for cell, entry in enumerate(sweep.entries)]
-    return sweep if all(n >= sweep.file.trials for n in counts) else looked_up(sweep)
+    return sweep if all(len(mine) >= sweep.file.trials for mine in of_cells(sweep, planned)) else looked_up(sweep)
 
 
 def looked_up(sweep: Sweep) -> Sweep:

@@ -58,7 +58,10 @@ class Job:
 
 
 class Sink(Protocol):
-    """Takes what packs report. Reports may come twice: after a restart a pack repeats what it had said."""
+    """Takes what packs report. Reports may come twice: after a restart a pack repeats what it had said.
+
+    What it takes it may gather until ``settle``, which is called as soon as nothing more is waiting to be heard.
+    """
 
     def started(self, pack: str, place: Slot) -> None:
         """Note that a pack has a worker, and where."""
@@ -68,6 +71,9 @@ class Sink(Protocol):
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note that a pack has no worker any more; with ``died`` and why, some of its trials may not have ended."""
+
+    def settle(self) -> None:
+        """Act on all that was taken so far."""
 
 
 @dataclass(frozen=True)

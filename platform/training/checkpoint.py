@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,10 +82,10 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
-        self.path.unlink(missing_ok=True)
-        for start in ("", "."):
-            for file in self.path.parent.glob(f"{start}{glob.escape(self.path.stem)}.*"):
-                file.unlink(missing_ok=True)
+        begins = (f"{self.path.stem}.", f".{self.path.stem}.")
+        with suppress(FileNotFoundError), os.scandir(self.path.parent) as files:
+            for name in [file.name for file in files if file.name.startswith(begins)]:
+                (self.path.parent / name).unlink(missing_ok=True)
 
 
 def _beside(path: Path, name: str) -> Path:

@@ -8,15 +8,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from longwave.platform.errors import WorkersLostError
 from longwave.platform.sweeps.on_ray.keeper import base
 from longwave.platform.sweeps.on_ray.switches import environment
 from longwave.platform.sweeps.workers import Workers
 
+SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
+PIPE = 1 << 20
+"""Bytes that may wait in the pipe from Ray while the driver writes to its store."""
 END_SECONDS = 10.0
 """Longest that the keeper may take to end all others; it takes a fraction of a second."""
 
@@ -26,11 +29,12 @@ class Client:
 
     Args:
         workers: How many there are to be, and on which cluster.
+        scheduler: The module that drives them; a benchmark has another in its place.
     """
 
-    def __init__(self, workers: Workers) -> None:
-        self.workers = workers
-        self._keeper: subprocess.Popen[str] | None = None
+    def __init__(self, workers: Workers, scheduler: str = SCHEDULER) -> None:
+        self.workers, self.scheduler = workers, scheduler
+        self._keeper: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
@@ -42,22 +46,24 @@ class Client:
         life, self._life = os.pipe()
         own = {"count": self.workers.count or os.cpu_count() or 1, "gpus": 0 if self.workers.cpu else None}
         told = {**own, "address": self.workers.address, "folder": str(self.folder)}
-        scheduler = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.scheduler", json.dumps(told)]
+        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
         keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.keeper"]
         self._keeper = subprocess.Popen(
             [*keeper, str(life), str(os.getpid()), str(self.folder), *scheduler],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
+            pipesize=PIPE,
             pass_fds=[life],
             start_new_session=True,
             env=environment(),
         )
         os.close(life)
 
-    def run(self, work: Mapping[str, Any]) -> Generator[dict[str, Any], None, None]:
-        """Hand work over and yield its events until the last. Left before that, or where Ray ends, all is ended.
+    def run(self, work: Mapping[str, Any]) -> Generator[list[dict[str, Any]], None, None]:
+        """Hand work over and yield its events until the last, as many at once as have come by then.
+
+        Left before that, or where Ray ends, all is ended.
 
         Raises:
             WorkersLostError: Ray could not be started or reached, or it died.
@@ -67,18 +73,19 @@ class Client:
         whole = False
         try:
             try:
-                self._keeper.stdin.write(json.dumps(work) + "\n")
+                self._keeper.stdin.write(json.dumps(work).encode() + b"\n")
                 self._keeper.stdin.flush()
             except BrokenPipeError:
                 pass  # it ended before; what it said is still there
-            for line in self._keeper.stdout:
-                event = json.loads(line)
-                if event["event"] == "finished":
+            for lines in _arriving(self._keeper.stdout):
+                events = [json.loads(line) for line in lines]
+                last = next((event for event in events if event["event"] in ("finished", "lost")), None)
+                yield events[: events.index(last)] if last else events
+                if last and last["event"] == "lost":
+                    raise WorkersLostError(last["why"])
+                if last:
                     whole = True
                     return
-                if event["event"] == "lost":
-                    raise WorkersLostError(event["why"])
-                yield event
             raise WorkersLostError("Ray's processes died")
         finally:
             if not whole:
@@ -102,3 +109,12 @@ class Client:
                 continue
         shutil.rmtree(self.folder, ignore_errors=True)
         self._keeper = None
+
+
+def _arriving(pipe: IO[bytes]) -> Iterator[list[bytes]]:
+    """Yield the lines of a pipe until it is closed: all that are there, once there is one."""
+    rest = b""
+    while read := os.read(pipe.fileno(), PIPE):
+        *lines, rest = (rest + read).split(b"\n")
+        if lines:
+            yield lines

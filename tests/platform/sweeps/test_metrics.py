@@ -43,6 +43,8 @@ class Silent:
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None: ...
 
+    def settle(self) -> None: ...
+
 
 def samples(text: str) -> Samples:
     """Return values by name and labels without the sweep's."""

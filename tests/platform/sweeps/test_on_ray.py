@@ -78,6 +78,8 @@ class Ear:
         self.heard.append((how, pack))
         self.why = why
 
+    def settle(self) -> None: ...
+
 
 def kill(*names: str) -> None:
     """Kill processes of ours by name."""

@@ -151,6 +151,7 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
             else:
                 sink.report(key, Report(runs=[Run(i, "ok", valid=1.0, test=None) for i in ids]))
                 sink.ended(key, "over")
+            sink.settle()
 
     monkeypatch.setattr(driver, "run_packs", run_packs)
     driver.start(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
@@ -180,14 +181,14 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
 ) -> None:
     screen = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     paper, seen = Console(file=io.StringIO(), width=160, record=True), []
-    real = Desk.report
+    real = Desk.settle
 
-    def look(self: Desk, *arguments: object) -> None:
-        real(self, *arguments)  # type: ignore[arg-type]
+    def look(self: Desk) -> None:
+        real(self)
         paper.print(self.view._view())
         seen.append(paper.export_text())
 
-    monkeypatch.setattr(Desk, "report", look)
+    monkeypatch.setattr(Desk, "settle", look)
     driver.start(tiny(), store, replace(here), None, screen)
     middle = seen[1]
     for word in ("tiny", "of 12 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):

@@ -1,0 +1,185 @@
+"""``longwave bench scale``: one driver, its store and a thousand simulated workers; what saturates first.
+
+Everything but the workers is real: the plan, the leases, the pipes, the transactions, a driver that is killed at half
+of the trials and another that goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longwave.platform.bench.board import fill, urls
+from longwave.platform.bench.scale_parts import ScaleSize, audited, driven, killed_at_half, planned, tell, watched
+from longwave.platform.errors import WorkerError
+from longwave.platform.storage.store import Store
+
+if TYPE_CHECKING:
+    from longwave.platform.bench.report import Target
+
+PLANNED, RESUMED, OVERHEAD, MEMORY = 60.0, 5.0, 2.0, 1024.0
+"""Asked for at most: seconds to plan, seconds to the first pack of a resume, ms an epoch, MiB."""
+PATIENCE = 600.0
+"""Seconds that a process which was told to end may take."""
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class ScaleRun:
+    """What one database took.
+
+    Attributes:
+        path: The database.
+        plan: ``seconds`` from settings to the last trial in the store, ``trials``, ``peak`` MiB of that process.
+        first, second: The driver that was killed and the one that went on: ``seconds``, ``cpu`` seconds of its process,
+            ``epochs`` and ``reports`` it heard, ``first`` and ``first_cpu``: seconds until the first pack had a worker,
+            ``peak`` MiB, ``latencies`` of transactions in ms, ``shares`` of the main thread's time.
+        asked: What questions of another process took during the second, in ms.
+        audit: ``trials`` of the sweep, and those ``lost`` and ``duplicated``.
+        load: Processes that wanted to run, mean of a minute, after each part.
+    """
+
+    path: str
+    plan: Mapping[str, Any]
+    first: Mapping[str, Any]
+    second: Mapping[str, Any]
+    asked: Mapping[str, Mapping[str, float]]
+    audit: Mapping[str, int]
+    load: Mapping[str, float]
+
+    @property
+    def overhead(self) -> float:
+        """CPU ms of the second driver's process for each epoch of a trial it heard of, from its start to its end."""
+        return 1000 * float(self.second["cpu"]) / int(self.second["epochs"])
+
+    @property
+    def pace(self) -> float:
+        """Epochs of trials a second that the second driver took, after its first pack had a worker."""
+        return int(self.second["epochs"]) / (float(self.second["seconds"]) - float(self.second["first"]))
+
+    @property
+    def targets(self) -> list[Target]:
+        """What is asked for, as found."""
+        from longwave.platform.bench.report import Target  # with it comes torch, which no driver loads
+
+        trials, workers = f"{self.plan['trials']} trials on {self.path}", "the simulated workers"
+        peak = max(float(part["peak"]) for part in (self.first, self.second))
+        return [
+            Target(f"{trials}: seconds to plan them", float(self.plan["seconds"]), PLANNED, most=True),
+            Target(f"{trials}: seconds to the first pack of a resume", float(self.second["first"]), RESUMED, most=True),
+            Target(f"{trials}: ms of a driver's CPU an epoch, {workers}", self.overhead, OVERHEAD, most=True),
+            Target(f"{trials}: MiB of a driver", peak, MEMORY, most=True),
+            Target(f"{trials}: lost or duplicated", self.audit["lost"] + self.audit["duplicated"], 0, most=True),
+        ]
+
+
+@dataclass(frozen=True)
+class ScaleReport:
+    """All that was measured.
+
+    Attributes:
+        versions: Of packages and the machine, by name.
+        size: Of the sweep.
+        runs: One a database.
+    """
+
+    versions: Mapping[str, str]
+    size: ScaleSize
+    runs: Sequence[ScaleRun] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was lost or duplicated."""
+        return all(run.audit["lost"] == run.audit["duplicated"] == 0 for run in self.runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, with what follows from the measurements."""
+        runs = [asdict(run) | {"overhead": run.overhead, "pace": run.pace} for run in self.runs]
+        judged = [asdict(target) | {"met": target.met} for run in self.runs for target in run.targets]
+        versions, size = dict(self.versions), asdict(self.size)
+        return {"versions": versions, "size": size, "sound": self.sound, "runs": runs, "targets": judged}
+
+
+def scale_benchmark(size: ScaleSize, only: str = "", say: Callable[[str], None] = lambda _: None) -> ScaleReport:
+    """Return what a simulated sweep takes, on SQLite and, with pgserver, on PostgreSQL.
+
+    Args:
+        size: Of the sweep.
+        only: Begin of the URLs of the databases to measure; empty for all.
+        say: Is told what is measured.
+    """
+    from longwave.platform.training.environment import describe
+
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        for url in urls(Path(folder)):
+            if url.startswith(only):
+                runs.append(_measured(url, size, Path(folder), say))
+    return ScaleReport(describe() | {"cores": str(os.cpu_count())}, size, runs)
+
+
+def _measured(url: str, size: ScaleSize, folder: Path, say: Callable[[str], None]) -> ScaleRun:
+    """Return what one database takes."""
+    path, load = url.partition(":")[0], dict[str, float]()
+
+    def part(what: str) -> None:
+        load[what] = os.getloadavg()[0]
+        say(f"{path}: {what}")
+
+    storage = folder / f"storage-{path}"
+    storage.mkdir()
+    part("before")
+    with Store(url) as store:
+        if size.earlier:
+            fill(store, size.earlier)
+    plan = _apart(planned, url, size)
+    part("planned")
+    with _process(killed_at_half, url, size, str(storage)) as child:
+        first = child()
+    part("half done, then killed")
+    with _process(watched, url) as looker:
+        second = _apart(driven, url, size, str(storage))
+        part("done")
+        asked = looker(over=True)
+    audit = _apart(audited, url)
+    part("compared with what was said")
+    return ScaleRun(path, plan, first, second, asked, audit, load)
+
+
+def _apart(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns in a process of its own."""
+    with _process(tell, work, *arguments) as child:
+        return child()
+
+
+@contextmanager
+def _process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[..., Any]]:
+    """Start a process that gets a pipe behind its arguments; give what returns its word, with ``over`` asked for.
+
+    Raises:
+        WorkerError: It ended without a word.
+    """
+    ours, theirs = SPAWN.Pipe()
+    process = SPAWN.Process(target=target, args=(*arguments, theirs))
+    process.start()
+    theirs.close()
+
+    def word(over: bool = False) -> Any:
+        if over:
+            ours.send("over")
+        try:
+            return ours.recv()
+        except EOFError:
+            raise WorkerError("A process of the benchmark ended without a word.") from None
+
+    try:
+        yield word
+    finally:
+        process.join(PATIENCE)
+        process.kill()

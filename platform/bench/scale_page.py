@@ -1,0 +1,79 @@
+"""The page about scale, written from what ``longwave bench scale`` measured."""
+
+from __future__ import annotations
+
+from longwave.platform.bench.scale import ScaleReport, ScaleRun
+
+MILLION, GPUS = 1_000_000, 1_000
+"""What the page extrapolates to: trials of a sweep, and GPUs with a pack each."""
+
+
+def page(report: ScaleReport) -> str:
+    """Return ``infra/scale.md``."""
+    size, versions = report.size, report.versions
+    head = (
+        "# One driver under a thousand workers, simulated\n\n"
+        "Written by `longwave bench scale`; its numbers are in `infra/benchmarks/scale-postgresql.json`. A driver "
+        f"with {size.workers} simulated workers: {size.trials} trials of {size.epochs} epochs in packs of {size.pack}, "
+        f"and {size.earlier} runs of other sweeps in the store. Plan, leases, pipes, transactions and driver are real; "
+        "the workers train nothing and say as much as the driver takes, so it is always saturated. Ray's own "
+        "scheduler, checkpoints over a network and successive halving are not in it. The driver is killed once half of "
+        "the trials have ended, and another goes on.\n\n"
+        f"{versions['device']}, {versions['system']}, Python {versions['python']}. Driver, workers, database and a "
+        "process that asks questions share the cores with whatever else runs there: seconds are upper bounds, CPU time "
+        "is what the driver needs.\n"
+    )
+    return "\n".join([head, *(_of_run(report, run) for run in report.runs)])
+
+
+def _of_run(report: ScaleReport, run: ScaleRun) -> str:
+    load = ", ".join(f"{what} {mean:.1f}" for what, mean in run.load.items())
+    targets = [f"| {t.what} | {t.found:.3g} | {t.bound:g} | {'met' if t.met else 'not met'} |" for t in run.targets]
+    shares = [f"| {part} | {share:.0%} |" for part, share in run.second["shares"].items()]
+    times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
+    rows = [f"| {n} | {t['count']:.0f} | {t['p50']:.0f} | {t['p95']:.0f} | {t['most']:.0f} |" for n, t in times.items()]
+    return "\n".join(
+        [
+            f"## {run.path}, mean load {load}\n",
+            "| what | measured | at most | |\n|---|---|---|---|",
+            *targets,
+            f"\nThe second driver took {run.pace:.0f} epochs of trials a second.\n",
+            "| time of the driver's main thread | share |\n|---|---|",
+            *shares,
+            "\n| ms, while the driver is saturated | times | half | 95 % | longest |\n|---|---|---|---|---|",
+            *rows,
+            "",
+            _beyond(report, run),
+        ]
+    )
+
+
+def _beyond(report: ScaleReport, run: ScaleRun) -> str:
+    """Return what follows for a million trials and a thousand GPUs: what grows with trials grows tenfold."""
+    more = MILLION / int(run.plan["trials"])
+    plan, resume = (more * float(run.plan["seconds"]), more * float(run.second["first"]))
+    base = 70.0  # MiB of a driver with nothing planned
+    memory = base + more * (max(float(p["peak"]) for p in (run.first, run.second)) - base)
+    seconds = GPUS * report.size.pack / run.pace
+    store = sum(share for part, share in run.second["shares"].items() if part.startswith("store"))
+    status = float(run.asked["sweep status"]["p50"]) / 1000
+    waits = run.second["shares"].get("waiting for workers", 0.0)
+    return "\n".join(
+        [
+            f"### {MILLION} trials on {GPUS} GPUs, from these numbers\n",
+            f"- **Epochs**: {GPUS} packs of {report.size.pack} keep up with the store as long as an epoch takes "
+            f"{seconds:.1f} s or more, at {run.overhead:.2f} ms of the driver's CPU an epoch; {store:.0%} of its time "
+            f"is the store's, {waits:.0%} is left.",
+            f"- **Plan**: {plan:.0f} s, once. **Memory**: {memory:.0f} MiB. **First pack of a resume**: {resume:.0f} "
+            "s.",
+            "- **Replaced first**: a round that leases, reads and hands out all open trials at once. What a resume "
+            "takes, and a driver's memory, grow with all that is left, though a thousand workers hold "
+            f"{GPUS * report.size.pack} trials. Packs would be handed out in waves while others train, so that both "
+            "grow with the workers alone.",
+            "- **Then**: one transaction after another on one connection. Reports of different packs are independent: "
+            "two writers, each with packs of its own, or COPY into the curves where a batch is new, would come next.",
+            f"- **Beside**: `sweep status` reads all trials and counts all epochs each time, {status:.1f} s here: "
+            "counts kept with the sweep would answer at once.",
+            "",
+        ]
+    )

@@ -1,0 +1,217 @@
+"""The processes of ``longwave bench scale``: one that plans, drivers, one that looks on, and what the store holds then.
+
+Each function runs in a process of its own, so that its memory and its time are its own.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from longwave.platform.bench.shares import Shares
+from longwave.platform.bench.virtual import curve, end
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import ENDED
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.executor import running
+from longwave.platform.sweeps.metrics import DriverMetrics
+from longwave.platform.sweeps.standing import standing
+from longwave.platform.sweeps.sweep import asked, plan, stored_sweep
+from longwave.platform.sweeps.workers import Workers
+
+NAME, TASK, SIMULATED = "scale", "adding", "longwave.platform.bench.virtual"
+MODELS, HIDDEN = ("lem", "gru"), (4, 8, 12, 16, 20)
+CELLS = len(MODELS) * len(HIDDEN)
+LOOK_SECONDS = 1.0
+"""Between two looks of a second process."""
+AT_ONCE = 5_000
+"""Trials that are compared at once with what their workers said."""
+
+
+@dataclass(frozen=True)
+class ScaleSize:
+    """How large a simulated sweep is.
+
+    Attributes:
+        trials: Search trials, of ``CELLS`` cells; retrainings of the winners come to these.
+        workers: Virtual ones.
+        pack: Trials a pack.
+        epochs: Of a trial.
+        earlier: Runs of other sweeps that are in the store before.
+    """
+
+    trials: int
+    workers: int
+    pack: int
+    epochs: int
+    earlier: int
+
+    @property
+    def file(self) -> SweepFile:
+        """The sweep."""
+        content = {"name": NAME, "task": TASK, "variant": "N=20", "models": list(MODELS), "batch": 10, "steps": 1}
+        content |= {"trials": max(1, self.trials // CELLS), "epochs": self.epochs, "pack": self.pack, "retrain": 5}
+        return check_sweep({**content, "grid": {"hidden": list(HIDDEN)}}, NAME)
+
+
+class Heard(DriverMetrics):
+    """A driver's numbers, with what its benchmark needs beside them.
+
+    Args:
+        then: Is called when so many trials have ended.
+        half: How many; None for never.
+    """
+
+    def __init__(self, then: Callable[[], None] = lambda: None, half: int | None = None) -> None:
+        super().__init__(NAME)
+        self.then, self.half = then, half
+        self.first, self.first_cpu, self.epochs, self.reports, self.ends = 0.0, 0.0, 0, 0, 0
+        self.latencies: dict[str, list[float]] = defaultdict(list)
+
+    def took(self, kind: str, seconds: float) -> None:
+        """Keep it."""
+        super().took(kind, seconds)
+        self.latencies[kind].append(seconds)
+
+    def started(self, pack: str, trials: Sequence[str]) -> None:
+        """Note when the first pack has a worker."""
+        if not self.first:
+            self.first, self.first_cpu = time.perf_counter(), time.process_time()
+        super().started(pack, trials)
+
+    def report(self, pack: str, report: Report) -> None:
+        """Count epochs as they are reported: one of a trial each, those that are told again too."""
+        super().report(pack, report)
+        self.epochs += len(report.points)
+        self.reports += 1
+        self.ends += len(report.runs)
+        if self.half is not None and self.ends >= self.half:
+            self.then()
+
+
+def planned(url: str, size: ScaleSize) -> dict[str, Any]:
+    """Plan the sweep, and return the seconds it took from its settings to the last trial in the store."""
+    from longwave.platform.sweeps.resolve import resolve
+
+    with Store(url) as store:
+        began = time.perf_counter()
+        trials = asked(plan(resolve(size.file), store), store)
+        return {"seconds": time.perf_counter() - began, "trials": len(trials), "peak": peak()}
+
+
+def driven(
+    url: str, size: ScaleSize, storage: str, half: int | None = None, die: Callable[[dict[str, Any]], None] = print
+) -> dict[str, Any]:
+    """Resume the sweep and run it to its end; return what that took.
+
+    Args:
+        url, size: Of the store and the sweep.
+        storage: Folder of checkpoints.
+        half: Trials that end before ``die`` is told the same; None for never.
+        die: Ends this process.
+    """
+    workers, began, cpu = Workers(size.workers, Path(storage)), time.perf_counter(), time.process_time()
+
+    def told() -> dict[str, Any]:
+        seconds, used = time.perf_counter() - began, time.process_time() - cpu
+        found = {"seconds": seconds, "cpu": used, "epochs": heard.epochs, "reports": heard.reports, "peak": peak()}
+        latencies = {kind: percentiles(took) for kind, took in heard.latencies.items()}
+        first = {"first": heard.first - began, "first_cpu": heard.first_cpu - cpu}
+        return {**found, **first, "latencies": latencies, "shares": shares.of_one()}
+
+    heard = Heard(lambda: die(told()), half)
+    with Shares() as shares, running(workers, SIMULATED), Store(url, create=False) as store:
+        driver.resume(stored_sweep(store, NAME), store, workers, None, Console(file=io.StringIO()), heard)
+    return told()
+
+
+def killed_at_half(url: str, size: ScaleSize, storage: str, pipe: Connection) -> None:
+    """Run the sweep until half of its trials have ended, tell what that took, and die of SIGKILL."""
+
+    def die(told: dict[str, Any]) -> None:
+        pipe.send(told)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    driven(url, size, storage, size.trials // 2, die)
+
+
+def watched(url: str, pipe: Connection) -> None:
+    """Ask what people ask while a sweep runs, until something is sent; then tell how long each question takes."""
+    took: dict[str, list[float]] = defaultdict(list)
+    with Store(url, create=False) as store:
+        other = next(iter(store.tasks()), TASK)
+        questions: dict[str, Callable[[], object]] = {
+            "sweep status": lambda: standing(store, NAME),
+            "boards of all tasks": lambda: read_board(store),
+            "dashboard, page of a task": lambda: (read_board(store, other), store.retrainings(other)),
+            "dashboard, page of the sweep's task": lambda: (read_board(store, TASK), store.retrainings(TASK)),
+        }
+        while not took or not pipe.poll(LOOK_SECONDS):
+            for name, ask in questions.items():
+                began = time.perf_counter()
+                store.patiently(ask)
+                took[name].append(time.perf_counter() - began)
+    pipe.send({name: percentiles(seconds) for name, seconds in took.items()})
+
+
+def audited(url: str) -> dict[str, int]:
+    """Return how many trials were ``lost``: without the end and the curve their workers told, and ``duplicated``.
+
+    What workers tell follows from a trial alone, so it is worked out anew here. A trial is trained twice where an
+    attempt follows on one that ended it, or two ended it.
+    """
+    lost = duplicated = 0
+    with Store(url, create=False) as store:
+        ids = [a.id for a in store.asked(NAME)]
+        for k in range(0, len(ids), AT_ONCE):
+            part = ids[k : k + AT_ONCE]
+            curves: dict[str, list[float]] = {trial: [] for trial in part}
+            for point in store.curves(part):
+                curves[point.trial].append(point.valid)
+            for trial in store.trials_of(part):
+                said, run = end(trial.config, 1, 0.0), trial.run
+                same = run and (run.status, run.epochs, run.valid, run.test) == (
+                    said.status,
+                    said.epochs,
+                    said.valid,
+                    said.test,
+                )
+                lost += not same or curves[trial.config.id] != curve(trial.config)
+            ends = store.attempts(part)
+            duplicated += sum(sum(how in ENDED for how in ends[i]) > 1 or ends[i][-1] not in ENDED for i in ends)
+        return {"trials": len(ids), "lost": lost, "duplicated": duplicated}
+
+
+def tell(*given: Any) -> None:
+    """Send what a function returns: ``tell(function, *arguments, pipe)``."""
+    work, *arguments, pipe = given
+    pipe.send(work(*arguments))
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Return the ``count`` of times, and in ms their 50th, 95th and 99th percentile and the longest."""
+    ranked = sorted(seconds)
+    at = {f"p{p}": ranked[min(len(ranked) - 1, len(ranked) * p // 100)] for p in (50, 95, 99)}
+    return {"count": len(ranked), **{name: 1000 * value for name, value in {**at, "most": ranked[-1]}.items()}}
+
+
+def peak() -> float:
+    """Return the most memory that this process ever held, in MiB; 0 where the system does not say it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)

@@ -1,0 +1,87 @@
+"""Where a process's main thread spends its time: its stack is looked at a hundred times a second."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from types import FrameType
+from typing import Self
+
+SECONDS = 0.01
+"""Between two looks."""
+PARTS = {
+    "planning": ("sweep.py", "plan.py", "rounds.py", "jobs.py", "packing.py", "trial.py", "identity.py", "entry.py"),
+    "sink: desk, view, numbers": ("desk.py", "progress.py", "metrics.py", "checkpoint.py", "report.py", "run.py"),
+}
+"""Parts of a driver's work outside its store, by the files of the innermost call."""
+WAITS, JSON = "waiting for workers", "JSON of events and work"
+LEASES, SEALS, WRITES, READS = "store: leases", "store: seals", "store: what packs say", "store: all else"
+
+
+class Shares:
+    """Looks at the thread that made it, inside ``with``.
+
+    Attributes:
+        counts: How often each part was met.
+    """
+
+    def __init__(self) -> None:
+        self.counts, self._thread, self._over = Counter[str](), threading.get_ident(), threading.Event()
+        self._follower = threading.Thread(target=self._follow, name="shares", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._follower.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._follower.join()
+
+    def of_one(self) -> dict[str, float]:
+        """Return the share of each part, the largest first; they sum to one."""
+        total = sum(self.counts.values())
+        return {part: count / total for part, count in self.counts.most_common()}
+
+    def _follow(self) -> None:
+        while not self._over.wait(SECONDS):
+            if (frame := sys._current_frames().get(self._thread)) is not None:
+                self.counts[part_of(_calls(frame))] += 1
+
+
+def part_of(calls: list[tuple[str, str]]) -> str:
+    """Return the part of a driver's work that a stack is in.
+
+    Args:
+        calls: File and function of each call, the innermost first.
+    """
+    stored = [(os.path.basename(file), name) for file, name in calls if _is_store(file)]
+    if stored:
+        outer = next((name for file, name in reversed(stored) if file == "leases.py"), "")
+        if outer in ("take", "release"):
+            return LEASES
+        if any(file == "seals.py" for file, _ in stored):
+            return SEALS
+        return WRITES if outer == "write" else READS
+    for file, name in calls:
+        if name == "_arriving":
+            return WAITS
+        if os.path.basename(os.path.dirname(file)) == "json":
+            return JSON
+        for part, files in PARTS.items():
+            if os.path.basename(file) in files and "platform" in file:
+                return part
+    return "all else"
+
+
+def _is_store(file: str) -> bool:
+    return os.path.basename(os.path.dirname(file)) == "storage" and os.path.basename(file) != "patience.py"
+
+
+def _calls(frame: FrameType | None) -> list[tuple[str, str]]:
+    found = []
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_code.co_name))
+        frame = frame.f_back
+    return found

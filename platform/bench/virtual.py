@@ -1,0 +1,178 @@
+"""The simulated workers of ``longwave bench scale``: a process in the place of Ray's scheduler that trains nothing.
+
+It takes work and says events as ``on_ray.scheduler`` does, over the same pipes, for as many virtual workers as are
+asked for. Their epochs take virtual seconds, so they say as much as its driver can take. Reports are gathered as real
+workers gather them; every twentieth pack loses its worker once, and goes on from a checkpoint. What a trial comes to
+follows from its id alone: whoever reads the store afterwards knows what must stand there. Successive halving, which
+needs a word from the store at each rung, is not simulated.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.placement import Machine, Slot
+from longwave.platform.training.journal import Journal
+
+REPORT_SECONDS = 1.0
+"""As in ``on_ray.worker``: points are gathered this long, all else is sent at once."""
+LOOK_SECONDS = 0.2
+"""How often virtual workers look whether they are to drain."""
+BORN = 1.75e9
+"""Unix time at which each pack begins: an epoch's time must be the same when it is told again."""
+SAVED_EVERY = 3
+"""Epochs between two checkpoints."""
+FACTS = {"device": "virtual worker", "system": "simulated", "torch": "none", "commit": "0" * 40, "dirty": "false"}
+"""Where runs were; as many facts as a real one has would change nothing, as the store keeps them once."""
+
+
+def curve(config: TrialConfig) -> list[float]:
+    """Return the validation metric of each epoch of a trial; one in twenty diverges, and has fewer than were asked."""
+    number = int(config.id, 16)
+    epochs = config.epochs if number % 20 else number // 20 % config.epochs
+    return [(number * (2 * epoch + 1) % 1_000_003 + 1) / 1e6 for epoch in range(epochs)]
+
+
+def end(config: TrialConfig, members: int, each: float) -> Run:
+    """Return how a trial ends that trains in a pack of so many, with so many seconds an epoch."""
+    told = curve(config)
+    best = min(told, default=None)
+    facts: dict[str, Any] = {"valid": best, "best_epoch": told.index(best) + 1 if best else None, "members": members}
+    facts |= {"seconds": each * len(told) / members, "parameters": 1000, "environment": FACTS}
+    if len(told) < config.epochs:
+        return Run(config.id, "diverged", f"loss nan at epoch {len(told) + 1}", len(told) + 1, **facts)
+    return Run(config.id, "ok", "", len(told), test=best if config.phase == "retrain" else None, **facts)
+
+
+class VirtualPack:
+    """A pack on a virtual worker; its worker may die and be replaced.
+
+    Args:
+        key: Of the pack.
+        job: As ``Job.to_dict`` gives it.
+        storage: Folder of checkpoints; one here holds the number of its last epoch.
+    """
+
+    def __init__(self, key: str, job: Mapping[str, Any], storage: Path) -> None:
+        self.key, self.configs = key, [TrialConfig.from_dict(c) for c in job["configs"]]
+        files = [storage / "checkpoints" / f"{k}.safetensors" for k in (key, *job["before"])]
+        self.file = files[0]
+        self.curves = {c.id: curve(c) for c in self.configs}
+        self.ends = {c.id: min(len(self.curves[c.id]) + 1, c.epochs) for c in self.configs}
+        self.last = max(self.ends.values())
+        self.seconds = 0.5 + int(key[:4], 16) % 1000 / 666  # 0.5 to 2 an epoch
+        self.dies = int(key[-4:], 16) % 20 == 0
+        self.saved = next((int(file.read_text()) for file in files if file.exists()), 0)
+
+    def said(self, draining: Callable[[], bool]) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Yield what is said until its end or its pause, each with the seconds that pass before."""
+        if self.dies and self.saved < self.last // 2:
+            yield from self._session(lambda epoch: epoch > self.last // 2)
+        epoch = yield from self._session(lambda epoch: draining())
+        yield 0.0, {"event": "ended", "how": "over" if epoch == self.last else "paused", "why": ""}
+
+    def _session(self, over: Callable[[int], bool]) -> Generator[tuple[float, dict[str, Any]], None, int]:
+        """Yield what one worker says until the last epoch, or until it is ``over``; return the epoch it came to."""
+        journal, epoch, gathered = Journal(), self.saved, 0.0
+        yield 0.1, {"event": "started", "place": asdict(Slot())}
+        stand = [self._at(epoch) for epoch in range(1, epoch + 1)]
+        waiting = sum(stand, Report(began={c.id: min(epoch, len(self.curves[c.id])) for c in self.configs}))
+        journal.write(waiting)
+        while epoch < self.last and not over(epoch):
+            if waiting.runs or waiting.began or gathered > REPORT_SECONDS:
+                yield gathered, self._told(journal, waiting)
+                waiting, gathered = Report(), 0.0
+            epoch, gathered = epoch + 1, gathered + self.seconds
+            new = self._at(epoch)
+            journal.write(new)
+            waiting += new
+            if epoch % SAVED_EVERY == 0:
+                self._save(epoch)
+        yield gathered, self._told(journal, waiting)
+        return epoch
+
+    def _at(self, epoch: int) -> Report:
+        """Return what an epoch comes to."""
+        share = self.seconds / len(self.configs)
+        points, runs = [], []
+        for config in self.configs:
+            told = self.curves[config.id]
+            if epoch <= len(told):
+                valid, at = told[epoch - 1], BORN + self.seconds * epoch
+                points.append(Point(config.id, epoch, valid / 2, valid, share * epoch, at))
+            if epoch == self.ends[config.id]:
+                runs.append(end(config, len(self.configs), self.seconds))
+        return Report(points, runs)
+
+    def _told(self, journal: Journal, report: Report) -> dict[str, Any]:
+        return {"event": "report", "session": journal.session, "report": report.to_dict()}
+
+    def _save(self, epoch: int) -> None:
+        self.saved = epoch
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(str(epoch))
+
+
+def work(
+    jobs: Mapping[str, Any],
+    count: int,
+    storage: Path,
+    draining: Callable[[], bool],
+    say: Callable[[dict[str, Any]], None],
+) -> None:
+    """Say what becomes of all jobs on ``count`` workers, in the order in which it would happen."""
+    packs = deque(jobs.items())
+    busy: list[tuple[float, str, dict[str, Any], Iterator[tuple[float, dict[str, Any]]]]] = []
+
+    def follow(now: float, key: str, told: Iterator[tuple[float, dict[str, Any]]]) -> None:
+        if (step := next(told, None)) is not None:
+            heapq.heappush(busy, (now + step[0], key, step[1], told))
+        elif packs and not draining():
+            begin(now)
+
+    def begin(now: float) -> None:
+        key, job = packs.popleft()
+        follow(now, key, VirtualPack(key, job, storage).said(draining))
+
+    for _ in range(min(count, len(packs))):
+        begin(0.0)
+    while busy:
+        now, key, event, told = heapq.heappop(busy)
+        say({**event, "pack": key})
+        follow(now, key, told)
+
+
+def main() -> None:
+    """Take work from standard input, a JSON line each, and say what becomes of it on standard output."""
+    for line in sys.stdin:
+        told = json.loads(line)
+        if told["ask"] == "machines":
+            machine = Machine(json.loads(sys.argv[1])["count"])
+            print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
+            print(json.dumps({"event": "finished"}), flush=True)
+            continue
+        flag, looked = Path(told["storage"]) / told["flag"], [0.0, False]
+
+        def draining(flag: Path = flag, looked: list[Any] = looked) -> bool:
+            if time.monotonic() - looked[0] >= LOOK_SECONDS:
+                looked[:] = time.monotonic(), flag.exists()
+            return bool(looked[1])
+
+        count = told["workers"]["count"]
+        work(told["jobs"], count, Path(told["storage"]), draining, lambda event: print(json.dumps(event)))
+        print(json.dumps({"event": "finished"}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

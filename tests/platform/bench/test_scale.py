@@ -1,0 +1,163 @@
+"""The simulated scale: what virtual workers said is what the store holds, also after a driver that ended at half."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from longwave.platform.bench.scale import ScaleReport, ScaleRun
+from longwave.platform.bench.scale_page import page
+from longwave.platform.bench.scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
+from longwave.platform.bench.shares import LEASES, READS, SEALS, WRITES, part_of
+from longwave.platform.cli.main import main
+from longwave.platform.storage.schema import CurveRow
+from longwave.platform.storage.store import Store
+from longwave.platform.training.journal import VARIABLE
+
+SIZE = ScaleSize(trials=200, workers=7, pack=5, epochs=5, earlier=0)
+RETRAININGS = 5 * CELLS
+
+
+class Ended(Exception):
+    """In place of a driver's death."""
+
+
+def said(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:
+    """Return the curve and the end of each trial by its workers' own words, and how many epochs they told of."""
+    curves: dict[str, dict[int, float]] = defaultdict(dict)
+    ends: dict[str, dict[str, Any]] = {}
+    told = 0
+    for file in journal.iterdir():
+        for line in map(json.loads, file.read_text().splitlines()):
+            trial = line["trial"]
+            if "began" in line:
+                curves[trial] = {e: v for e, v in curves[trial].items() if e <= line["began"]}
+            elif "epoch" in line:
+                curves[trial][line["epoch"]] = line["valid"]
+                told += 1
+            else:
+                ends[trial] = line
+    return curves, ends, told
+
+
+def test_the_store_holds_what_the_workers_said_and_nothing_twice(
+    any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "journal"))
+    assert planned(any_store_url, SIZE)["trials"] == SIZE.trials
+    took = driven(any_store_url, SIZE, str(tmp_path))
+    curves, ends, told = said(tmp_path / "journal")
+    with Store(any_store_url, create=False) as store:
+        trials = {t.config.id: t.run for t in store.trials(NAME)}
+        stored: dict[str, dict[int, float]] = defaultdict(dict)
+        for point in store.curves([*trials]):
+            stored[point.trial][point.epoch] = point.valid
+        attempts = store.attempts([*trials])
+    assert len(trials) == SIZE.trials + RETRAININGS == len(ends)
+    assert stored == {trial: curve for trial, curve in curves.items() if curve}
+    for trial, run in trials.items():
+        assert run and (run.status, run.valid, run.test) == tuple(ends[trial][k] for k in ("end", "valid", "test"))
+    again = [ways for ways in attempts.values() if len(ways) > 1]
+    assert again and all(
+        ways[:-1] == ["left"] * (len(ways) - 1) and ways[-1] in ("ok", "diverged") for ways in again
+    ), "a pack's worker died, and of its trials those that had not ended were begun again"
+    assert took["epochs"] == told > sum(map(len, stored.values())), "epochs told again were reported, too"
+    assert audited(any_store_url) == {"trials": len(trials), "lost": 0, "duplicated": 0}
+
+
+def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
+    any_store_url: str, tmp_path: Path
+) -> None:
+    def die(_: dict[str, Any]) -> None:
+        raise Ended("at half")
+
+    planned(any_store_url, SIZE)
+    with pytest.raises(Ended, match="at half"):
+        driven(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
+    with Store(any_store_url, create=False) as store:
+        assert 0 < sum(a.open for a in store.asked(NAME)) < SIZE.trials
+    took = driven(any_store_url, SIZE, str(tmp_path))
+    assert 0 < took["first"] < took["seconds"] and sum(took["shares"].values()) == pytest.approx(1)
+    assert audited(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}
+    assert not [*(tmp_path / "checkpoints").iterdir()], "checkpoints of packs that are over are removed"
+
+
+def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_again(
+    tmp_path: Path, open_store: Callable[[str], Store]
+) -> None:
+    size, url = replace(SIZE, trials=20), f"sqlite:///{tmp_path / 'a.db'}"
+    planned(url, size)
+    driven(url, size, str(tmp_path))
+    store = open_store(url)
+    one, two = [a.id for a in store.asked(NAME) if a.status == "ok"][:2]
+    with store.transaction() as connection:
+        connection.execute(sa.delete(CurveRow).where(CurveRow.trial == one, CurveRow.epoch == 2))
+        connection.execute(
+            sa.text("INSERT INTO attempts (trial, number, owner, fence, started) VALUES (:t, 9, '', 0, :at)"),
+            {"t": two, "at": "2026-01-01 00:00:00"},
+        )
+    assert audited(url) == {"trials": 20 + RETRAININGS, "lost": 1, "duplicated": 1}
+
+
+def test_overhead_is_the_drivers_cpu_for_each_epoch_it_heard_of() -> None:
+    times = percentiles([0.001 * k for k in range(1, 101)])
+    assert times == pytest.approx({"count": 100, "p50": 51.0, "p95": 96.0, "p99": 100.0, "most": 100.0})
+    part = {"seconds": 12.0, "cpu": 3.0, "epochs": 6_000, "reports": 600, "peak": 200.0, "first": 2.0}
+    part |= {"latencies": {"write": times}, "shares": {"store: leases": 0.75, "waiting for workers": 0.25}}
+    run = ScaleRun(
+        "sqlite", {"seconds": 9.0, "trials": 1_000, "peak": 700.0}, {**part, "cpu": 99.0, "peak": 300.0}, part,
+        {"sweep status": times}, {"trials": 1_050, "lost": 0, "duplicated": 1}, {"before": 0.5},
+    )  # fmt: skip
+    assert (run.overhead, run.pace) == (0.5, 600.0)
+    assert [(t.found, t.met) for t in run.targets] == [(9.0, True), (2.0, True), (0.5, True), (300.0, True), (1, False)]
+    report = ScaleReport({"device": "a machine", "system": "x", "python": "3"}, SIZE, [run])
+    assert not report.sound and json.loads(json.dumps(report.to_dict()))["runs"][0]["overhead"] == 0.5
+    text = page(report)
+    assert "| 1000 trials on sqlite: MiB of a driver | 300 | 1024 | met |" in text
+    assert "**Plan**: 9000 s" in text and "**First pack of a resume**: 2000 s" in text
+
+
+def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_part() -> None:
+    store = [
+        ("x/storage/database.py", "transaction"),
+        ("x/storage/leases.py", "take"),
+        ("x/platform/sweeps/jobs.py", "j"),
+    ]
+    assert part_of(store) == LEASES and part_of(store[:1]) == READS
+    written = [
+        ("x/storage/leases.py", "_note"),
+        ("x/storage/leases.py", "write"),
+        ("x/platform/sweeps/desk.py", "settle"),
+    ]
+    assert part_of(written) == WRITES and part_of([("x/storage/seals.py", "fill"), *written]) == SEALS
+    assert part_of([("y/json/decoder.py", "decode"), ("x/client.py", "run")]) == "JSON of events and work"
+    assert part_of([("x/client.py", "_arriving"), ("x/client.py", "run")]) == "waiting for workers"
+    assert part_of([("x/platform/sweeps/plan.py", "further")]) == "planning"
+    assert part_of([("z.py", "main")]) == "all else"
+
+
+def test_a_database_that_is_none_ends_the_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "scale", "--database", "oracle"]) == 2
+    assert "--database is sqlite or postgresql, got 'oracle'." in capsys.readouterr().err
+
+
+@pytest.mark.slow  # five processes load all they need, one after another
+def test_the_command_kills_a_driver_at_half_and_loses_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ["--trials", "200", "--workers", "9", "--pack", "5", "--earlier", "0", "--database", "sqlite"]
+    files = ["--out", str(tmp_path / "a.json"), "--page", str(tmp_path / "a.md")]
+    assert main(["bench", "scale", *sizes, *files, "--format", "json"]) == 0
+    [run] = json.loads(capsys.readouterr().out)["runs"]
+    assert run["audit"] == {"trials": 200 + RETRAININGS, "lost": 0, "duplicated": 0}
+    assert run["first"]["epochs"] > 0 < run["second"]["epochs"] and run["asked"]["sweep status"]["count"] >= 1
+    assert (
+        json.loads((tmp_path / "a.json").read_text())["runs"] == [run] and "sqlite" in (tmp_path / "a.md").read_text()
+    )

@@ -1,0 +1,135 @@
+"""What many packs say at once, written in one transaction, is what writing one report after another leaves."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from rich.console import Console
+
+from longwave.platform.about import about
+from longwave.platform.records.report import Report, apart
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.among import among
+from longwave.platform.storage.driving import ArchiveRow, AttemptRow
+from longwave.platform.storage.leases import LeaseLostError, Leases
+from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.desk import Desk
+from longwave.platform.sweeps.placement import Slot
+from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.probed import Probed
+from longwave.platform.sweeps.progress import Progress
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.workers import Job, Workers
+
+Tiny = Callable[..., SweepFile]
+OpenStore = Callable[[str], Store]
+
+
+def filled(store: Store, tiny: Tiny) -> list[TrialConfig]:
+    configs = asked(resolve(tiny(models=["lem"])), {})
+    store.add_sweep("tiny", {})
+    store.ask("tiny", configs, [about(c) for c in configs])
+    return configs
+
+
+def some_reports(trials: list[str], rng: random.Random) -> Iterator[Report]:
+    """Yield what two packs say whose workers die now and then and go on from an earlier epoch."""
+    for pack in (trials[:2], trials[2:]):
+        epoch = 0
+        for _ in range(5):
+            epoch = rng.randint(0, epoch)
+            told = [Point(t, e, 1.0 / e, rng.random(), e, e) for t in pack for e in range(1, epoch + 1)]
+            yield Report(told, began=dict.fromkeys(pack, epoch))
+            for _ in range(rng.randint(0, 3)):
+                epoch += 1
+                runs = [Run(t, "failed", f"at {epoch}", epoch) for t in pack if rng.random() < 0.15]
+                yield Report([Point(t, epoch, 1.0 / epoch, rng.random(), epoch, epoch) for t in pack], runs)
+
+
+def held(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all that reports can change, but for moments."""
+    t, a = TrialRow, AttemptRow
+    queries = {
+        "curves": sa.select(CurveRow.__table__),
+        "archive": sa.select(ArchiveRow.__table__),
+        "attempts": sa.select(a.trial, a.number, a.epoch, a.status, a.reason),
+        "ends": sa.select(t.id, t.status, t.reason, t.epochs, t.seal),
+    }
+    with store.reading() as connection:
+        return {name: sorted(tuple(row) for row in connection.execute(query)) for name, query in queries.items()}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_leaves_what_its_reports_leave_one_after_another(
+    seed: int, tmp_path: Path, open_store: OpenStore, tiny: Tiny
+) -> None:
+    found = []
+    for name in ("batch", "alone"):
+        store = open_store(f"sqlite:///{tmp_path / name}.db")
+        trials = [c.id for c in filled(store, tiny)]
+        reports = list(some_reports(trials, random.Random(seed)))
+        random.Random(seed).shuffle(halves := [reports[: len(reports) // 2], reports[len(reports) // 2 :]])
+        with Leases(store, "tiny") as leases:
+            leases.take(trials)
+            if name == "batch":
+                leases.write(*(report for half in halves for report in half))
+            else:
+                for report in (report for half in halves for report in half):
+                    leases.write(report)
+            found.append(held(store))
+    assert found[0] == found[1] and found[0]["archive"] and found[0]["curves"]
+
+
+def test_reports_are_taken_together_until_one_begins_anew_what_was_told_of() -> None:
+    first, other = Report(began={"a": 0}), Report([Point("b", 1, 1.0, 1.0, 1.0, 1.0)])
+    told, again = Report([Point("a", 1, 1.0, 1.0, 1.0, 1.0)]), Report(began={"a": 1})
+    assert [*apart([first, other, told, again, told])] == [[first, other, told], [again, told]]
+    over = Report(runs=[Run("b", "failed", "x")])
+    assert [*apart([over, told, other])] == [[over, told], [other]]
+    assert [*apart([first, Report(began={"b": 0})])] == [[first, Report(began={"b": 0})]] and [*apart([])] == []
+
+
+def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
+    store: Store, tiny: Tiny, tmp_path: Path
+) -> None:
+    configs = filled(store, tiny)
+    jobs = {key: Job([config]) for key, config in zip("abcd", configs, strict=True)}
+    view = Progress("tiny", resolve(tiny(models=["lem"])).entries, 6, Console(file=io.StringIO()))
+    view.plan(store.asked("tiny"))
+    with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
+        zombie.take([c.id for c in configs])
+        desk = Desk(jobs, store, zombie, Workers(1, tmp_path, here=True), view, Probed([]))
+        for key, config in zip("abc", configs, strict=False):
+            desk.started(key, Slot())
+            desk.report(key, Report(began={config.id: 0}))
+        desk.settle()
+        with store.transaction() as connection:  # as if nothing had been heard of it for long
+            connection.execute(sa.text("UPDATE leases SET owner = '' WHERE trial = :t"), {"t": configs[1].id})
+        heir.take([configs[1].id])
+        for key, config in zip("abc", configs, strict=False):
+            desk.report(key, Report(runs=[Run(config.id, "ok", valid=1.0)]))
+            desk.ended(key, "over")
+        with pytest.raises(LeaseLostError, match="1 of these trials"):
+            desk.settle()
+    assert [a.status for a in store.asked("tiny")] == ["ok", "planned", "planned", "planned"]
+
+
+def test_any_number_of_texts_is_asked_for_at_once(any_store_url: str, open_store: OpenStore, tiny: Tiny) -> None:
+    store = open_store(any_store_url)
+    known = {c.id for c in filled(store, tiny)}
+    hostile = ["'; DROP TABLE trials; --", '"', "{a,b}", "\\", "é", "NULL", ""]
+    with store.reading() as connection:
+        query = sa.select(TrialRow.id)
+        many = [*known, *hostile, *(f"{k:016x}" for k in range(50_000))]
+        assert {*connection.scalars(query.where(among(TrialRow.id, many)))} == known
+        assert [*connection.scalars(query.where(among(TrialRow.id, [])))] == []
+        assert {*connection.scalars(query.where(~among(TrialRow.id, hostile)))} == known

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import io
+import itertools
+import logging
 import os
 import shutil
 import subprocess
@@ -62,14 +65,31 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders that are not there yet; most tests never make theirs."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep each test's data folder to itself; generated task data stays shared, as it is between users' sweeps."""
-    folder = tmp_path / "home"
+    folder = next(homes)
     monkeypatch.setenv("LONGWAVE_HOME", str(folder))
     for name in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What is logged in the test, as text. pytest's own fixture would cost each test a visit to all loggers."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    logging.getLogger().addHandler(handler)
+    yield text
+    logging.getLogger().removeHandler(handler)
 
 
 @pytest.fixture

@@ -141,7 +141,12 @@ def drawn_from(generator: Generator | None) -> Iterator[None]:
         return
     gpus = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=gpus):
-        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        number = int(torch.randint(2**62, (), generator=generator))
+        torch.default_generator.manual_seed(
+            number
+        )  # torch.manual_seed keeps a trace of each call where there is no GPU
+        if gpus:
+            torch.cuda.manual_seed_all(number)
         yield
 
 

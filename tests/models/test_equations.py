@@ -373,7 +373,7 @@ def test_what_is_not_given_is_as_in_the_papers_first_equation(name: str, sizes: 
 def test_lstm_gru_and_tanh_rnn_equal_torchs_layers_in_values_and_gradients(
     ours: type[Recurrence], torchs: type[nn.Module]
 ) -> None:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     layer, reference = ours(3, 5).to(FLOAT64), torchs(3, 5).to(FLOAT64)
     with torch.no_grad():
         for name, weight in layer.named_parameters():

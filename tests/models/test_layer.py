@@ -171,7 +171,7 @@ LAYERS = {spec.name: spec for spec in (LEM, GRU, UNICORNN, toy_scan.MODEL, toy_a
 
 
 def layer_of(name: str, members: int | None, **more: Any) -> Any:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     hyper = {p.name: 0.5 for p in LAYERS[name].params if p.searched and p.name != "dropout"}
     return LAYERS[name].build(Sizes(2, 4, 3, 9), members, **hyper, **more).to(FLOAT64)
 

@@ -70,7 +70,7 @@ def points(spec: ModelSpec, options: Options, members: int, optional: bool = Fal
 def layer_of(
     spec: ModelSpec, options: Options, members: int | None = None, sizes: Sizes = SIZES, **more: Any
 ) -> Recurrence:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     lone = {p.name: value(p, 0.6) for p in params_of(spec, options, optional=False)}
     hyper: dict[str, Any] = lone if members is None else points(spec, options, members)
     return spec.build(sizes, members, **{**hyper, **options, **more}).to(FLOAT64)
@@ -223,7 +223,7 @@ def test_a_hyper_parameter_left_out_counts_as_its_default(spec: ModelSpec, optio
     other = [value(param, 0.1), value(param, 0.9)]
     outputs = []
     for hyper in (others, {**others, param.name: default}, {**others, param.name: other}):
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         layer = spec.build(SIZES, 2, **hyper, **options).to(FLOAT64)
         outputs.append(layer(normal(2, 5, 6, 2), None, [Generator().manual_seed(k) for k in range(2)])[0])
     assert torch.equal(outputs[0], outputs[1])
@@ -278,7 +278,7 @@ def test_a_trial_starts_from_the_same_weights_alone_and_in_a_pack(
 ) -> None:
     sizes, hyper = Sizes(p, d, q, 7), points(spec, options, len(seeds), optional=True)
     pack = Network(spec, sizes, hyper, seeds, options)
-    torch.manual_seed(noise)
+    torch.default_generator.manual_seed(noise)
     for k, seed in enumerate(seeds):
         alone = Network(spec, sizes, {name: [v[k]] for name, v in hyper.items()}, [seed], options)
         for name, lone in alone.state_dict().items():

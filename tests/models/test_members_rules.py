@@ -53,7 +53,7 @@ def layer_of(
     spec: ModelSpec, options: Options, members: int | None = None, sizes: Sizes = SIZES, **more: Any
 ) -> Recurrence:
     """Return a layer with the hyper-parameters that must be given, the same for all members."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     hyper: dict[str, Any] = {p.name: valid(p) for p in relevant(spec, options) if p.searched}
     return spec.build(sizes, members, **{**hyper, **options, **more}).to(FLOAT64)
 
@@ -297,10 +297,10 @@ def test_dropout_leaves_outputs_as_they_are_in_evaluation_and_with_p_0(spec: Mod
     assert (expected != 0).all()
     assert torch.equal(open_layer(spec, options, 0.0)(x)[0], expected)
     layer = open_layer(spec, options, 0.5)
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     first, second = layer(x)[0], layer(x)[0]
     assert not torch.equal(first, second)
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     assert torch.equal(layer(x)[0], first)
     assert torch.equal(layer.eval()(x, None, seeded(1))[0], expected)
 

@@ -62,7 +62,7 @@ def function_and_inputs(
     spec: ModelSpec, options: Mapping[str, OptionValue], whole: bool, members: int = 2
 ) -> tuple[Function, tuple[Tensor, ...]]:
     """Return the layer as a function of the input, the start state, all weights and all hyper-parameters."""
-    torch.manual_seed(5)
+    torch.default_generator.manual_seed(5)
     layer = build(spec, options, whole, members)
     tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
     named = {name: tensor for name, tensor in tensors.items() if name not in UNDIFFERENTIABLE}
@@ -154,7 +154,7 @@ def thesis_adjoints(
 
 @pytest.mark.parametrize("alpha", [0.0, 9.0])
 def test_unicornns_gradients_are_those_of_the_thesiss_backward_recursion(alpha: float) -> None:
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     dt, steps, d = 0.4, 12, 4
     layer = UnICORNN(3, d, layers=1, dt=torch.tensor(dt, dtype=FLOAT64), alpha=alpha).to(FLOAT64)
     torch.nn.init.normal_(layer.b1)

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.utils.parametrizations import spectral_norm
 
-from longwave.models.base.owned import Owned
+from longwave.models.base.owned import Owned, drawn_from
 
 FLOAT64 = torch.float64
 Make = Callable[[], nn.Module]
@@ -65,7 +65,7 @@ def test_each_member_is_the_module_alone_from_its_start_to_its_gradients(
     found = first(pack(*[x] * inputs))
     (dx, *gradients) = torch.autograd.grad(found.square().sum(), [x, *pack.parameters()])
     for k in range(3):
-        torch.manual_seed(int(torch.randint(2**62, (), generator=Generator().manual_seed(k))))
+        torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=Generator().manual_seed(k))))
         alone, x_k = make().to(FLOAT64).train(training), x[k].detach().requires_grad_()
         for tensor, own in zip(pack.state_dict().values(), alone.state_dict().values(), strict=True):
             assert torch.equal(tensor[k], own)
@@ -141,7 +141,7 @@ def test_dropout_runs_member_by_member_from_each_members_own_generator() -> None
 
     x, pack = torch.randn(1, 4, 8).expand(3, 4, 8), owned(module, 3, looped=True)
     seeded = [Generator().manual_seed(k) for k in (1, 2, 1)]
-    torch.manual_seed(5)
+    torch.default_generator.manual_seed(5)
     state = torch.get_rng_state()
     kept = pack(x, generators=seeded) != 0
     assert torch.equal(torch.get_rng_state(), state), "torch's own generator was used"
@@ -172,7 +172,17 @@ def test_a_module_with_complex_parameters_is_refused() -> None:
 
 
 def test_making_and_drawing_leave_torchs_own_generator_alone() -> None:
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     state = torch.get_rng_state()
     owned(partial(nn.Linear, 8, 8), 3)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_drawing_leaves_no_trace_where_there_is_no_gpu() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU: nothing is kept for later")
+    waiting = torch.cuda._queued_calls  # what torch.manual_seed appends to, with a traceback, at every call
+    before = len(waiting)
+    with drawn_from(Generator().manual_seed(0)):
+        torch.rand(1)
+    assert len(waiting) == before

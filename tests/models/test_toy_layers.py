@@ -61,7 +61,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def layer_of(spec: ModelSpec, members: int | None = None, p: int = 2, d: int = 4, **chosen: Any) -> Layer[Any]:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     return spec.build(Sizes(p, d, 3, 9), members, **chosen).to(FLOAT64)
 
 

@@ -54,7 +54,7 @@ def build(case: str, d: int, p: int = 3, members: int | None = 2, dtype: torch.d
         elif param.name in NUMBERS and (param.name != "floor" or "floor" in chosen):
             value = torch.full(lead, NUMBERS[param.name], dtype=dtype)
             numbers[param.name] = NUMBERS["sigma"] if param.name == "sigma" else nn.Parameter(value)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     return layer(p, d, members=members, t_max=50, **options, **numbers).to(dtype)
 
 

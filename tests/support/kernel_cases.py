@@ -45,7 +45,7 @@ def build(case: str, d: int, p: int = 3, members: int | None = 2) -> Recurrence:
     """Return a layer of the case. The hyper-parameters that its loop sees are trained, so that they have gradients."""
     kind, chosen = CASES[case]
     own = {k: v[0] if isinstance(v, list) and members is None else v for k, v in chosen.items()}
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     layer = kind(p, d, members=members, **own)
     for name in ("dt", "epsilon", "alpha") + (("gamma", "beta") if kind is not LipschitzRNN else ()):
         value = layer._buffers.pop(name, None)

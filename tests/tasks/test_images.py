@@ -103,7 +103,7 @@ def test_permuted_digits_are_digits_in_the_order_of_the_permutation(
     load: Callable[..., Data], variant: str, which: str
 ) -> None:
     plain, permuted = of(load("smnist"), which), of(load("psmnist", variant), which)
-    torch.manual_seed(int(variant.split("=")[1]))  # as the papers' code draws it
+    torch.default_generator.manual_seed(int(variant.split("=")[1]))  # as the papers' code draws it
     for step, pixel in enumerate(torch.randperm(784).tolist()):
         assert torch.equal(permuted.inputs[:, step], plain.inputs[:, pixel])
     assert torch.equal(permuted.targets, plain.targets)
@@ -239,7 +239,7 @@ def test_the_data_depend_on_no_global_seed_and_each_variant_is_another_version(
 ) -> None:
     versions = []
     for seed in (1, 2):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         np.random.seed(seed)
         versions.append(load(name, variant).version)
     others = {load(name, other).version for other in VARIANTS[name] if other != variant}

@@ -174,7 +174,7 @@ def test_no_test_or_validation_sequence_occurs_in_another_split(task: TaskSpec, 
 @all_of_them
 def test_the_data_are_the_same_each_time_and_for_every_training_seed(task: TaskSpec, load: Load) -> None:
     first = load(task)
-    torch.manual_seed(7)
+    torch.default_generator.manual_seed(7)
     np.random.seed(7)
     again = load(task, again=True)
     assert again is not first and again.version == first.version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import resource
 import shutil
@@ -159,7 +160,7 @@ def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Pa
 
 
 def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
     file, whole, heard, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
@@ -178,7 +179,7 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
     asked = iter(range(1000))
     assert train(CONFIGS, heard, file, draining=lambda: next(asked) == 14) == "paused"
     assert saves == [True] * 6 + [False] * 6 + [True] * 4
-    assert "could not be written" in caplog.text
+    assert "could not be written" in logged.getvalue()
     monkeypatch.undo()
     assert (found := file.load()) and (found.facts["epoch"], found.facts["step"]) == (3, 5)
     heard.runs.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_a_training_that_goes_on_says_what_stands_in_a_session_of_its_own(
 
 
 def test_without_the_variable_no_journal_is_kept_and_one_that_cannot_be_written_ends_nothing(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
     [configs] = searches(resolve(tiny(models=["lem"], trials=1, epochs=1)), {})
     monkeypatch.chdir(tmp_path)
@@ -73,4 +74,4 @@ def test_without_the_variable_no_journal_is_kept_and_one_that_cannot_be_written_
     (tmp_path / "file").touch()
     monkeypatch.setenv("LONGWAVE_JOURNAL", str(tmp_path / "file"))
     assert train(configs, lambda report: None) == "over"
-    assert "A journal could not be written" in caplog.text
+    assert "A journal could not be written" in logged.getvalue()

@@ -156,7 +156,7 @@ def test_a_drive_that_is_not_affine_is_named() -> None:
 )
 def test_weights_that_no_trace_can_follow_are_computed_at_each_call(made: Callable[[OddWeights], OddWeights]) -> None:
     on_cpu(LEM(1, 4))
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     layer = Odd(lambda h: h, made=made)
     assert layer.why().path == "cpu"
     x, state = inputs(layer, 5, 3)
@@ -169,7 +169,7 @@ def test_weights_that_no_trace_can_follow_are_computed_at_each_call(made: Callab
 
 def test_whole_numbers_that_a_step_makes_are_read_as_such() -> None:
     on_cpu(LEM(1, 4))
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     layer = Odd(lambda h: h * torch.arange(4))
     assert layer.why().path == "cpu"
     x, state = inputs(layer, 5, 3)
@@ -180,7 +180,7 @@ def test_whole_numbers_that_a_step_makes_are_read_as_such() -> None:
 
 def test_another_step_of_the_same_class_is_another_loop() -> None:
     on_cpu(LEM(1, 4))
-    torch.manual_seed(random.Random(0).randrange(99))
+    torch.default_generator.manual_seed(random.Random(0).randrange(99))
     one, two = Odd(lambda h: h), Odd(lambda h: -h)
     two.load_state_dict(one.state_dict())
     x = torch.randn(4, 3, 2)

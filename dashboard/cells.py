@@ -12,7 +12,7 @@ from pandas.io.formats.style import Styler
 
 from longwave.platform.boards import columns
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, in_print, protocol, published, ratio
+from longwave.platform.boards.texts import DASH, in_print, measured, protocol, published, ratio
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
@@ -24,11 +24,6 @@ DOT = " "
 """Key of the column that shows the model's colour; it says nothing of the row."""
 RED, GREY = "#D9483B", "#868E97"
 """Colours of diverged shares and of provisional marks; readable on white and on black."""
-
-
-def measured(row: Row) -> str:
-    """Return the metric with its direction and unit: ``accuracy ↑ [%]``."""
-    return f"{row.metric} {arrow(row.goal)}" + ("" if row.unit == "1" else f" [{row.unit}]")
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
@@ -52,6 +47,15 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
 def variants(rows: Iterable[Row]) -> list[str]:
     """Return the variants of ``rows``, the numbers in them by size: ``N=500`` before ``N=2000``."""
     return sorted({row.variant for row in rows}, key=lambda name: [(len(p), p) for p in re.split(r"(\d+)", name)])
+
+
+def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one line a row of one model: where it stands on which board."""
+    stand = [
+        column for column in columns.COLUMNS if column.key in ("title", "rank_low", "median", "seeds", "parameters")
+    ]
+    told = {column.heading: [column.text(row) for row in rows] for column in stand}
+    return pd.DataFrame({"board": [row.place for row in rows], **told})
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

@@ -35,6 +35,10 @@ class StoreError(LongwaveError):
     """The results store refused a read or a write."""
 
 
+class NoStoreError(StoreError):
+    """There is no store where one was asked for."""
+
+
 class StoreUnavailable(StoreError):
     """The results store cannot be used for now: locked, full or away. Waiting helps.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.verification import GUEST
-from longwave.platform.statistics.stats import Estimate
+from longwave.platform.statistics.stats import Estimate, arrow
 
 DASH = "—"
 """What stands where there is no value. Missing is not zero."""
@@ -35,6 +35,11 @@ def plain(value: Any) -> str:
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return "; ".join(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def measured(row: Row) -> str:
+    """Return the metric with its direction and unit: ``accuracy ↑ [%]``."""
+    return f"{row.metric} {arrow(row.goal)}" + ("" if row.unit == "1" else f" [{row.unit}]")
 
 
 def shown(mean: float | None, std: float | None) -> str:

@@ -13,7 +13,7 @@ from longwave.platform.boards.overview import ModelLine, Overview, state
 from longwave.platform.boards.row import Row, named
 from longwave.platform.boards.texts import DASH, counted, estimate, lost, median, ratio
 from longwave.platform.boards.verification import MEANING
-from longwave.platform.records.group import Pool
+from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import console, measured, show
 from longwave.platform.statistics.advice import advice
@@ -62,7 +62,7 @@ def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     for row in rows:
         found.setdefault((row.task, row.variant), []).append(row)
     narrow = format is Format.table and console.width < ROOM
-    made = [(_board(place, theirs, pool), theirs) for place, theirs in found.items()]
+    made = [(table(theirs, pool), theirs) for theirs in found.values()]
     show([part for whole, theirs in made for part in (_parted(whole, theirs) if narrow else [whole])], format)
 
 
@@ -75,17 +75,20 @@ def overview(found: Overview, pool: Pool, format: Format) -> None:
 
 def comparison(found: Comparison, format: Format) -> None:
     """Print two models, or two rows, task by task, and the verdict."""
+    show([contests(found)], format, found.to_dict())
+
+
+def contests(found: Comparison) -> Table:
+    """Return two models, or two rows, task by task; the verdict stands below."""
     head = ("task", found.a, found.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
-    caption = f"{found.verdict} {found.how}"
-    made = Table(
+    return Table(
         f"{found.a} against {found.b}",
         head,
         [_contest(line) for line in found.contests],
-        caption,
+        f"{found.verdict} {found.how}",
         frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
         [line.to_dict() for line in found.contests],
     )
-    show([made], format, found.to_dict())
 
 
 def budgets(found: Sequence[SearchCurve], format: Format) -> None:
@@ -102,7 +105,8 @@ def advised(rows: Sequence[Row]) -> str:
     return advice(len(seeds), min(seeds, default=1))
 
 
-def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
+def table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
+    """Return one board, given its rows."""
     metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
     stand = columns.standing("terminal", rows)
     keys = [column.key for column in stand]
@@ -116,7 +120,7 @@ def _board(place: tuple[str, str], rows: Sequence[Row], pool: Pool) -> Table:
         AGAIN,
     )
     return Table(
-        f"{named(place)}: {metric}",
+        f"{rows[0].place}: {metric}",
         [column.heading for column in stand],
         [[column.text(row) for column in stand] for row in rows],
         " ".join(filter(None, (f"Test {metric}:", RANKED, *more))),
@@ -147,6 +151,11 @@ def _parted(whole: Table, rows: Sequence[Row]) -> list[Table]:
 def _lost(row: Row, key: str, text: str) -> str:
     """Return a cell of a narrow table, which has no verdicts: the model's says to which trivial predictor it loses."""
     return "; ".join([text, *lost(row)]) if key == "title" else text
+
+
+def overall(found: Overview, pool: Pool = EVERYBODY) -> Table:
+    """Return the whole overview as one table."""
+    return _overview(found, 0, max(1, len(found.tasks)), pool, last=True)
 
 
 def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:

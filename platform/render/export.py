@@ -46,6 +46,11 @@ class Table:
     right: frozenset[int] = frozenset()
 
 
+def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
+    """Return a table of texts, whose records are its lines."""
+    return Table(title, columns, lines, records=[dict(zip(columns, line, strict=True)) for line in lines])
+
+
 def write(tables: Sequence[Table], format: Format, content: object = None) -> str:
     """Return the tables in a format other than ``table``, with a newline at the end.
 

@@ -26,20 +26,21 @@ class Database:
     Args:
         url: ``sqlite:///file.db`` or ``postgresql://...``.
         create: Make an empty store if there is none.
+        reads: Write nothing: the database refuses it, and a store of an older schema is left as it is.
 
     Raises:
         StoreError: The database cannot be opened, does not exist, is no store, was written by a newer Longwave, or
             cannot be brought to the present schema. Nothing is changed.
     """
 
-    def __init__(self, url: str, create: bool = True) -> None:
-        self.url = url
+    def __init__(self, url: str, create: bool = True, reads: bool = False) -> None:
+        self.url, self.reads = url, reads
         self.waiting: Callable[[str], None] = _say_nothing
         self.took: Callable[[str, float], None] = _count_nothing
         self.patience = given_patience()
         self._wrote, self._lost = False, ""
         with self._one_line():
-            self.engine = engine_of(url, create)
+            self.engine = engine_of(url, create and not reads, reads)
         self._writing, self._place = writing(self.engine), Whereabouts(self.engine)
         try:
             self._bring_up_to_date()
@@ -61,8 +62,11 @@ class Database:
             tables, version = recorded(connection)
         with self._one_line():
             if "trials" in tables and version == HEAD:
-                write_ahead(self.engine)
+                if not self.reads:
+                    write_ahead(self.engine)
                 return
+            if self.reads:
+                raise StoreError(f"The store {shown(self.url)} has an older form. Bring it up to date: longwave doctor")
             from longwave.platform.storage.upgrade import bring_up_to_date
 
             bring_up_to_date(self.engine)

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwave.files import own
-from longwave.platform.errors import StoreError
+from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
 HEAD = max(file.name[:4] for file in (Path(__file__).parent / "migrations/versions").glob("[0-9]*.py"))
@@ -24,8 +24,8 @@ REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeEr
 """What is raised where a database cannot be reached, or refuses, or is damaged down to its names."""
 
 
-def engine_of(url: str, create: bool) -> sa.Engine:
-    """Return an engine for ``url``.
+def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
+    """Return an engine for ``url``; one that ``reads`` is refused whatever it would write, by the database itself.
 
     Its transactions begin and end where SQLAlchemy says, and hold whatever is done in them. Python's sqlite3 would
     begin one at the first row that is written, and keep changes of the schema out of it.
@@ -40,16 +40,19 @@ def engine_of(url: str, create: bool) -> sa.Engine:
         raise StoreError(f"{shown(url)} is no URL of a store. {advice}") from None
     file = engine.url.database
     if engine.dialect.name == "postgresql":
-        return sa.create_engine(url, pool_pre_ping=True, connect_args=POSTGRESQL)
+        alone = {"options": "-c default_transaction_read_only=on"} if reads else {}
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={**POSTGRESQL, **alone})
     if engine.dialect.name != "sqlite" or not file:
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
     if not create and not Path(file).is_file():
-        raise StoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
+        raise NoStoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
     if create and not Path(file).exists():
         own(Path(file))
     sa.event.listen(engine, "do_connect", _no_new_file)
     sa.event.listen(engine, "connect", _configure)
     sa.event.listen(engine, "begin", _begin)
+    if reads:
+        sa.event.listen(engine, "connect", _only_query)
     return engine
 
 
@@ -114,6 +117,10 @@ def _configure(connection: Any, _: object) -> None:
     except Exception:
         connection.close()
         raise
+
+
+def _only_query(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA query_only=ON")
 
 
 def _begin(connection: sa.Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -245,3 +246,27 @@ def test_every_published_number_is_in_the_store_with_all_its_sources(any_store_u
         assert connection.scalar(sa.text("SELECT count(*) FROM published")) == len(rows)
     lem = [r for r in store.published("fitzhugh_nagumo") if r["model"] == "lem"]
     assert {(r["value"], r["statistic"]) for r in lem} == {(0.002, "reported"), (0.011, "reported")}
+
+
+def test_a_store_that_is_opened_to_read_refuses_every_write_and_makes_and_upgrades_nothing(
+    any_store_url: str, tmp_path: Path
+) -> None:
+    Store(any_store_url).close()
+    with Store(any_store_url, reads=True) as store:
+        assert store.sweeps() == []
+        with pytest.raises(StoreError, match=r"readonly|read-only"):
+            store.add_sweep("demo", {})
+        assert store.sweeps() == []
+    with pytest.raises(StoreError, match=r"^There is no store at "):
+        Store(f"sqlite:///{tmp_path}/none.db", reads=True)
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_older_store_that_is_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    with closing(sqlite3.connect(file)) as old, old:
+        old.execute("CREATE TABLE trials (id TEXT)")
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match=r"has an older form\. Bring it up to date: longwave doctor$"):
+        Store(f"sqlite:///{file}", reads=True)
+    assert file.read_bytes() == before

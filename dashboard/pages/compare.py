@@ -1,0 +1,53 @@
+"""Two to six rows side by side: paired differences, the verdict in a sentence, what their settings differ in."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import cells, frame, reads, state
+from longwave.platform.boards.compare import compare
+from longwave.platform.boards.row import SHORT
+from longwave.platform.errors import ConfigError
+from longwave.platform.figures.forest import forest
+from longwave.platform.render import board as as_text
+
+MOST = 6  # Rows that stand side by side.
+
+
+def draw(url: str) -> None:
+    """Draw the comparison of the rows, or of two models, that the address names."""
+    rows = reads.board(url)
+    named = state.listed("rows")
+    if not named:
+        models = sorted({row.model for row in rows if row.current})
+        if len(models) < 2:
+            raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
+        left, right = st.columns(2)
+        a = state.choose("First model", "a", models, place=left)
+        b = state.choose("Second model", "b", models, place=right, usual=models[1])
+        pairs, chosen = [(a, b)], []
+    else:
+        chosen = [reads.row_named(url, name) for name in named[:MOST]]
+        pairs = [(a.config, b.config) for a, b in combinations(chosen, 2)]
+    tables = []
+    for a, b in pairs:
+        found = compare(rows, a, b)
+        tables.append(as_text.contests(found))
+        st.markdown(f"**{found.verdict}**")
+    frame.share("Comparison", tables)
+    for table in tables:
+        st.dataframe(
+            pd.DataFrame(table.lines, columns=list(table.columns)), hide_index=True, height="content", key=table.title
+        )
+    if tables:
+        st.caption(tables[0].caption)
+    if len({row.place for row in chosen}) == 1:
+        frame.figure(lambda: forest(chosen, cells.labels(chosen), chosen[0].goal == "min"), "forest")
+    for row in chosen:
+        frame.go(st, "row", f"{row.title} {row.config[:SHORT]}", row=row.config)
+
+
+frame.page("Compare", draw)

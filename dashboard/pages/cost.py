@@ -1,0 +1,74 @@
+"""What results cost: hours and energy by model and board, of the search and of the retrainings; cost against score."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import cells, frame, reads, state
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import duration, plain
+from longwave.platform.errors import ConfigError
+from longwave.platform.figures.bars import BarPart, bars
+from longwave.platform.figures.scatter import COSTS, against_cost
+from longwave.platform.render.export import of_texts
+
+HEAD = (
+    "board",
+    "model",
+    "retrainings",
+    "time to train",
+    "search trials",
+    "time to find",
+    "energy a retraining [J]",
+    "parameters",
+)
+BY = {"model": "by model", "place": "by board"}
+
+
+def draw(url: str) -> None:
+    """Draw the bars, the cost against the score of one board, and the table."""
+    rows = [row for row in reads.board(url) if row.kind == "reproduced"]
+    if not rows:
+        raise ConfigError("The store holds no retrainings yet. What they cost appears here.")
+    bar = st.columns([3, 3, 1], vertical_alignment="bottom")
+    by = state.toggle("Bars", "by", list(BY), BY.__getitem__, bar[0])
+    lines = [told(row) for row in rows]
+    table = of_texts("What results cost", HEAD, lines)
+    with bar[2]:
+        frame.share("Cost", [table])
+    total = sum(row.train_seconds + row.find_seconds for row in rows)
+    st.markdown(
+        f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
+    )
+    frame.figure(lambda: bars(parts(rows, by), "hours"), "bars")
+    places = sorted({row.place for row in rows})
+    pick = st.columns([3, 3, 2], vertical_alignment="bottom")
+    place = state.choose("Board", "board", places, place=pick[0])
+    cost = state.choose("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick[1])
+    shown = [row for row in rows if row.place == place]
+    log = state.switch("Log axis", "log", shown[0].goal == "min", pick[2])
+    if not frame.figure(lambda: against_cost(shown, cells.labels(shown), cost, log), "scatter"):
+        st.caption("No row of this board has both a median and this cost.")
+    st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="costs")
+
+
+def parts(rows: list[Row], by: str) -> list[BarPart]:
+    """Return the parts of the bars: hours of the search and of the retrainings."""
+    sums: dict[tuple[str, str], float] = {}
+    for row in rows:
+        name = row.title.partition(" (")[0] if by == "model" else row.place
+        for phase, seconds in (("search", row.find_seconds), ("retrain", row.train_seconds)):
+            sums[name, phase] = sums.get((name, phase), 0.0) + seconds
+    return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]
+
+
+def told(row: Row) -> tuple[str, ...]:
+    """Return one line of the table."""
+    return (
+        row.place, row.title, plain(row.asked), duration(row.train_seconds), plain(row.searched),
+        duration(row.find_seconds), plain(row.joules), plain(row.parameters),
+    )  # fmt: skip
+
+
+frame.page("Cost", draw)

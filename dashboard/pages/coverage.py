@@ -1,0 +1,72 @@
+"""Which models were run on which boards, with how many seeds, and the command that fills a hole."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from longwave.dashboard import frame, reads, state
+from longwave.platform.boards.row import Row, named
+from longwave.platform.errors import ConfigError
+from longwave.platform.figures.grid import Square, grid
+from longwave.platform.render.export import of_texts
+from longwave.platform.statistics.verdict import ENOUGH
+
+
+def draw(url: str) -> None:
+    """Draw the matrix of models and boards, and the command that fills one of its cells."""
+    rows = [row for row in reads.board(url) if row.current]
+    if not rows:
+        raise ConfigError("The store holds no retrainings yet. What was run appears here.")
+    titles = {row.model: row.title.partition(" (")[0] for row in rows}
+    places = sorted({(row.task, row.variant) for row in rows})
+    best: dict[tuple[str, tuple[str, str]], Row] = {}
+    for row in rows:
+        key = (row.model, (row.task, row.variant))
+        if key not in best or row.asked > best[key].asked:
+            best[key] = row
+    found = [cell(titles[model], place, best.get((model, place))) for model in titles for place in places]
+    head = ("model", *(named(place) for place in places))
+    lines = [(title, *(c.word for c in found if c.line == title)) for title in titles.values()]
+    bar = st.columns([6, 1], vertical_alignment="bottom")
+    holes = sum(c.state == "not run" for c in found)
+    done = sum(c.state == "done" for c in found)
+    bar[0].markdown(f"**{len(found) - holes} of {len(found)} cells were run**, {done} with {ENOUGH} seeds or more.")
+    with bar[1]:
+        frame.share("Coverage", [of_texts("Coverage", head, lines)])
+    frame.figure(lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid")
+    st.subheader("Fill a cell", anchor=False)
+    pick = st.columns(2)
+    model = state.choose("Model", "model", list(titles), titles.__getitem__, pick[0])
+    place = state.choose("Board", "board", [named(p) for p in places], place=pick[1])
+    frame.command(
+        "A sweep file for it, to be run with longwave sweep run FILE:",
+        sweep_file(model, *dict(zip(map(named, places), places, strict=True))[place]),
+    )
+
+
+def cell(title: str, place: tuple[str, str], row: Row | None) -> Square:
+    """Return what a cell is: its state in a colour and in a word."""
+    where = f"{title} on {named(place)}"
+    if row is None:
+        return Square(title, named(place), "not run", "·", f"{where}: not run")
+    if row.missing:
+        return Square(
+            title, named(place), "running", f"{row.asked}/{row.asked + row.missing}", f"{where}: {row.missing} to come"
+        )
+    if not row.asked:
+        return Square(title, named(place), "failed", "failed", f"{where}: {row.failed} failed")
+    if row.diverged == row.asked:
+        return Square(title, named(place), "diverged", "div.", f"{where}: all {row.asked} seeds diverged")
+    return Square(
+        title, named(place), "few seeds" if row.provisional else "done", str(row.asked), f"{where}: {row.asked} seeds"
+    )
+
+
+def sweep_file(model: str, task: str, variant: str) -> str:
+    """Return a sweep file that runs a model on a board by its published recipe."""
+    name = "-".join(filter(None, (model, task, variant.replace("=", "")))).replace(" ", "-")
+    where = [f'task = "{task}"', *([f'variant = "{variant}"'] if variant else [])]
+    return "\n".join([f'name = "{name}"', *where, f'models = ["{model}"]', "trials = 20", f"retrain = {ENOUGH}"])
+
+
+frame.page("Coverage", draw)

@@ -1,0 +1,67 @@
+"""Published numbers beside ours: how far our errors are from what was printed, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import frame, reads, state
+from longwave.dashboard.pool import WORDS
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import quoted, ratio, weighed
+from longwave.platform.errors import ConfigError
+from longwave.platform.figures.palette import colour
+from longwave.platform.figures.ratios import Ratio, ratios
+from longwave.platform.literature.pairing import NOT_RUN
+from longwave.platform.render.export import of_texts
+
+HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
+
+
+def draw(url: str) -> None:
+    """Draw every published number that a row stands beside."""
+    pairs = [(row, number) for row in reads.board(url) for number in row.published if row.kind == "reproduced"]
+    if not pairs:
+        raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
+    counts = Counter(number["verdict"] for _, number in pairs)
+    bar = st.columns([2, 2, 3, 1], vertical_alignment="bottom")
+    places = sorted({row.place for row, _ in pairs})
+    chosen = state.several("Boards", "boards", places, place=bar[0])
+    words = state.several("Verdict", "verdict", [w for w in WORDS if counts[w]], place=bar[1])
+    kept = [
+        (row, number)
+        for row, number in pairs
+        if (not chosen or row.place in chosen) and (not words or number["verdict"] in words)
+    ]
+    lines = [said(row, number) for row, number in kept]
+    table = of_texts("Published numbers and ours", HEAD, lines)
+    with bar[3]:
+        frame.share("Reproduction", [table])
+    st.markdown(
+        "**"
+        + ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        + f"** of {len(pairs)} printed numbers."
+    )
+    drawn = [
+        Ratio(f"{row.title}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"], colour(row.family),
+              f"{row.title} on {row.place}: {n['verdict']}, {weighed(n)}")
+        for row, n in kept if n["ratio"]
+    ]  # fmt: skip
+    if drawn:
+        margin = kept[0][0].margin
+        frame.figure(lambda: ratios(drawn, "our error over the printed one: left of 1 is better", margin), "ratios")
+    st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="numbers")
+
+
+def said(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return one line: what was printed, the verdict, and its reason in a sentence."""
+    why = "; ".join(number["departures"]) or str(number["why"])
+    told = number["verdict"] if number["verdict"] == NOT_RUN else f"{number['verdict']}"
+    return (row.place, row.title, quoted(number), told, ratio(number), why)
+
+
+frame.page("Reproduction", draw)

@@ -1,0 +1,94 @@
+"""One row: its seeds, curves, settings, where it ran, and the command that trains it once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from longwave.dashboard import cells, frame, reads, state
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import measured, median
+from longwave.platform.errors import ConfigError
+from longwave.platform.figures.curves import OF, curves
+from longwave.platform.figures.forest import forest
+from longwave.platform.records.stored import Trial
+from longwave.platform.render import board as as_text
+
+
+def draw(url: str) -> None:
+    """Draw the row that the address names."""
+    name = state.asked("row")
+    if not name:
+        raise ConfigError("No row is named. Select one on a task's board.")
+    row = reads.row_named(url, name)
+    board = [other for other in reads.board(url, row.task) if other.variant == row.variant]
+    head = st.columns([6, 1], vertical_alignment="bottom")
+    head[0].subheader(f"{row.title} on {row.place}: {median(row)}", anchor=False)
+    with head[1]:
+        frame.share(f"{row.title} on {row.place}", [as_text.table([row])])
+    bar = st.container(horizontal=True)
+    frame.go(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
+    if row.kind != "reproduced":
+        st.caption("Nobody retrained it here; it has no rank.")
+        published(row)
+        return
+    st.caption(cells.in_short(row))
+    if row.superseded:
+        st.warning(f"Superseded: {row.superseded}. It is ranked with nobody.")
+    st.code(row.command, language=None)
+    trials = reads.trials(url, tuple(row.trials))
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        seed_curves(url, row, trials)
+        retrainings(trials)
+        published(row)
+        frame.figure(lambda: forest(board, cells.labels(board), row.goal == "min"), "forest")
+    with right:
+        st.markdown("**Configuration**")
+        st.table(cells.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
+        provenance(row)
+
+
+def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> None:
+    """Draw the curves of a row's seeds."""
+    names = {"valid": f"validation {measured(row)}", "loss": "training loss"}
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    what = state.toggle("Curve", "curve", list(OF), names.__getitem__, bar)
+    log = state.switch("Log y", "logy", row.goal == "min", bar)
+    if not (points := reads.curves(url, tuple(row.trials))):
+        st.info("No epoch of these retrainings is stored yet.")
+        return
+    frame.figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
+
+
+def retrainings(trials: Sequence[Trial]) -> None:
+    """Draw how each retraining ended."""
+    st.markdown("**Retrainings**")
+    number = st.column_config.NumberColumn
+    formats = {"seed": "%d", "valid": "%.4g", "test": "%.4g", "seconds": "%.1f"}
+    shapes = {key: number(key, format=format) for key, format in formats.items()}
+    frame_ = cells.seeds_frame(trials)
+    st.dataframe(frame_, key="seeds", hide_index=True, placeholder="—", column_config=shapes, height="content")
+
+
+def published(row: Row) -> None:
+    """Draw the published numbers of the row's model."""
+    st.markdown("**Published**")
+    if row.published:
+        st.table(cells.published_frame(row), border="horizontal", hide_index=True)
+    else:
+        st.caption("No paper in the library prints a number for this model on this task.")
+
+
+def provenance(row: Row) -> None:
+    """Draw where the row's retrainings ran."""
+    st.markdown("**Provenance**")
+    known = [facts for facts in row.environments if facts]
+    if known:
+        st.table(cells.provenance_frame(known), border="horizontal", hide_index=True, hide_header=len(known) == 1)
+    else:
+        st.caption("No retraining that says where it ran has ended yet.")
+
+
+frame.page("Row", draw)

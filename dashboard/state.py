@@ -1,0 +1,104 @@
+"""What the address says. Every picker writes it: each view is a link, and back undoes the last click.
+
+Streamlit binds widgets to the address as well, but replaces the browser's last entry in place of adding one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from longwave.platform.errors import ConfigError, did_you_mean
+
+Writer = Callable[[str], str]
+
+
+def asked(key: str) -> str:
+    """Return what the address says under ``key``, empty if nothing."""
+    return str(st.query_params.get(key, ""))
+
+
+def listed(key: str) -> list[str]:
+    """Return the parts of a list in the address."""
+    return [part for part in asked(key).split(",") if part]
+
+
+def write(key: str, value: str | Iterable[str], usual: str = "") -> None:
+    """Write a value or a list into the address; what is usual is left out."""
+    text = value if isinstance(value, str) else ",".join(value)
+    if text == usual:
+        st.query_params.pop(key, None)
+    elif text != asked(key):
+        st.query_params[key] = text
+
+
+def choose(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st, usual: str = "") -> str:
+    """Draw a picker of one of ``options`` and return the choice: that of the address, else ``usual``, else the first.
+
+    Raises:
+        ConfigError: The address names none of them; the picker stands there all the same.
+    """
+    usual = usual or options[0]
+    now = asked(key) or usual
+    st.session_state[_name(key)] = now if now in options else None
+    place.selectbox(label, options, key=_name(key), format_func=say, on_change=_moved, args=(key, usual))
+    if now not in options:
+        raise ConfigError(did_you_mean(label.lower(), now, options))
+    return now
+
+
+def toggle(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> str:
+    """Draw buttons for a few ``options`` and return the choice: that of the address, else the first."""
+    now = asked(key) if asked(key) in options else options[0]
+    st.session_state[_name(key)] = now
+    place.segmented_control(
+        label, options, key=_name(key), format_func=say, on_change=_moved, args=(key, options[0]), required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    return now
+
+
+def several(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> list[str]:
+    """Draw a picker of any of ``options`` and return the choice; none is all."""
+    now = [part for part in listed(key) if part in options]
+    st.session_state[_name(key)] = now
+    place.multiselect(label, options, key=_name(key), format_func=say, on_change=_moved, args=(key,), placeholder="all")
+    return now
+
+
+def switch(label: str, key: str, usual: bool = False, place: Any = st) -> bool:
+    """Draw a switch and return whether it is on."""
+    now = asked(key) == "yes" if asked(key) in ("yes", "no") else usual
+    st.session_state[_name(key)] = now
+    place.toggle(label, key=_name(key), on_change=_moved, args=(key, "yes" if usual else "no"))
+    return now
+
+
+def words(label: str, key: str, place: Any = st, hint: str = "") -> str:
+    """Draw a field of text and return what is in it."""
+    st.session_state[_name(key)] = asked(key)
+    place.text_input(label, key=_name(key), on_change=_moved, args=(key,), placeholder=hint)
+    return asked(key)
+
+
+def number(label: str, key: str, low: int, high: int, place: Any = st) -> int:
+    """Draw a field of a whole number and return it, ``low`` if the address says nothing that may stand there."""
+    text = asked(key)
+    now = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
+    st.session_state[_name(key)] = now
+    place.number_input(label, low, high, step=1, key=_name(key), on_change=_moved, args=(key, str(low)))
+    return now
+
+
+def _moved(key: str, usual: str = "") -> None:
+    """Write what a picker was moved to into the address."""
+    value = st.session_state[_name(key)]
+    text = "yes" if value is True else "no" if value is False else value
+    write(key, text if isinstance(text, list) else str("" if text is None else text), usual)
+
+
+def _name(key: str) -> str:
+    """Return the key of a picker among Streamlit's, which is not the address's."""
+    return f"pick {key}"

@@ -1,0 +1,51 @@
+"""A board as a table on a page: as many lines as it has rows, each a click away from its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from longwave.dashboard import cells, state
+from longwave.platform.boards.row import SHORT, Row
+from longwave.platform.boards.texts import DASH
+from longwave.platform.figures.palette import NEUTRAL, colour
+
+WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "median": 190, "mean": 165} | dict.fromkeys(
+    ("published", "verdict", "departures"), 165
+)
+"""Pixels."""
+
+
+def board_table(rows: Sequence[Row]) -> list[Row]:
+    """Draw the rows of one board; return those that are selected, which the address names."""
+    linked = state.listed("select")
+    start = [k for k, row in enumerate(rows) if any(row.key.startswith(name) for name in linked)]
+    key = f"{cells.board_key(rows)} {start}"
+    event = st.dataframe(
+        cells.board_table(rows, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
+        key=key,
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": start}},
+        height="content",
+        hide_index=True,
+        placeholder=DASH,
+        column_config=headings(rows),
+        alt=f"The rows of {rows[0].place}, best first",
+    )
+    picked = [k for k in event["selection"]["rows"] if k < len(rows)]
+    if picked != start:
+        state.write("select", [rows[k].key[:SHORT] for k in picked])
+        st.rerun(scope="fragment")
+    return [rows[k] for k in picked]
+
+
+def headings(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the table's headings, widths in pixels, sides and definitions."""
+    column = st.column_config.Column
+    return {
+        key: column(name, width=WIDTHS.get(key), help=meaning, alignment=align)
+        for key, (name, meaning, align) in cells.headings(rows).items()
+    }

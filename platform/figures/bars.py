@@ -1,0 +1,39 @@
+"""Stacked bars: what was spent on what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from longwave.platform.figures.frame import AXIS, LEGEND, LINE, Figure, framed, values
+
+PARTS = {"search": "#086AA5", "retrain": "#D8580A"}
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """A part of one bar: whose, of which phase, how much, and what is said of it."""
+
+    name: str
+    phase: str
+    amount: float
+    tip: str
+
+
+def bars(parts: Sequence[BarPart], title: str) -> Figure:
+    """Return one bar a name, longest first, each of its parts in the colour of its phase."""
+    total: dict[str, float] = {}
+    for part in parts:
+        total[part.name] = total.get(part.name, 0.0) + part.amount
+    order = sorted(total, key=lambda name: -total[name])
+    tint = alt.Color(
+        "phase:N", scale=alt.Scale(domain=[*PARTS], range=[*PARTS.values()]), legend=alt.Legend(title=None)
+    )
+    made = alt.Chart(values(vars(part) for part in parts)).mark_bar().encode(
+        x=alt.X("amount:Q", axis=alt.Axis(title=title)),
+        y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
+        color=tint, tooltip=alt.Tooltip("tip:N", title=" "),
+    )  # fmt: skip
+    return framed(made, f"{title}, most first: {', '.join(order)}", AXIS + LEGEND + LINE * max(1, len(order)))

@@ -1,0 +1,69 @@
+"""Learning curves: one line a retraining, by epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+
+from longwave.platform.figures.frame import Figure, Mark, axis, framed, thinned, values
+from longwave.platform.figures.palette import colour
+from longwave.platform.records.run import Point
+from longwave.platform.records.stored import Trial
+
+HEIGHT = 320
+OF = {"valid": "validation", "loss": "training loss"}
+"""What a curve may show."""
+
+
+def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: str, title: str, log: bool) -> Figure:
+    """Return one line a retraining by epoch: a dot marks the best epoch, a cross where one diverged or failed.
+
+    A line of many epochs is thinned; its ends and its best epoch stay.
+
+    Args:
+        trials: Retrainings of one row.
+        points: Their epochs, by trial and epoch.
+        family: Of their model.
+        what: ``valid`` or ``loss``.
+        title: How the axis is named.
+        log: Whether the y axis is logarithmic; what is not positive is left out then.
+    """
+    marks = [mark for trial in trials for mark in _line(trial, points, what, log)]
+    numbers = [mark["value"] for mark in marks]
+    lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
+    y = alt.Y("value:Q", **axis(title, numbers, log))
+    x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
+    names = [f"seed {trial.config.seed}" for trial in trials]
+    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None))
+    tip = alt.Tooltip("tip:N", title=" ")
+    shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
+    chart = alt.layer(
+        alt.Chart(values(lines)).mark_line(color=colour(family), strokeWidth=1.75).encode(
+            x=x, y=y, strokeDash=dash, tooltip=tip),
+        alt.Chart(values(ends)).mark_point(filled=True, size=80, opacity=1, color=colour(family)).encode(
+            x=x, y=y, shape=shape, angle=alt.condition("datum.mark == 'broken'", alt.value(45), alt.value(0)),
+            tooltip=tip),
+    )  # fmt: skip
+    told = f"{title} by epoch, one line a retraining: a dot is its best epoch, a cross where it diverged or failed"
+    return framed(chart, told, HEIGHT)
+
+
+def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:
+    """Yield the points of a retraining's line, then the mark on it."""
+    mine = [(p.epoch, getattr(p, what)) for p in points if p.trial == trial.config.id]
+    mine = [(epoch, value) for epoch, value in mine if math.isfinite(value) and (value > 0 or not log)]
+    name = f"seed {trial.config.seed}" + ("" if trial.status == "ok" else f" ({trial.status})")
+    best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
+    at = next((k for k, (epoch, _) in enumerate(mine) if epoch == best), None)
+    own = {"name": f"seed {trial.config.seed}"}
+    for k in thinned(len(mine), kept=() if at is None else (at,)):
+        epoch, value = mine[k]
+        yield {**own, "mark": "", "epoch": epoch, "value": value, "tip": f"{name}, epoch {epoch}: {value:.5g}"}
+    if at is not None:
+        epoch, value = mine[at]
+        yield {**own, "mark": "best", "epoch": epoch, "value": value, "tip": f"{name}, best epoch {epoch}: {value:.5g}"}
+    elif mine and trial.status in ("diverged", "failed"):
+        epoch, value = mine[-1]
+        yield {**own, "mark": "broken", "epoch": epoch, "value": value, "tip": f"{name} in epoch {epoch}"}

@@ -1,0 +1,90 @@
+"""The forest plot: medians with their intervals, each seed, what was printed, and what a trivial predictor reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import measured, median, plain, quoted, seeds
+from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, axis, framed, values
+from longwave.platform.figures.palette import NEUTRAL, colour
+
+
+def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
+    """Return medians with intervals, retrainings as dashes, printed numbers as hollow diamonds.
+
+    The best trivial predictor is a dashed line through all. An interval that ends at a diverged seed runs to the worst
+    number of the figure, where an arrow stands.
+
+    Args:
+        rows: Rows of one board, in order.
+        names: Their labels, no two the same.
+        log: Whether the axis is logarithmic; what is not positive is left out then.
+    """
+    lines = [(name, row) for name, row in zip(names, rows, strict=True) if not row.trivial]
+    marks = [mark for name, row in lines for mark in _marks(name, row)]
+    marks += [_limit(row) for row in rows if row.trivial and row.mean is not None][:1]
+    marks = [mark for mark in marks if mark["kind"] == "none" or mark["value"] > 0 or not log]
+    numbers = [mark["value"] for mark in marks if mark["kind"] != "none"]
+    edge = (max if rows[0].goal == "min" else min)(numbers, default=0.0)
+    for mark in marks:
+        if mark["kind"] == "median":
+            mark |= {end: edge if mark[end] is None else mark[end] for end in ("low", "high")}
+    marks += [{**mark, "kind": "open", "value": edge} for mark in marks if mark.get("open")]
+    title = f"test {measured(rows[0])}"
+    order = [name for name, _ in lines]
+    told = f"Medians of {title} with their intervals, best first: {', '.join(order)}"
+    return framed(
+        _layers(marks, order, axis(title, numbers, log), rows[0].goal), told, AXIS + LINE * max(1, len(lines))
+    )
+
+
+def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], goal: str) -> Any:
+    x = alt.X("value:Q", **of_x)
+    y = alt.Y(
+        "name:N", sort=[*order], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True)
+    )
+    place = {"y": y, "color": alt.Color("tint:N", scale=None), "tooltip": alt.Tooltip("tip:N", title=" ")}
+    arrow = "triangle-right" if goal == "min" else "triangle-left"
+
+    def of(kind: str) -> alt.Chart:
+        return alt.Chart(values(mark for mark in marks if mark["kind"] == kind))
+
+    return alt.layer(
+        of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(x=x, color=place["color"], tooltip="tip:N"),
+        of("seed").mark_tick(thickness=1.5, size=15, opacity=0.8).encode(x=x, **place),
+        of("printed").mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False).encode(x=x, **place),
+        of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **place),
+        of("median").mark_point(shape="circle", filled=True, size=90, opacity=1).encode(x=x, **place),
+        of("open").mark_point(shape=arrow, filled=True, size=90, opacity=1).encode(x=x, **place),
+        of("none").mark_text(align="left", dx=6).encode(x=alt.value(0), y=y, text="tip:N"),
+    )
+
+
+def _marks(name: str, row: Row) -> Iterator[Mark]:
+    """Yield what stands on the line of a row."""
+    own: Mark = {"name": name, "tint": colour(row.family)}
+    for score in row.scores:
+        yield {**own, "kind": "seed", "value": score, "tip": f"{row.title}, one retraining: {plain(score)}"}
+    for number in row.published:
+        tip = f"{row.title}, published: {quoted(number)}"
+        yield {**own, "kind": "printed", "value": float(number["value"]), "tip": tip}
+    if row.kind == "published":
+        return
+    if row.median is None:
+        yield {**own, "kind": "none", "value": 0.0, "tip": f"no median: {seeds(row)}"}
+        return
+    best, worst = row.median_best, row.median_worst
+    if row.median_level is None:
+        best = worst = row.median
+    low, high = (best, worst) if row.goal == "min" else (worst, best)
+    tip = f"{row.title}, median: {median(row)}"
+    yield {**own, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
+
+
+def _limit(row: Row) -> Mark:
+    tip = f"best trivial predictor, {row.title}: {plain(row.mean)}"
+    return {"kind": "limit", "value": row.mean, "tint": NEUTRAL, "tip": tip}

@@ -1,0 +1,125 @@
+"""What all figures share: their frame, their axes, and how one becomes a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+INK = "#010203"
+"""Stands for the reader's text colour until a picture is written."""
+FAINT = "#868E97"
+LINE = 28
+"""Pixels that a row of a figure takes."""
+AXIS, LEGEND = 60, 30
+"""Pixels that an axis with its title takes, and a legend."""
+POINTS = 64
+"""Most points that a line keeps: more cannot be told apart on a page."""
+FONT = "system-ui, sans-serif"
+"""Of a picture; on a page a figure takes the page's."""
+CONFIG: dict[str, Any] = {
+    "view": {"stroke": None},
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 240,
+             "gridColor": FAINT, "gridOpacity": 0.25, "domainColor": FAINT, "tickColor": FAINT},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240, "orient": "top", "title": None},
+}  # fmt: skip
+
+
+Mark = dict[str, Any]
+"""One mark: where it stands, in which colour, and what it says when it is pointed at."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and what it shows.
+
+    Attributes:
+        chart: Vega-Lite, with its data.
+        title: What it shows, in words: read out in place of it.
+        height: Pixels, its axes and legend included.
+    """
+
+    chart: alt.Chart | alt.LayerChart
+    title: str
+    height: int
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as Vega-Lite's JSON; texts are data, links lead into the same page or folder."""
+        return self.chart.to_dict(context={"pre_transform": False})
+
+    def svg(self, width: int = 720) -> str:
+        """Return it as SVG that takes the text colour of the page around it.
+
+        Args:
+            width: Pixels.
+        """
+        import vl_convert
+
+        spec = {**self.spec(), "width": width}
+        spec["config"] = {**spec.get("config", {}), "background": "transparent", "font": FONT}
+        for part in ("axis", "legend"):
+            spec["config"][part] = {**CONFIG[part], "labelColor": INK, "titleColor": INK}
+        spec["config"]["text"] = {"color": INK}
+        drawn = vl_convert.vegalite_to_svg(spec)
+        return drawn.replace(INK, "currentColor").replace(
+            "<svg ", f'<svg role="img" aria-label="{_quoted(self.title)}" ', 1
+        )
+
+    def png(self, width: int = 720, scale: float = 2.0) -> bytes:
+        """Return it as PNG on white."""
+        import vl_convert
+
+        return bytes(vl_convert.vegalite_to_png({**self.spec(), "width": width, "background": "white"}, scale=scale))
+
+
+def framed(chart: Any, title: str, height: int) -> Figure:
+    """Return a chart in the frame that all have.
+
+    Args:
+        chart: Of Altair.
+        title: What it shows, in words.
+        height: Pixels, its axes and legend included.
+    """
+    fit = alt.AutoSizeParams(type="fit", contains="padding")
+    return Figure(chart.properties(height=height, width="container", autosize=fit).configure(**CONFIG), title, height)
+
+
+def values(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """Return marks as a chart's data."""
+    return alt.InlineData(values=[dict(mark) for mark in marks])
+
+
+def axis(title: str, values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
+    """Return scale and axis of a number: logarithmic if that is asked for and there are positive numbers.
+
+    Ticks stand at 1, 2 and 5 of each decade, at decades alone where there are more than four.
+    """
+    positive = [v for v in values if v > 0]
+    if not log or not positive:
+        return {"scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(title=title, **more)}
+    first, last = math.floor(math.log10(min(positive))), math.floor(math.log10(max(positive))) + 1
+    steps = (1, 2, 5) if last - first <= 4 else (1,)
+    ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
+    inside = [tick for tick in ticks if min(positive) <= tick <= max(positive)]
+    chosen = {"values": ticks} if len(inside) > 1 else {"tickCount": 5}
+    return {
+        "scale": alt.Scale(type="log", nice=False, padding=10),
+        "axis": alt.Axis(title=title, format="~g", labelOverlap=True, **chosen, **more),
+    }
+
+
+def thinned(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[int]:
+    """Return the places of a line's points that are drawn: the ends, those to be kept, and some between."""
+    if count <= most:
+        return list(range(count))
+    even = {round(k * (count - 1) / (most - 1)) for k in range(most)}
+    return sorted(even | set(kept))
+
+
+def _quoted(text: str) -> str:
+    from html import escape
+
+    return escape(text, quote=True)

@@ -1,0 +1,51 @@
+"""Cells of two axes: what was run where, and what a search found at which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, LINE, Figure, framed, values
+from longwave.platform.figures.palette import DIVERGED
+
+STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "running": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
+          "not run": "#D5D9DD"}  # fmt: skip
+"""Colours of what a cell may be; each cell says it in a word, too."""
+
+
+@dataclass(frozen=True)
+class Square:
+    """One cell: where it is, what it is, a word in it, and what is said when it is pointed at."""
+
+    line: str
+    column: str
+    state: str
+    word: str
+    tip: str
+
+
+def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) -> Figure:
+    """Return cells as a table of colours, each with its word."""
+    y = alt.Y(
+        "line:N", sort=[*lines], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=False)
+    )
+    x = alt.X(
+        "column:N",
+        sort=[*columns],
+        axis=alt.Axis(title=None, orient="top", labelAngle=-35, grid=False, ticks=False, domain=False),
+    )
+    base = alt.Chart(values(vars(cell) for cell in cells)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    tint = alt.Color(
+        "state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=alt.Legend(title=None)
+    )
+    made = alt.layer(
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
+        base.mark_text(fontSize=11, color="#10161C").encode(text="word:N"),
+    )
+    return framed(
+        made,
+        f"What was run: {len(lines)} models on {len(columns)} boards",
+        LEGEND + 2 * AXIS + LINE * max(1, len(lines)),
+    )

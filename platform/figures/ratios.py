@@ -1,0 +1,56 @@
+"""Ratios of errors on a logarithmic axis: two models task by task, and ours over what was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from longwave.platform.figures.frame import AXIS, FAINT, LINE, Figure, Mark, axis, framed, values
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One line: a ratio with its interval, where it has one, and what is said of it."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    colour: str
+    tip: str
+
+
+def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> Figure:
+    """Return ratios, one a line, with their intervals and a line at 1; a band spans 1/``margin`` to ``margin``.
+
+    Args:
+        lines: In order; of one name several may stand on one line.
+        title: How the axis is named.
+        margin: Ratio that makes no difference, above 1; None for no band.
+    """
+    marks: list[Mark] = [
+        {"name": r.name, "value": r.value, "low": r.low or r.value, "high": r.high or r.value, "tint": r.colour,
+         "tip": r.tip}
+        for r in lines
+    ]  # fmt: skip
+    names = list(dict.fromkeys(r.name for r in lines))
+    numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]
+    numbers += [margin, 1 / margin] if margin else []
+    of_x = axis(title, numbers, True)
+    x = alt.X("value:Q", **of_x)
+    y = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True))
+    tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
+    one = alt.Chart(values([{"value": 1.0, "tip": "equal errors"}])).mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x)
+    layers = [
+        one,
+        alt.Chart(values(marks)).mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", **of_x), x2="high:Q", y=y, color=tint, tooltip=tip),
+        alt.Chart(values(marks)).mark_point(shape="circle", filled=True, size=90, opacity=1).encode(
+            x=x, y=y, color=tint, tooltip=tip),
+    ]  # fmt: skip
+    if margin:
+        band = alt.Chart(values([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
+        layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
+    return framed(alt.layer(*layers), f"{title}: {', '.join(names)}", AXIS + LINE * max(1, len(names)))

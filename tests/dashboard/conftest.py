@@ -1,0 +1,80 @@
+"""A store as a small study leaves it, and the Lab's pages as a visitor opens them."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from lab import about, curve, ok, trial
+from streamlit.testing.v1 import AppTest
+
+from longwave.dashboard import cells
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Known
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.store import Store
+
+FAMILIES = {"lem": "multiscale", "lstm": "gated", "cornn": "oscillator", "gru": "gated"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def closed() -> Iterator[None]:
+    """Let the stores that the tests and the pages leave open be collected here, without a warning."""
+    yield
+    st.cache_resource.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+FACTS_OF_MODEL = {"source": "a paper", "equation": "y = f(x)", "params": [{"name": "dt", "low": 0.1, "high": 2.0}]}
+
+
+@pytest.fixture(scope="package")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with a full row, a provisional one, one without a mean, and a task with two variants."""
+    place = f"sqlite:///{tmp_path_factory.mktemp('store') / 'longwave.db'}"
+    store = Store(place)
+    store.add_sweep("demo", {"trials": 2})
+    lem, lstm = [trial("lem", k) for k in range(3)], [trial("lstm", k) for k in range(5)]
+    cornn, found = [trial("cornn", k) for k in range(3)], [trial("cornn", k, phase="search") for k in (8, 9)]
+    adding = [trial("gru", 1, "adding", "N=500"), trial("gru", 1, "adding", "N=2000")]
+    asked = [*found, *lem, *lstm, *cornn, *adding]
+    store.ask("demo", asked, [about(c) for c in asked])
+    runs = [ok(c, s) for c, s in zip(lem, (0.003, 0.005, 0.007), strict=True)]
+    runs += [ok(c, s) for c, s in zip(lstm, (0.010, 0.011, 0.012, 0.013, 0.014), strict=True)]
+    runs += [Run(c.id, "diverged", "loss is nan in epoch 2", 1, seconds=1.0) for c in cornn[:2]]
+    runs += [ok(found[0], None, 90.0), Run(found[1].id, "diverged", "loss is inf in epoch 1", seconds=60.0)]
+    runs += [ok(c, s) for c, s in zip(adding, (0.25, 0.75), strict=True)]
+    points = [p for k, c in enumerate(lem) for p in curve(c, [0.3 + k, 0.1 + k, 0.2 + k])]
+    points += [*curve(cornn[0], [0.9]), *curve(lstm[0], [0.8, 0.7, 0.6])]
+    store.write(points, runs)
+    store.learn([Known("model", model, "2", family, facts=FACTS_OF_MODEL) for model, family in FAMILIES.items()])
+    driver = Leases(store, "demo").__enter__()  # of this process, which lives
+    driver.take([cornn[2].id])
+    driver.write(Report(began={cornn[2].id: 0}))
+    store.engine.dispose()
+    return place
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Open a page: ``visit(url, "row", row="3f2a")``. An exception on it is an error here."""
+
+    def opened(url: str, page: str = "overview", **query: str) -> AppTest:
+        monkeypatch.setenv("LONGWAVE_STORE", url)
+        st.cache_resource.clear()
+        app = AppTest.from_file(str(Path(cells.__file__).parent / "app.py"), default_timeout=60)
+        app.switch_page(f"pages/{page}.py")
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        return app
+
+    return opened

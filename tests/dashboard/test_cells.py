@@ -1,0 +1,84 @@
+"""What stands in the Lab's tables, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boards import printed as in_print
+from boards import retrained
+from streamlit import config
+
+from longwave.dashboard import cells
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import duration, result, seeds, span
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+
+FOLDER = Path(cells.__file__).parent
+
+
+def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
+    numbers = [{"value": 0.5, "units": "16"}, {"value": 1.0, "n": 3, "printed": "1.00"}]
+    [row] = rows([retrained("a", [1.0, 1.01, 0.99, 1.02])], [in_print("a", **number) for number in numbers])
+    other, near = cells.published_frame(row).to_dict("records")
+    assert (other["ours is"], other["n"], other["differs in"]) == ("other protocol", "4 and ?", "hidden 8 (printed 16)")
+    assert (near["number"], near["statistic"], near["ours is"], near["n"]) == (
+        "1.00", "mean of 3", "reproduced", "4 and 3",
+    )  # fmt: skip
+    assert near["our error over it"].startswith("× 1.00 (") and near["differs in"] == "—"
+    [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
+    [told] = cells.published_frame(alone).to_dict("records")
+    assert (told["ours is"], told["our error over it"], told["n"]) == ("not run", "—", "—")
+
+
+def test_rows_of_equal_name_are_told_apart_by_their_identity(url: str) -> None:
+    with Store(url, create=False) as store:
+        found = read_board(store, "adding")
+    assert cells.labels(found) == [f"GRU #{row.config[:4]}" for row in found]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.44, "0.4 s"), (23, "23 s"), (150, "2.5 min"), (10800, "3.0 h"), (0.0, "—")]
+)
+def test_a_time_has_its_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_every_setting_is_one_that_streamlit_knows() -> None:
+    def flat(table: dict[str, Any], head: str = "") -> list[str]:
+        parts = [flat(v, f"{head}{k}.") if isinstance(v, dict) else [head + k] for k, v in table.items()]
+        return sum(parts, [])
+
+    options = flat(tomllib.loads((FOLDER / "streamlit.toml").read_text()))
+    assert "browser.gatherUsageStats" in options
+    assert set(options) <= set(config.get_config_options())
+
+
+def test_a_trivial_predictor_has_no_seeds_and_no_protocol() -> None:
+    row = Row("t", "", "AR(8)", "AR(8)", "mse", "1", "min", 0.0098, kind="trivial")
+    assert (result(row), seeds(row), span(row.rank_low, row.rank_high)) == ("0.0098 (trivial)", "—", "—")
+    frame = cells.board_frame([row])
+    assert frame["departures"].tolist() == ["—"] and frame["mean"].tolist() == [0.0098]
+    assert "share" not in frame
+
+
+def test_a_superseded_row_says_why_in_the_table_and_others_have_no_such_column() -> None:
+    now, old = rows([retrained("a", [1.0, 2.0]), retrained("a", [1.0], superseded="model version 1, now 2")], [])
+    table = cells.board_table([now, old], ["red", "red"]).data  # type: ignore[attr-defined]
+    assert table["superseded"].tolist() == ["—", "model version 1, now 2"] and table["rank_low"].isna().tolist() == [
+        False,
+        True,
+    ]
+    assert "superseded" not in cells.board_frame([now]) and "superseded" in cells.headings([old])
+
+
+def test_the_lab_loads_no_torch() -> None:
+    parts = "cells, frame, pool, reads, state, table"
+    code = f"import sys; from longwave.dashboard import {parts}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,180 @@
+"""Figures, read as Vega-Lite's data, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from boards import printed, retrained, trials
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.row import Row
+from longwave.platform.figures.bars import BarPart, bars
+from longwave.platform.figures.curves import curves
+from longwave.platform.figures.forest import forest
+from longwave.platform.figures.frame import Figure, axis, thinned
+from longwave.platform.figures.grid import Square, grid
+from longwave.platform.figures.palette import FAMILIES, NEUTRAL
+from longwave.platform.figures.ratios import Ratio, ratios
+from longwave.platform.figures.scatter import against_cost, against_length
+from longwave.platform.records.run import Point
+
+
+def marks(figure: Figure, kind: str = "") -> list[dict[str, Any]]:
+    """Return the data of all layers of a figure; of one kind of mark, if it is named."""
+    spec = figure.spec()
+    layers = spec.get("layer", [spec])
+    sets = spec.get("datasets", {})
+    found: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        data = layer.get("data", {})
+        for value in data.get("values") or sets.get(data.get("name"), []):
+            if not kind or value.get("kind") == kind:
+                found[repr(value)] = value
+    return list(found.values())
+
+
+def board() -> list[Row]:
+    groups = [retrained("a", [1.0, 2.0, 3.0, 4.0, 5.0]), retrained("b", [4.0, 6.0, "diverged", "diverged", 8.0])]
+    made = rows(groups, [printed("a", 0.5)])
+    return [replace(row, family={"a": "gated", "b": "ODE"}.get(row.model, "")) for row in made]
+
+
+def test_a_forest_holds_medians_intervals_seeds_and_printed_numbers() -> None:
+    made = forest(board(), ["A", "B"], log=False)
+    assert sorted(m["value"] for m in marks(made, "seed")) == [1, 2, 3, 4, 4, 5, 6, 8]
+    assert [(m["name"], m["value"]) for m in marks(made, "printed")] == [("A", 0.5)]
+    [a, b] = marks(made, "median")
+    assert (a["name"], a["value"], a["low"], a["high"], a["tint"]) == ("A", 3.0, 1.0, 5.0, FAMILIES["gated"])
+    assert (b["name"], b["value"], b["low"], b["high"]) == ("B", 8.0, 4.0, 8.0), "to the worst number of the figure"
+    [arrow] = marks(made, "open")
+    assert (arrow["name"], arrow["value"]) == ("B", 8.0)
+
+
+def test_where_large_is_good_an_open_interval_runs_to_the_least_number() -> None:
+    made = forest(rows([retrained("a", [3.0, 4.0, 5.0, "diverged"], "max")], []), ["A"], log=False)
+    [arrow], [bar] = marks(made, "open"), marks(made, "median")
+    assert arrow["value"] == 3.0 == bar["low"]
+
+
+def test_a_row_of_which_most_diverged_says_so_in_place_of_a_median() -> None:
+    made = forest(rows([retrained("a", [1.0, "diverged", "diverged"])], []), ["A"], log=False)
+    assert marks(made, "median") == []
+    assert [m["tip"] for m in marks(made, "none")] == ["no median: 1 ok, 2 diverged"]
+
+
+def test_the_best_trivial_predictor_is_a_line_and_no_row() -> None:
+    simple = [Row("t", "", "x", "X", "mse", "1", "min", mean, kind="trivial") for mean in (0.3, 0.9)]
+    made = forest([*simple, *rows([retrained("a", [1.0, 2.0])], [])], ["X", "Y", "A"], log=False)
+    assert [m["value"] for m in marks(made, "limit")] == [0.3]
+    assert {m.get("name") for m in marks(made)} == {None, "A"}
+
+
+def test_on_a_logarithmic_axis_what_is_not_positive_is_left_out() -> None:
+    made = forest(rows([retrained("a", [0.0, 1.0, 2.0])], []), ["A"], log=True)
+    assert sorted(m["value"] for m in marks(made, "seed")) == [1, 2]
+
+
+def test_a_curve_keeps_its_ends_its_best_epoch_and_where_it_broke() -> None:
+    [one, two] = trials(retrained("a", [1.0, "diverged"]))
+    one = replace(one, run=replace(one.run, best_epoch=333)) if one.run else one
+    points = [Point(t.config.id, k, 1.0, 1 / k, 0.0, 0.0) for t in (one, two) for k in range(1, 1001)]
+    made = marks(curves([one, two], points, "gated", "valid", "validation", log=True))
+    for trial, mark, at in ((one, "best", 333), (two, "broken", 1000)):
+        mine = [m for m in made if m["name"] == f"seed {trial.config.seed}"]
+        line = [m["epoch"] for m in mine if not m["mark"]]
+        assert line[0] == 1 and line[-1] == 1000 and len(line) <= 65
+        assert [(m["mark"], m["epoch"], m["value"]) for m in mine if m["mark"]] == [(mark, at, 1 / at)]
+
+
+@settings(deadline=None)
+@given(some.integers(0, 500), some.integers(2, 80), some.integers(0, 499))
+def test_thinning_keeps_the_ends_and_what_is_asked_for_and_no_more_than_most(n: int, most: int, kept: int) -> None:
+    places = thinned(n, most, (kept,) if kept < n else ())
+    assert places == sorted(set(places)) and len(places) <= most + 1
+    assert n == 0 or {0, n - 1} <= set(places)
+    assert kept >= n or kept in places
+
+
+@settings(deadline=None)
+@given(some.lists(some.floats(1e-9, 1e9), min_size=1, max_size=20))
+def test_a_logarithmic_axis_has_ticks_inside_its_numbers_or_leaves_them_to_vega(numbers: list[float]) -> None:
+    made = axis("x", numbers, log=True)
+    ticks = made["axis"].to_dict().get("values", [])
+    assert made["scale"].to_dict()["type"] == "log"
+    assert not ticks or sum(min(numbers) <= tick <= max(numbers) for tick in ticks) > 1
+    assert "type" not in axis("x", [0.0, -1.0], log=True)["scale"].to_dict(), "there is nothing to show"
+
+
+def test_the_front_joins_the_rows_that_none_is_cheaper_and_better_than() -> None:
+    sizes = {"a": 10, "b": 20, "c": 30, "d": 40}
+    scores = {"a": 4.0, "b": 5.0, "c": 2.0, "d": 3.0}
+    made = [replace(r, parameters=sizes[r.model]) for r in rows([retrained(m, [s]) for m, s in scores.items()], [])]
+    found = against_cost(made, [row.model for row in made], "parameters", log=False)
+    assert found
+    front = [value["name"] for value in _data(found, 0)]
+    assert front == ["a", "c"]
+    assert sorted(value["name"] for value in _data(found, 1)) == ["a", "b", "c", "d"]
+    assert against_cost([replace(row, parameters=None) for row in made], ["w"] * 4, "parameters", log=False) is None
+
+
+def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_there() -> None:
+    made = [
+        replace(row, variant=variant, model=model, title=model)
+        for variant, model, score in (("N=10", "m", 2.0), ("N=100", "m", 3.0), ("N=100", "m", 1.0), ("other", "m", 9.0))
+        for row in rows([retrained("m", [score])], [])
+    ]
+    found = against_length(made, log=False)
+    assert found and [(m["length"], m["value"]) for m in marks(found)] == [(10.0, 2.0), (100.0, 1.0)]
+    assert against_length(made[1:], log=False) is None, "one length is no figure"
+
+
+def test_ratios_have_a_line_at_one_and_a_band_for_the_margin() -> None:
+    lines = [Ratio("x", 2.0, 1.5, 2.5, "#000000", "twice"), Ratio("y", 0.5, None, None, "#000000", "half")]
+    found = marks(ratios(lines, "ratio", 1.25))
+    assert {"value": 1.0, "tip": "equal errors"} in found and {"low": 0.8, "high": 1.25} in found
+    assert [(m["value"], m["low"], m["high"]) for m in found if "name" in m] == [(2.0, 1.5, 2.5), (0.5, 0.5, 0.5)]
+
+
+def test_hostile_names_are_data_and_never_markup() -> None:
+    name = "<script>alert(1)</script> & =1+1 \u202e"
+    drawn = [
+        forest(rows([retrained("a", [1.0, 2.0])], []), [name], log=False),
+        bars([BarPart(name, "search", 1.0, name)], name),
+        grid([Square(name, name, "done", name, name)], [name], [name]),
+    ]
+    for figure in drawn:
+        root = ET.fromstring(figure.svg())
+        assert not [tag for tag in root.iter() if tag.tag.endswith("script")]
+
+
+def test_a_picture_takes_the_colour_of_the_page_and_says_what_it_shows() -> None:
+    made = forest(board(), ["A", "B"], log=False)
+    root = ET.fromstring(made.svg(500))
+    assert root.get("role") == "img" and root.get("aria-label") == made.title and root.get("width") == "500"
+    assert {text.get("fill") for text in root.iter("{http://www.w3.org/2000/svg}text")} == {"currentColor"}
+    assert made.png(200, 1.0).startswith(b"\x89PNG")
+
+
+def test_bars_say_hours_of_each_phase_longest_first() -> None:
+    found = bars(
+        [BarPart("a", "search", 1.0, ""), BarPart("b", "search", 2.0, ""), BarPart("a", "retrain", 4.0, "")], "hours"
+    )
+    assert found.title == "hours, most first: a, b"
+    assert found.spec()["encoding"]["y"]["sort"] == ["a", "b"]
+
+
+def _data(figure: Figure, layer: int) -> list[dict[str, Any]]:
+    spec = figure.spec()
+    data = spec["layer"][layer]["data"]
+    return list(data.get("values") or spec["datasets"][data["name"]])
+
+
+@pytest.mark.parametrize("family", ["", "gated"])
+def test_a_row_of_no_family_is_grey(family: str) -> None:
+    made = forest([replace(row, family=family) for row in rows([retrained("a", [1.0])], [])], ["A"], log=False)
+    assert {m["tint"] for m in marks(made)} == {FAMILIES[family] if family else NEUTRAL}

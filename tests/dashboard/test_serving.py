@@ -24,22 +24,22 @@ def free_port() -> int:
 
 
 def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_its_process(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     port, store = free_port(), f"sqlite:///{tmp_path}/none.db"
     command = [sys.executable, "-m", "longwave", "dashboard", "--port", str(port), "--store", store]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as lab:
-        assert lab.stdout
-        assert lab.stdout.readline() == f"The Lab is at http://127.0.0.1:{port}. Stop it with Ctrl-C.\n"
-        with urlopen(f"http://127.0.0.1:{port}/_stcore/health") as answer:
-            assert answer.read() == b"ok"
-        assert main(["dashboard", "--port", str(port), "--store", store]) == 2
-        said = capsys.readouterr().err
-        assert (
-            said == f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
-        )
-        ours = psutil.Process(lab.pid).children(recursive=True)
-        lab.send_signal(signal.SIGTERM)
+        try:
+            assert lab.stdout
+            assert lab.stdout.readline() == f"The Lab is at http://127.0.0.1:{port}. Stop it with Ctrl-C.\n"
+            with urlopen(f"http://127.0.0.1:{port}/_stcore/health") as answer:
+                assert answer.read() == b"ok"
+            second = subprocess.run(command, capture_output=True, text=True, timeout=30)
+            said = f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
+            assert (second.returncode, second.stderr) == (2, said)
+            ours = psutil.Process(lab.pid).children(recursive=True)
+        finally:
+            lab.send_signal(signal.SIGTERM)
         lab.wait(20)
     _, alive = psutil.wait_procs(ours, timeout=20)
     assert ours and not alive and not (tmp_path / "none.db").exists()

@@ -224,7 +224,7 @@ def test_a_pack_on_a_text_that_is_asked_to_pause_goes_on_to_the_bit(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train_module, "_check_versions", lambda configs: None)
-    monkeypatch.setattr(train_module, "_data", lambda *names: DATA)
+    monkeypatch.setattr(train_module, "loaded", lambda *names: DATA)
     configs, file = [trial(model, seed=k) for k in range(2)], Checkpoint(tmp_path / "pack.safetensors")
     whole, heard, steps = trained(configs), Heard(), iter(range(1, 1000))
     ask = {3, 8, 13, 21}  # of eight steps an epoch

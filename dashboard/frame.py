@@ -94,7 +94,7 @@ def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Callabl
             st.caption("The tables on screen")
             row = st.container(horizontal=True)
             for format, ending in ENDINGS.items():
-                text = write(tables, format).encode()
+                text = partial(write, tables, format)
                 row.download_button(
                     ending.upper(), text, f"{_file(name)}.{ending}", key=f"{name} {ending}", on_click="ignore"
                 )
@@ -106,12 +106,10 @@ def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Callabl
                 row.download_button(ending.upper(), draw, f"{_file(label)}.{ending}", key=key, on_click="ignore")
 
 
-def link(page: str | None = None, **query: str) -> str:
-    """Return the address of this view, or of another page with a query of its own."""
+def link() -> str:
+    """Return the address of this view."""
     parts = urlsplit(str(st.context.url or ""))
-    path = parts.path if page is None else f"/{page}"
-    asked = dict(st.query_params.items()) if page is None else query
-    return urlunsplit((parts.scheme, parts.netloc, path, urlencode(asked), ""))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(dict(st.query_params.items())), ""))
 
 
 def citation(name: str) -> str:
@@ -119,10 +117,9 @@ def citation(name: str) -> str:
     return f"{name}. Longwave leaderboard, read {datetime.now(UTC):%d %b %Y, %H:%M} UTC. {link()}"
 
 
-def freshness(more: str = "") -> str:
+def freshness() -> str:
     """Return when the page looked."""
-    told = f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {EVERY} s"
-    return f"{more} · {told}" if more else told
+    return f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {EVERY} s"
 
 
 def _svg(made: Callable[[], Figure]) -> str:

@@ -16,7 +16,6 @@ from longwave.platform.boards.texts import quoted, ratio, weighed
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.palette import colour
 from longwave.platform.figures.ratios import Ratio, ratios
-from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.render.export import of_texts
 
 HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
@@ -60,8 +59,7 @@ def draw(url: str) -> None:
 def said(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
-    told = number["verdict"] if number["verdict"] == NOT_RUN else f"{number['verdict']}"
-    return (row.place, row.title, quoted(number), told, ratio(number), why)
+    return (row.place, row.title, quoted(number), str(number["verdict"]), ratio(number), why)
 
 
 frame.page("Reproduction", draw)

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
+import secrets
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longwave.files import own_folder
+from longwave.platform.errors import ConfigError
+from longwave.platform.redaction import redacted
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    AnyPath = Path | UPath
+    """A path of this machine, or of an object store or server that fsspec knows; both are used alike."""
 
 
 def home() -> Path:
@@ -27,9 +40,69 @@ def store_url(given: str | None) -> str:
     return f"{head}:///{Path(file).absolute()}" if head == "sqlite" and file else given
 
 
-def sweep_storage(given: Path | None, sweep: str) -> Path:
-    """Return the folder of a sweep's checkpoints."""
-    return given.absolute() / sweep if given else home() / "sweeps" / sweep
+def sweep_storage(given: str | None, sweep: str) -> AnyPath:
+    """Return the folder of a sweep's checkpoints: in the folder or below the URL given, else in the data folder."""
+    return place(given) / sweep if given else home() / "sweeps" / sweep
+
+
+def place(where: str) -> AnyPath:
+    """Return the path that a name stands for: one of this machine, or for a URL one of an object store or a server.
+
+    Raises:
+        ConfigError: Nothing here reaches such a URL.
+    """
+    if "://" not in where:
+        return Path(where).absolute()
+    from upath import UPath
+
+    scheme = where.partition("://")[0]
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of schemes that are rare
+            found = UPath(where, use_listings_cache=False)
+            found.fs  # noqa: B018  it is made here, or not at all
+    except ImportError as error:
+        told = f"Install what fsspec asks for, where drivers and workers run: {error}"
+        raise ConfigError(f"Nothing here reads {scheme}://. {told}") from None
+    except ValueError as error:
+        raise ConfigError(f"{redacted(where)} is no place for checkpoints: {error}") from None
+    return Path(found.path) if scheme in ("file", "local") else found
+
+
+def ready(folder: AnyPath) -> None:
+    """Make a folder for its owner alone; of one that is elsewhere, see that files can be put, copied and read there.
+
+    Raises:
+        ConfigError: They cannot.
+    """
+    if isinstance(folder, Path):
+        own_folder(folder)
+        return
+    probe, copy = (folder / f"probe-{secrets.token_hex(6)}{end}" for end in ("", ".copy"))
+    try:
+        with reaching(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            folder.fs.pipe_file(probe.path, probe.name.encode())
+            folder.fs.cp_file(probe.path, copy.path)
+            found = copy.read_bytes()
+            for file in (probe, copy):
+                file.unlink()
+    except OSError as error:
+        raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: {error}") from None
+    if found != probe.name.encode():
+        raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: what is read is not what was put.")
+
+
+@contextmanager
+def reaching(path: AnyPath) -> Iterator[None]:
+    """Turn whatever a library of an object store raises inside the block into OSError, as local files do."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        raise OSError(redacted(f"{path}: {text[0]}")) from error
 
 
 def mlflow_server(given: str | None) -> str | None:

@@ -128,6 +128,9 @@ class _Clock:
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note nothing."""
 
+    def told(self, line: str) -> None:
+        """Note nothing."""
+
     def settle(self) -> None:
         """Note nothing."""
 

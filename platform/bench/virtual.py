@@ -158,7 +158,7 @@ def main() -> None:
     for line in sys.stdin:
         told = json.loads(line)
         if told["ask"] == "machines":
-            machine = Machine(json.loads(sys.argv[1])["count"])
+            machine = Machine(json.loads(sys.argv[1])["cores"])
             print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
             print(json.dumps({"event": "finished"}), flush=True)
             continue

@@ -7,7 +7,20 @@ from typing import Any
 
 import typer
 
-from longwave.platform.cli import data, editions, exchange, lab, literature, rows, scale, show, steer, sweep, tools  # noqa: F401  they register
+from longwave.platform.cli import (  # noqa: F401  they register
+    cluster,
+    data,
+    editions,
+    exchange,
+    lab,
+    literature,
+    rows,
+    scale,
+    show,
+    steer,
+    sweep,
+    tools,
+)
 from longwave.platform.cli.app import app
 from longwave.platform.errors import ConfigError, Interrupted, LongwaveError
 from longwave.platform.redaction import redacted

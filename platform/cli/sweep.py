@@ -23,13 +23,19 @@ WorkersOption = Annotated[
     typer.Option(min=1, help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores."),
 ]
 StorageOption = Annotated[
-    Path | None, typer.Option(help="Folder of checkpoints; on a cluster one that all nodes share.")
+    str | None,
+    typer.Option(metavar="PLACE", help="Folder of checkpoints; on a cluster one that all nodes share, or s3://... ."),
 ]
 RayOption = Annotated[str | None, typer.Option("--ray", help="Ray cluster to use, for example auto or 10.0.0.1:6379.")]
 GpusOption = Annotated[
     float | None, typer.Option(help="Share of a GPU a pack takes, at most 1. Default: as measured; else a whole one.")
 ]
 CpuOption = Annotated[bool, typer.Option("--cpu", help="Train on cores, also where there are GPUs.")]
+CpusOption = Annotated[float, typer.Option(min=0.1, help="CPUs a pack, fractions allowed; on a GPU at most.")]
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", help="Label that nodes must have, gpu=H200; may be repeated."),
+]
 HereOption = Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")]
 MlflowOption = Annotated[
     str | None, typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file.")
@@ -54,6 +60,8 @@ def plan(
     ray: RayOption = None,
     gpus: GpusOption = None,
     cpu: CpuOption = False,
+    cpus: CpusOption = 1.0,
+    label: LabelOption = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
@@ -77,7 +85,7 @@ def plan(
     if (probe or ray) and not cluster:
         raise ConfigError("--ray and --probe go with --cluster.")
     checked, each = read_sweep(file), prices(price)
-    how = _workers(checked.name, workers, None, ray, gpus, cpu, False)
+    how = _workers(checked.name, workers, None, ray, gpus, cpu, cpus, label, False)
     with terminal.waiting("Preparing data") as say:
         resolved = resolve(checked)
         if cluster:
@@ -99,6 +107,8 @@ def run(
     ray: RayOption = None,
     gpus: GpusOption = None,
     cpu: CpuOption = False,
+    cpus: CpusOption = 1.0,
+    label: LabelOption = None,
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
@@ -118,7 +128,7 @@ def run(
     from longwave.platform.sweeps.sweep import plan
 
     checked = read_sweep(file)
-    how = _workers(checked.name, workers, storage, ray, gpus, cpu, here)
+    how = _workers(checked.name, workers, storage, ray, gpus, cpu, cpus, label, here)
     numbers = DriverMetrics(checked.name)
     with numbers.served(metrics), running(how):  # Ray starts while data are prepared
         with waiting("Preparing data"):
@@ -135,6 +145,8 @@ def resume(
     ray: RayOption = None,
     gpus: GpusOption = None,
     cpu: CpuOption = False,
+    cpus: CpusOption = 1.0,
+    label: LabelOption = None,
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
@@ -149,32 +161,36 @@ def resume(
     from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.sweep import stored_sweep
 
-    numbers = DriverMetrics(name)
+    how, numbers = _workers(name, workers, storage, ray, gpus, cpu, cpus, label, here), DriverMetrics(name)
     with Store(store_url(store), create=False) as known, numbers.served(metrics):
-        _train(
-            stored_sweep(known, name), known, _workers(name, workers, storage, ray, gpus, cpu, here), mlflow, numbers
-        )
+        _train(stored_sweep(known, name), known, how, mlflow, numbers)
 
 
 def _workers(
     name: str,
     workers: int | None,
-    storage: Path | None,
+    storage: str | None,
     ray: str | None,
     gpus: float | None,
     cpu: bool,
+    cpus: float,
+    label: list[str] | None,
     here: bool,
 ) -> Workers:
     from longwave.platform.errors import ConfigError
     from longwave.platform.paths import sweep_storage
-    from longwave.platform.sweeps.workers import Workers
+    from longwave.platform.sweeps.workers import Workers, labels
 
     if gpus is not None and cpu:
         raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
     if gpus is not None and not 0.0001 <= gpus <= 1:
         told = "A pack trains on one GPU; to train on cores: --cpu"
         raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {gpus:g}. {told}.")
-    return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, here)
+    if label and ray is None:
+        raise ConfigError("--label chooses nodes of a cluster: give --ray ADDRESS, too, or leave it out.")
+    if storage and storage.startswith("memory:") and not here:
+        raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
+    return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here)
 
 
 def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None, numbers: DriverMetrics) -> None:

@@ -12,6 +12,7 @@ from longwave.platform.render.terminal import as_json, say, table
 
 if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
+    from longwave.platform.bench.cluster import Scaling
     from longwave.platform.bench.data import Footprint
     from longwave.platform.bench.report import KernelReport
     from longwave.platform.bench.scale import ScaleReport
@@ -143,4 +144,18 @@ def starts(measured: Sequence[Start], format: str) -> None:
     table(
         ["what", "s", "s over the floor"],
         [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured],
+    )
+
+
+def scaling(measured: Sequence[Scaling], format: str) -> None:
+    """Print how packs scale with nodes."""
+    if format == "json":
+        as_json([asdict(line) for line in measured])
+        return
+    table(
+        ["nodes", "s", "trials an hour", "× one node", "of its cores", "core s a trial"],
+        [
+            (m.name, f"{m.seconds:.1f}", f"{m.hourly:.0f}", f"{m.ratio:.2f}", f"{m.share:.0%}", f"{m.each:.2f}")
+            for m in measured
+        ],
     )

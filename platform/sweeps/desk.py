@@ -83,6 +83,10 @@ class Desk:
         """Take what a pack said."""
         self._said.append((pack, report))
 
+    def told(self, line: str) -> None:
+        """Show it."""
+        self.view.tell(line)
+
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Take that a pack has no worker any more."""
         self._leave(pack)

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 from rich.console import Console
 
-from longwave.files import own_folder
 from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
+from longwave.platform.paths import ready
 from longwave.platform.records.stored import Asked
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
 from longwave.platform.storage.soundness import torn
@@ -66,7 +66,7 @@ def resume(
     Raises:
         Interrupted: A signal ended it in order.
     """
-    own_folder(workers.storage)
+    ready(workers.storage)
     store.patiently(lambda: store.tell(sweep.file.name, ""))
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
         if leases.after_a_death and (wrong := torn(store.engine)):

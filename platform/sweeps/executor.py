@@ -44,14 +44,16 @@ def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
         "jobs": {key: job.to_dict() for key, job in jobs.items()},
         "storage": str(workers.storage),
         "flag": workers.flag,
-        "workers": {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu")},
+        "workers": {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")},
     }
     heard = _Sessions()
     with closing(_clients[-1].run(work)) as arriving:  # at once: a traceback may hold the generator for long
         for events in arriving:
             for event in events:
-                pack = event["pack"]
-                if event["event"] == "started":
+                pack = event.get("pack", "")
+                if event["event"] == "told":
+                    sink.told(event["line"])
+                elif event["event"] == "started":
                     sink.started(pack, Slot(**event["place"]))
                 elif event["event"] == "ended":
                     sink.ended(pack, event["how"], event["why"])
@@ -69,9 +71,9 @@ def machines(workers: Workers) -> list[Machine]:
     if workers.here or not _clients:
         from longwave.platform.training.environment import gpus
 
-        kinds, cores = gpus(), (not workers.here and workers.count) or os.cpu_count() or 1
+        kinds, cores = gpus(), workers.cores
         return [Machine(cores, len(kinds), kinds[0]) if kinds else Machine(cores)]
-    with closing(_clients[-1].run({"ask": "machines"})) as arriving:
+    with closing(_clients[-1].run({"ask": "machines", "labels": dict(workers.labels)})) as arriving:
         return [Machine(**machine) for events in arriving for event in events for machine in event["machines"]]
 
 
@@ -91,7 +93,8 @@ def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers
         yield from (probe(configs, kind) for kind, configs in wanted)
         return
     told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
-    with closing(_clients[-1].run({"ask": "probes", "probes": told})) as arriving:
+    work = {"ask": "probes", "probes": told, "labels": dict(workers.labels)}
+    with closing(_clients[-1].run(work)) as arriving:
         yield from (Probe.from_dict(event["probe"]) for events in arriving for event in events)
 
 

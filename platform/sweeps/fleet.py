@@ -36,8 +36,8 @@ class Fleet:
 
     def most(self, config: TrialConfig) -> int | None:
         """Return the members that a pack of such trials may have on any device; None where nothing was probed."""
-        beside = max((math.floor(m.cpus) for m in self.room.machines if not m.gpus), default=1)
-        found = (self.probed.most(config, k, min(beside, self.count) if k == CPU else 1) for k in self.room.kinds)
+        beside = min(self.room.beside, self.count)
+        found = (self.probed.most(config, k, beside if k == CPU else 1) for k in self.room.kinds)
         return min((most for most in found if most is not None), default=None)
 
     def shares(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, dict[str, float]]:

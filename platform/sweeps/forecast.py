@@ -53,7 +53,7 @@ def expect(fleet: Fleet, stages: Sequence[Packs]) -> Expected:
             unknown.update([first.model] if epoch is None else ())
             return (epoch or 0.0) * first.epochs
 
-        last, of_stage = _run(Room(fleet.room.machines, fleet.room.most), shares, taken)
+        last, of_stage = _run(fleet.room.afresh(), shares, taken)
         seconds, held = seconds + last, summed(held, of_stage)
     return Expected(placed, seconds, held, unknown)
 

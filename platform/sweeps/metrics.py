@@ -153,6 +153,10 @@ class _Counting:
         if pack in self.working:
             self.numbers.report(pack, report)
 
+    def told(self, line: str) -> None:
+        """Tell."""
+        self.sink.told(line)
+
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Tell and count."""
         self.sink.ended(pack, how, why)

@@ -51,7 +51,7 @@ class Slot:
         return self.gpus or self.cpus
 
 
-def offered(machines: Iterable[Machine], cpu: bool = False) -> list[Machine]:
+def offered(machines: Iterable[Machine], cpu: bool = False, cpus: float = 1.0) -> list[Machine]:
     """Return the machines that packs may go to.
 
     Where there is any GPU, these are those with GPUs, since a core would be at its pack long after all GPUs are done.
@@ -59,24 +59,30 @@ def offered(machines: Iterable[Machine], cpu: bool = False) -> list[Machine]:
     Args:
         machines: All there are.
         cpu: Leave the GPUs alone.
+        cpus: Cores a pack.
     """
     found = list(machines)
     if not cpu and any(m.gpus for m in found):
         return [m for m in found if m.gpus]
-    return [replace(m, gpus=0, kind=CPU) for m in found if m.cpus >= 1]
+    return [replace(m, gpus=0, kind=CPU) for m in found if m.cpus >= cpus]
 
 
-def asked_for(count: int, gpus: float | None) -> Machine:
-    """Return a machine that takes just ``count`` packs, each ``gpus`` of a GPU or else a core.
+def asked_for(count: int, gpus: float | None, cpus: float = 1.0) -> Machine:
+    """Return a machine that takes just ``count`` packs, each ``gpus`` of a GPU or else ``cpus`` cores.
 
     It stands for a cluster that has what was asked for, or starts it when packs wait.
     """
-    return Machine(count, math.ceil(count / packs_a_gpu(gpus)), "GPU") if gpus else Machine(count)
+    needed = count * cpus
+    return Machine(needed, math.ceil(count / packs_a_gpu(gpus)), "GPU") if gpus else Machine(needed)
 
 
 def packs_a_gpu(share: float) -> int:
     """Return how many packs of a share fit on a GPU."""
-    return PARTS // round(share * PARTS)
+    return _fit(1, share)
+
+
+def _fit(devices: float, each: float) -> int:
+    return round(devices * PARTS) // round(each * PARTS)
 
 
 def spread(packs: int, gpus: int) -> list[int]:
@@ -95,20 +101,21 @@ def spread(packs: int, gpus: int) -> list[int]:
 class Room:
     """What is free of some machines: each GPU by itself, or cores.
 
-    A pack on a GPU holds the same share of the cores that its machine has for each GPU, one at most, so that cores
-    never leave a GPU idle.
+    A pack on a GPU holds the same share of the cores that its machine has for each GPU, ``cpus`` at most, so that
+    cores never leave a GPU idle.
 
     Args:
         machines: As ``offered`` gives them.
         most: Packs at a time at most.
+        cpus: Cores a pack.
     """
 
-    def __init__(self, machines: Sequence[Machine], most: int | None = None) -> None:
-        self.machines, self.most, self.taken = list(machines), most, 0
+    def __init__(self, machines: Sequence[Machine], most: int | None = None, cpus: float = 1.0) -> None:
+        self.machines, self.most, self.cpus, self.taken = list(machines), most, cpus, 0
         self.gpus = [[PARTS] * m.gpus for m in self.machines]
-        self.cpus = [0 if m.gpus else math.floor(m.cpus) for m in self.machines]
+        self.free = [0 if m.gpus else _fit(m.cpus, cpus) for m in self.machines]
         self.cores = {
-            kind: min(1.0, *(m.cpus / m.gpus for m in self.machines if m.kind == kind))
+            kind: min(cpus, *(m.cpus / m.gpus for m in self.machines if m.kind == kind))
             for kind in {m.kind for m in self.machines if m.gpus}
         }
 
@@ -119,9 +126,14 @@ class Room:
 
     @property
     def count(self) -> int:
-        """How many packs of a whole GPU, or of a core, there is room for when all is free."""
-        whole = sum(m.gpus or math.floor(m.cpus) for m in self.machines)
+        """How many packs of a whole GPU, or on cores, there is room for when all is free."""
+        whole = sum(m.gpus or _fit(m.cpus, self.cpus) for m in self.machines)
         return whole if self.most is None else min(whole, self.most)
+
+    @property
+    def beside(self) -> int:
+        """How many packs lie beside one another on the cores of a machine at most."""
+        return max((_fit(m.cpus, self.cpus) for m in self.machines if not m.gpus), default=1)
 
     @property
     def idle(self) -> list[str]:
@@ -153,7 +165,7 @@ class Room:
         if place.gpus:
             self.gpus[place.machine][place.gpu] += round(place.gpus * PARTS)
         else:
-            self.cpus[place.machine] += 1
+            self.free[place.machine] += 1
 
     def _on(self, kind: str, share: float) -> Slot | None:
         parts = round(share * PARTS)
@@ -166,11 +178,15 @@ class Room:
         return Slot(kind, parts / PARTS, math.floor(self.cores[kind] * parts) / PARTS, k, g)
 
     def _on_cores(self) -> Slot | None:
-        k = max(range(len(self.cpus)), key=lambda k: self.cpus[k], default=None)
-        if k is None or not self.cpus[k]:
+        k = max(range(len(self.free)), key=lambda k: self.free[k], default=None)
+        if k is None or not self.free[k]:
             return None
-        self.cpus[k] -= 1
-        return Slot(machine=k)
+        self.free[k] -= 1
+        return Slot(cpus=self.cpus, machine=k)
+
+    def afresh(self) -> Room:
+        """Return the same with all free."""
+        return Room(self.machines, self.most, self.cpus)
 
 
 def left_idle(room: Room, packs: Sequence[Mapping[str, float]]) -> str:
@@ -180,7 +196,7 @@ def left_idle(room: Room, packs: Sequence[Mapping[str, float]]) -> str:
         room: Where they go; it stays as it is.
         packs: The shares of each.
     """
-    room = Room(room.machines, room.most)
+    room = room.afresh()
     placed = sum(room.take(shares) is not None for shares in packs)
     if not (idle := room.idle):
         return ""

@@ -92,6 +92,10 @@ class Progress:
             self.console.print(f"{self.name}: {what}", highlight=False, markup=False)
         self._said = what or self._said
 
+    def tell(self, line: str) -> None:
+        """Show a line that stays."""
+        self.console.print(f"{self.name}: {line}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+
     def counts(self) -> str:
         """Return one line: how many trials ended, and how."""
         how = ", ".join(f"{self._tally[s]} {s}" for s in ENDED if self._tally[s])

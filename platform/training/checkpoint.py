@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Iterator
@@ -10,13 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longwave.files import whole
+from longwave.platform.paths import reaching
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from upath import UPath
 
+    from longwave.platform.paths import AnyPath
+
+Somewhere = TypeVar("Somewhere", "Path", "UPath", "AnyPath")
 FORMAT = "2"
 """Version of what a checkpoint holds. Bump it when a tensor or a fact comes, goes or means something else."""
 CHECKSUM = sha256().digest_size
@@ -36,28 +40,24 @@ class Checkpoint:
     """The checkpoint of one pack, and the one before it.
 
     Attributes:
-        path: Its file; on a cluster a path all nodes share. The one before lies beside it.
+        path: Its file; on a cluster one that all nodes reach. The one before lies beside it.
         older: Files of packs whose checkpoints may serve where it has none.
     """
 
-    path: Path
-    older: tuple[Path, ...] = ()
+    path: AnyPath
+    older: tuple[AnyPath, ...] = ()
 
     def save(self, saved: Saved) -> None:
         """Write the file anew, and keep the one before.
 
         Raises:
-            OSError: It could not be written, as on a full disk; what was there is still there.
+            OSError: It could not be written, as on a full disk; what was there is still there, or beside it.
         """
         from safetensors.torch import save
 
         tensors = {name: tensor.contiguous() for name, tensor in saved.tensors.items()}
         content = save(tensors, {"format": FORMAT, "facts": json.dumps(saved.facts)})
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(self.path) as partial:
-            partial.write_bytes(content + sha256(content).digest())
-            with suppress(FileNotFoundError):
-                self.path.replace(_before(self.path))
+        _put(self.path, content + sha256(content).digest())
 
     def load(self) -> Saved | None:
         """Return the first that is whole, or None: the pack then starts anew."""
@@ -73,8 +73,9 @@ class Checkpoint:
     @property
     def parted(self) -> bool:
         """Whether the pack ran out of memory, so that its parts have checkpoints of their own."""
-        known = {self.path, _before(self.path)}
-        return bool({*self.path.parent.glob(f"{glob.escape(self.path.stem)}.*{self.path.suffix}")} - known)
+        start, known = f"{self.path.stem}.", {self.path.name, _before(self.path).name}
+        found = {n for n in _names(self.path.parent) if n.startswith(start) and n.endswith(self.path.suffix)}
+        return bool(found - known)
 
     def part(self, name: str) -> Checkpoint:
         """Return the checkpoint of a part of the pack, which goes on from here where it has none of its own."""
@@ -83,26 +84,49 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
-        with suppress(FileNotFoundError), os.scandir(self.path.parent) as files:
-            for name in [file.name for file in files if file.name.startswith(begins)]:
+        with reaching(self.path):
+            for name in [name for name in _names(self.path.parent) if name.startswith(begins)]:
                 (self.path.parent / name).unlink(missing_ok=True)
 
 
-def _beside(path: Path, name: str) -> Path:
+def _names(folder: AnyPath) -> list[str]:
+    """Return the names of the files in a folder: thousands, of which no path is made. None where it is not there."""
+    with suppress(FileNotFoundError, NotADirectoryError), reaching(folder):
+        return os.listdir(folder) if isinstance(folder, Path) else [file.name for file in folder.iterdir()]
+    return []
+
+
+def _put(path: AnyPath, content: bytes) -> None:
+    """Put a file in its place, whole or not at all, and the one that was there beside it."""
+    if isinstance(path, Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as partial:
+            partial.write_bytes(content)
+            with suppress(FileNotFoundError):
+                path.replace(_before(path))
+        return
+    with reaching(path):
+        with suppress(FileNotFoundError):
+            path.fs.cp_file(path.path, _before(path).path)
+        path.fs.pipe_file(path.path, content)
+
+
+def _beside(path: Somewhere, name: str) -> Somewhere:
     return path.with_stem(f"{path.stem}.{name}")
 
 
-def _before(path: Path) -> Path:
+def _before(path: Somewhere) -> Somewhere:
     """Return where the checkpoint before the newest lies."""
     return _beside(path, "before")
 
 
-def _read(path: Path) -> Saved | None:
+def _read(path: AnyPath) -> Saved | None:
     """Return what a file holds; None if it is not there, not what was written, or of another version."""
     from safetensors.torch import load
 
     try:
-        content = path.read_bytes()
+        with reaching(path):
+            content = path.read_bytes()
     except OSError:
         return None
     body = content[:-CHECKSUM]

@@ -14,6 +14,8 @@ from typing import BinaryIO
 from longwave.files import whole
 from longwave.tasks.base.cache import folder
 
+SHIPPED = Path(__file__).resolve().parents[2] / "raw"
+"""Where ``longwave sweep submit --ship`` lays data sets, inside the package."""
 SUMS = "MD5SUMS"
 """File beside the data that lists their MD5, as ``md5sum`` writes it."""
 
@@ -63,8 +65,8 @@ class Source:
 
     @property
     def place(self) -> Path:
-        """The folder that holds the files, or a link to where they are."""
-        return folder() / "raw" / self.name
+        """The folder that holds the files, or a link to where they are; that of files shipped with Longwave, if any."""
+        return shipped if (shipped := SHIPPED / self.name).is_dir() else folder() / "raw" / self.name
 
     @property
     def root(self) -> Path:

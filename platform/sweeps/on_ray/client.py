@@ -44,7 +44,7 @@ class Client:
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base()))
         life, self._life = os.pipe()
-        own = {"count": self.workers.count or os.cpu_count() or 1, "gpus": 0 if self.workers.cpu else None}
+        own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
         told = {**own, "address": self.workers.address, "folder": str(self.folder)}
         scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
         keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.keeper"]

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import ray
 from ray import tune
 
 from longwave.platform.sweeps.placement import Machine, Slot
+from longwave.platform.sweeps.workers import WORD
 
+NODE = "ray.io/node-id"
+"""Ray's own label of each node."""
 KIND = "accelerator_type:"
 """What Ray names the resource by that says a node's kind of GPU."""
 SOME = 0.001
 """What a pack takes of the resource that names a kind of GPU: it marks the node, and is never used up."""
 
 
-def machines() -> list[Machine]:
-    """Return the nodes that live."""
-    found = ray.nodes()  # type: ignore[no-untyped-call]
-    return [_machine(node["Resources"]) for node in found if node["Alive"]]
+def living(labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the nodes that live and have such labels, as Ray tells of them."""
+    found: Any = ray.nodes()  # type: ignore[no-untyped-call]
+    return [n for n in found if n["Alive"] and all(is_of(wish, n["Labels"].get(name)) for name, wish in labels.items())]
 
 
-def _machine(resources: Mapping[str, float]) -> Machine:
+def machines(labels: Mapping[str, str], unfit: Collection[str] = ()) -> list[Machine]:
+    """Return what the nodes with such labels offer, those that are ``unfit`` left out."""
+    return [machine(node) for node in living(labels) if node["NodeID"] not in unfit]
+
+
+def machine(node: Mapping[str, Any]) -> Machine:
+    """Return what a node offers, of what Ray tells of it."""
+    resources: Mapping[str, float] = node["Resources"]
     kinds = sorted(name.removeprefix(KIND) for name in resources if name.startswith(KIND))
     gpus = int(resources.get("GPU", 0))
     return Machine(resources.get("CPU", 0.0), gpus, (kinds[0] if kinds else "GPU") if gpus else Machine(0).kind)
@@ -39,10 +50,23 @@ def needs(place: Slot, several: bool) -> dict[str, float]:
     return {name: amount for name, amount in asked.items() if amount}
 
 
-def resources(several: bool) -> Any:
+def resources(several: bool, labels: Mapping[str, str]) -> Any:
     """Return what gives Tune the resources of a pack from its configuration."""
 
     def of(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        return tune.PlacementGroupFactory([needs(Slot(**config["place"]), several)])
+        where = selector(labels, config["unfit"])
+        more: dict[str, Any] = {"bundle_label_selector": [where]} if where else {}
+        return tune.PlacementGroupFactory([needs(Slot(**config["place"]), several)], **more)
 
     return of
+
+
+def selector(labels: Mapping[str, str], unfit: Collection[str]) -> dict[str, str]:
+    """Return the labels of a node that has ``labels`` and is not ``unfit``, as Ray takes them."""
+    return {**labels, **({NODE: f"!in({','.join(unfit)})"} if unfit else {})}
+
+
+def is_of(wish: str, label: str | None) -> bool:
+    """Return whether a label of a node is as wished, as Ray reads ``a``, ``!a``, ``in(a,b)`` and ``!in(a,b)``."""
+    words = [found[0] for found in re.finditer(WORD, wish.removeprefix("!").removeprefix("in("))]
+    return (label in words) != wish.startswith("!")

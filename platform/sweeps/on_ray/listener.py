@@ -12,6 +12,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.records.report import Report
+from longwave.platform.sweeps.on_ray.nodes import Nodes
 from longwave.platform.sweeps.placement import Room, Slot
 
 NODE_DIED = "its node has died"
@@ -28,17 +29,30 @@ class Queue(Searcher):
     Args:
         packs: The shares of a GPU that each takes, by its key.
         room: Where they go.
-        draining: Whether a drain is asked for.
+        draining: Says whether a drain is asked for.
+        unfit: Says on which nodes no pack is to lie.
+
+    Attributes:
+        packs: Those that wait, as above.
     """
 
-    def __init__(self, packs: Mapping[str, Mapping[str, float]], room: Room, draining: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        packs: Mapping[str, Mapping[str, float]],
+        room: Room,
+        draining: Callable[[], bool],
+        unfit: Callable[[], list[str]],
+    ) -> None:
         super().__init__()
-        self.packs, self.room, self.draining = dict(packs), room, draining
-        self.places: dict[str, Slot] = {}
+        self.packs, self.room, self.draining, self.unfit = dict(packs), room, draining, unfit
+        self.places, self._shares = dict[str, Slot](), dict(packs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as the listener's
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the next pack that there is a place for."""
-        if not self.packs or self.draining():
+        """Return the next pack that there is a place for; None while there is none or one that is out may come back."""
+        if self.draining() or not (self.packs or self.places):
             return Searcher.FINISHED
         full: list[Mapping[str, float]] = []
         for pack, shares in self.packs.items():
@@ -47,13 +61,17 @@ class Queue(Searcher):
             if place := self.room.take(shares):
                 self.places[trial_id] = place
                 del self.packs[pack]
-                return {"pack": pack, "place": asdict(place)}
+                return {"pack": pack, "place": asdict(place), "unfit": self.unfit()}
             full.append(shares)
         return None
 
     def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
         """Give the place back."""
         self.room.give(self.places.pop(trial_id))
+
+    def back(self, pack: str) -> None:
+        """Take back a pack that another worker is to have; its place is given back as that of any that ends."""
+        self.packs[pack] = self._shares[pack]
 
     def save(self, checkpoint_path: str) -> None:
         """Keep nothing: the plan is in the store."""
@@ -67,11 +85,14 @@ class Listener(tune.Callback):
 
     Args:
         say: Takes them.
+        queue: Where packs go back to that a node refuses.
+        nodes: Who refuse.
         kinds: Says which kinds of devices there are now, where packs name theirs.
     """
 
-    def __init__(self, say: Say, kinds: Callable[[], set[str]] | None = None) -> None:
-        self.say, self.kinds, self.how, self.furthest = say, kinds, dict[str, str](), dict[str, int]()
+    def __init__(self, say: Say, queue: Queue, nodes: Nodes, kinds: Callable[[], set[str]] | None = None) -> None:
+        self.say, self.queue, self.nodes, self.kinds = say, queue, nodes, kinds
+        self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()
         self._looked = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,7 +117,8 @@ class Listener(tune.Callback):
     ) -> None:
         """Say what a worker reports, or refuses."""
         if "refusal" in result:
-            self.say({"event": "lost", "why": result["refusal"]})
+            self.nodes.refuse(result["node"], result["refusal"])
+            self.refused.add(trial.trial_id)
         elif "report" in result:
             pack = trial.config["pack"]
             self.how[pack] = result.get("how", "over")
@@ -111,12 +133,18 @@ class Listener(tune.Callback):
         return bool(epochs)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Say that a pack is over, or paused."""
+        """Say that a pack is over, or paused; one that its node refused goes to another."""
         pack = trial.config["pack"]
+        if trial.trial_id in self.refused:
+            self.queue.back(pack)
+            return
         self.say({"event": "ended", "pack": pack, "how": self.how.get(pack, "over"), "why": ""})
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Say that a pack's workers died too often."""
+        """Say that a pack's workers died too often; if they were on nodes that are unfit, it goes to another."""
+        if self.nodes.look():
+            self.queue.back(trial.config["pack"])
+            return
         times = trial.run_metadata.num_failures
         why = (
             f"its worker died {times} times without a new epoch; the last time: {last_words(trial.get_pickled_error())}"

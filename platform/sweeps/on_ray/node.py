@@ -6,6 +6,7 @@ in place of the agents' ports their files say that there is none, as Ray's own a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,21 @@ class BareNode(Node):
         return next((kind for kind, (info, *_) in self.all_processes.items() if info.process.poll() is not None), "")
 
 
-def start_node(count: int, folder: Path, cluster: str | None = None, gpus: int | None = None) -> BareNode:
+def start_node(
+    cores: int,
+    folder: Path,
+    cluster: str | None = None,
+    gpus: int | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> BareNode:
     """Start a node on the loopback interface. It ends with the thread that calls this.
 
     Args:
-        count: Workers.
+        cores: For packs.
         folder: For its files.
         cluster: Address of another such node to join; by default it is the first of its own.
         gpus: GPUs to use; by default all there are.
+        labels: Its labels, beside Ray's own.
     """
     constants.ENABLE_RAY_CLUSTER = False  # the loopback address for all, as where Ray knows no clusters
     started = services.start_ray_process
@@ -69,8 +77,9 @@ def start_node(count: int, folder: Path, cluster: str | None = None, gpus: int |
     if token.exists():
         token.chmod(0o600)
     params = RayParams(
-        num_cpus=count,
+        num_cpus=cores,
         num_gpus=gpus,
+        labels=dict(labels or {}),
         object_store_memory=STORE_BYTES,
         temp_dir=str(folder),
         session_name=None if cluster else "session",

@@ -6,6 +6,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from longwave.platform.errors import WorkerError
@@ -31,7 +32,7 @@ def run_plain(
         for row in function(configs[config["trial"]]):
             tune.report(row)
 
-    folder = workers.storage / "ray"
+    folder = Path(str(workers.storage)) / "ray"
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     ray.init(
         address="local",

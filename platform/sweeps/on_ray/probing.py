@@ -15,13 +15,14 @@ from longwave.platform.sweeps.on_ray.cluster import KIND, SOME
 LOG = logging.getLogger(__name__)
 
 
-def probe(wanted: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def probe(wanted: Sequence[Mapping[str, Any]], where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield what was found, as ``Probe.to_dict``, in the order asked for; what fails is left out.
 
     Args:
         wanted: Kinds of devices and the configurations of a pack's trials.
+        where: Labels of the nodes, as ``selector`` returns them.
     """
-    given = [_remote(each["kind"]).remote(each["kind"], each["configs"]) for each in wanted]
+    given = [_remote(each["kind"], where).remote(each["kind"], each["configs"]) for each in wanted]
     for asked in given:
         try:
             yield {"probe": ray.get(asked)}
@@ -29,11 +30,11 @@ def probe(wanted: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             LOG.warning("A pack could not be probed: %s", error)
 
 
-def _remote(kind: str) -> Any:
-    marked = {} if kind in (CPU, "GPU") else {f"{KIND}{kind}": SOME}
-    return ray.remote(num_cpus=0 if kind != CPU else 1, num_gpus=int(kind != CPU), resources=marked, max_calls=1)(
-        _tried
-    )
+def _remote(kind: str, where: Mapping[str, str]) -> Any:
+    asked: dict[str, Any] = {"num_cpus": int(kind == CPU), "num_gpus": int(kind != CPU), "max_calls": 1}
+    asked["resources"] = {} if kind in (CPU, "GPU") else {f"{KIND}{kind}": SOME}
+    remote: Any = ray.remote
+    return remote(**asked, **({"label_selector": dict(where)} if where else {}))(_tried)
 
 
 def _tried(kind: str, configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,28 +8,33 @@ import os
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import ray
 
+from longwave.platform.paths import place
+from longwave.platform.sweeps.placement import Room
+from longwave.platform.sweeps.versions import versions
 from longwave.platform.sweeps.workers import RESTARTS, Workers
 
 LOOK_SECONDS = 0.2
 
 
-def main(count: int, gpus: int | None, address: str | None, folder: str) -> None:
+def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None:
     """Read work from standard input, a JSON line each, and write what becomes of it to standard output.
 
     Args:
-        count: Cores of a node on this machine.
+        cores: Of a node on this machine.
         gpus: Its GPUs; by default all there are.
         address: Cluster to join in its place.
         folder: For files.
     """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what others print goes to the log
+    os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
     lock = threading.Lock()
 
     def say(event: dict[str, Any]) -> None:
@@ -38,16 +43,24 @@ def main(count: int, gpus: int | None, address: str | None, folder: str) -> None
 
     threading.Thread(target=_load, daemon=True).start()
     try:
-        _join(count, gpus, address, folder, say)
+        _join(cores, gpus, address, folder, say)
     except Exception as error:  # whatever Ray raises: the driver shall hear of it in a line
         where = f"at {address}" if address else "on this machine"
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        say({"event": "lost", "why": f"No Ray {where}: {text[0]}"})
+        say({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
         raise
+    known: dict[str, str] = {}
     for line in sys.stdin:
         work = json.loads(line)
-        {"machines": _machines, "probes": _probe, "packs": _run}[work["ask"]](work, folder, say)
+        try:
+            {"machines": _machines, "probes": _probe, "packs": _run}[work["ask"]](work, folder, known, say)
+        except Exception as error:
+            say({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
+            raise
         say({"event": "finished"})
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _load() -> None:
@@ -55,11 +68,11 @@ def _load() -> None:
     import ray.tune  # noqa: F401
 
 
-def _join(count: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
+def _join(cores: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
     if address is None:
         from longwave.platform.sweeps.on_ray.node import start_node
 
-        node = start_node(count, Path(folder), gpus=gpus)
+        node = start_node(cores, Path(folder), gpus=gpus)
         threading.Thread(target=_watch, args=(node, say), daemon=True).start()
         address = node.address
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -73,54 +86,81 @@ def _watch(node: Any, say: Any) -> None:
     os._exit(1)
 
 
-def _machines(work: dict[str, Any], folder: str, say: Any) -> None:
+def _machines(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
     from longwave.platform.sweeps.on_ray.cluster import machines
+    from longwave.platform.sweeps.on_ray.nodes import unfit
 
-    say({"event": "machines", "machines": [asdict(machine) for machine in machines()]})
+    found = machines(work["labels"], unfit(known))
+    say({"event": "machines", "machines": [asdict(machine) for machine in found]})
 
 
-def _probe(work: dict[str, Any], folder: str, say: Any) -> None:
+def _probe(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+    from longwave.platform.sweeps.on_ray.cluster import selector
+    from longwave.platform.sweeps.on_ray.nodes import unfit
     from longwave.platform.sweeps.on_ray.probing import probe
 
-    for found in probe(work["probes"]):
+    for found in probe(work["probes"], selector(work["labels"], unfit(known))):
         say({"event": "probe", **found})
 
 
-def _run(work: dict[str, Any], folder: str, say: Any) -> None:
+def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
     from longwave.platform.sweeps.on_ray.cluster import machines, resources
     from longwave.platform.sweeps.on_ray.listener import Listener, Queue, count_no_lost_node
+    from longwave.platform.sweeps.on_ray.nodes import Nodes, unfit
     from longwave.platform.sweeps.on_ray.worker import work as train
 
     count_no_lost_node()
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
-    own, jobs = Workers(storage=Path(work["storage"]), flag=work["flag"], **work["workers"]), work["jobs"]
-    files, room = Path(folder) if not own.address else own.storage / "ray", own.room(machines())
-    several = len(room.kinds) > 1
-    tune.Tuner(
-        tune.with_resources(
-            tune.with_parameters(train, jobs=jobs, storage=work["storage"], flag=work["flag"]),
-            resources(several),
-        ),
-        tune_config=tune.TuneConfig(
-            search_alg=Queue({key: job["shares"] or room.whole for key, job in jobs.items()}, room, own.draining),
-            num_samples=len(jobs),
-            max_concurrent_trials=len(jobs),
-            reuse_actors=True,
-            trial_dirname_creator=lambda trial: trial.trial_id,
-        ),
-        run_config=tune.RunConfig(
-            name=str(time.time_ns()),
-            storage_path=str(files),
-            verbose=0,
-            callbacks=[Listener(say, (lambda: {m.kind for m in machines()}) if several else None)],
-            failure_config=tune.FailureConfig(max_failures=RESTARTS),
-        ),
-    ).fit()
+    own = Workers(storage=place(work["storage"]), flag=work["flag"], **work["workers"])
+    jobs, address, nodes = work["jobs"], own.address, Nodes(own, known, say)
+    shared = {"jobs": jobs, "storage": work["storage"], "flag": work["flag"], "driver": versions() if address else {}}
+    with own.mark() if address else nullcontext():
+        nodes.look()
+        room = own.room(machines(own.labels, unfit(known)))
+        several = len(room.kinds) > 1
+        queue = Queue(_shares(jobs, room), room, own.draining, lambda: unfit(known))
+        tune.Tuner(
+            tune.with_resources(tune.with_parameters(train, **shared), resources(several, own.labels)),
+            tune_config=tune.TuneConfig(
+                search_alg=queue,
+                num_samples=-1,  # the queue knows when it is over
+                max_concurrent_trials=len(jobs),
+                reuse_actors=True,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=tune.RunConfig(
+                name=str(time.time_ns()),
+                verbose=0,
+                callbacks=[Listener(say, queue, nodes, nodes.kinds if several else None)],
+                failure_config=tune.FailureConfig(max_failures=RESTARTS),
+                **_files(own, folder),
+            ),
+        ).fit()
+
+
+def _shares(jobs: dict[str, Any], room: Room) -> dict[str, dict[str, float]]:
+    """Return the share that each pack takes of a GPU by kind; of all of one, where it knows none of these kinds."""
+    known = {
+        key: {kind: job["shares"][kind] for kind in job["shares"] if kind in room.kinds} for key, job in jobs.items()
+    }
+    return {key: shares or room.whole for key, shares in known.items()}
+
+
+def _files(own: Workers, folder: str) -> dict[str, Any]:
+    """Return where Tune keeps files of its own: on a cluster a place that all nodes see, or it refuses to start."""
+    if own.address is None:
+        return {"storage_path": folder}
+    if isinstance(own.storage, Path):
+        return {"storage_path": str(own.storage / "ray")}
+    from pyarrow.fs import FSSpecHandler, PyFileSystem  # type: ignore[import-untyped]
+
+    far = own.storage / "ray"
+    return {"storage_path": far.path, "storage_filesystem": PyFileSystem(FSSpecHandler(far.fs))}
 
 
 if __name__ == "__main__":

@@ -5,21 +5,32 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+import ray
 from ray import tune
 
 from longwave.platform.errors import WorkerError
+from longwave.platform.paths import place
 from longwave.platform.records.report import Report
+from longwave.platform.sweeps.versions import versions, why_unfit
 from longwave.platform.sweeps.workers import Job, Workers, train_job
 
 REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; all else is sent at once."""
 
 
-def work(config: Mapping[str, Any], jobs: Mapping[str, dict[str, Any]], storage: str, flag: str) -> None:
-    """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it."""
+def work(
+    config: Mapping[str, Any], jobs: Mapping[str, dict[str, Any]], storage: str, flag: str, driver: Mapping[str, str]
+) -> None:
+    """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it.
+
+    Args:
+        config: Which pack.
+        jobs: All packs.
+        storage, flag: Of the driver's workers.
+        driver: The versions that it has; none where it is of this machine.
+    """
     session, key = secrets.token_hex(8), config["pack"]
     waiting, last = Report(), time.monotonic()
 
@@ -30,9 +41,11 @@ def work(config: Mapping[str, Any], jobs: Mapping[str, dict[str, Any]], storage:
             tune.report({"session": session, "report": waiting.to_dict()})
             waiting, last = Report(), time.monotonic()
 
-    own = Workers(count=1, storage=Path(storage), flag=flag)
+    own = Workers(count=1, storage=place(storage), flag=flag)
     try:
+        if driver and (why := why_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
+            raise WorkerError(why)
         how = "paused" if own.draining() else train_job(key, Job.from_dict(jobs[key]), emit, own)
         tune.report({"session": session, "report": waiting.to_dict(), "how": how})
     except WorkerError as refusal:  # raised, Tune would take it for a death and start the worker again
-        tune.report({"refusal": str(refusal)})
+        tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})

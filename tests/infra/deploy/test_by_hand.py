@@ -51,7 +51,7 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
     tmp_path: Path, database: dict[str, str], own_folder: str
 ) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
-    ports = {port: str(free_port()) for port in ("5000", "8501", "6379", "9464")}
+    ports = {port: str(free_port()) for port in ("5000", "8501", "6379", "9464", "8265")}
     page = (DEPLOY / "docker/README.md").read_text()
     for given, here in ports.items():
         page = page.replace(given, here)
@@ -80,6 +80,11 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
             assert sweep.returncode == 0 and "6 of 6 trials done (6 ok)" in said, said
         assert shown["longwave_epochs_total"] > 0 and shown["longwave_packs_running"] >= 1, shown
         assert _runs_at(ports["5000"]) == 6
+        job = first + lines["Or as a job"].replace("logs demo", "logs tiny")
+        with started(job, tmp_path, tmp_path / "job.log", database) as sweep:
+            sweep.wait(400)
+            said = (tmp_path / "job.log").read_text()
+            assert sweep.returncode == 0 and "longwave-tiny: sent." in said and "6 of 6 trials done" in said, said
 
 
 def _runs_at(port: str) -> int:

@@ -48,7 +48,7 @@ COMMANDS = [
     "bench store",
 ]
 COMMANDS += ["mlflow sync", "sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
-COMMANDS += ["reproduce", "diff", "publish", "methods"]
+COMMANDS += ["reproduce", "diff", "publish", "methods", "sweep submit", "sweep logs", "bench cluster"]
 
 
 @pytest.fixture

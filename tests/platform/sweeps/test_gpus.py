@@ -89,8 +89,8 @@ def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
         monkeypatch.setenv(name, value)
     file = tiny(models=["lem"], trials=6, retrain=0, pack=1, epochs=40)
     with Nodes() as nodes:  # two of its nodes have no GPU
-        nodes.add({DECLARED: declared(2, 1, "A100")})
-        nodes.add({DECLARED: declared(2, 2, "T4")})
+        nodes.all.add(env={DECLARED: declared(2, 1, "A100")})
+        nodes.all.add(env={DECLARED: declared(2, 2, "T4")})
         workers = Workers(None, tmp_path, nodes.address)
         with executor.running(workers):
             machines = executor.machines(workers)

@@ -78,6 +78,8 @@ class Ear:
         self.heard.append((how, pack))
         self.why = why
 
+    def told(self, line: str) -> None: ...
+
     def settle(self) -> None: ...
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import io
 import random
 import resource
-import shutil
+import secrets
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+from object_store import bucket
 from packs import Heard, trained, trial
+from s3fs import S3FileSystem
 
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import place, ready, sweep_storage
 from longwave.platform.records.report import Report
 from longwave.platform.registry import get_task
+from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import checkpoint as checkpoint_module
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint, Saved
@@ -24,11 +30,36 @@ from longwave.platform.training.pack import Pack
 from longwave.platform.training.snapshot import snapshot
 from longwave.platform.training.train import train
 
+if TYPE_CHECKING:
+    from longwave.platform.paths import AnyPath
+
 CONFIGS = [trial(seed=k) for k in range(2)]
 DATA = get_task("adding").load("N=20")
 
 
-def kept(folder: Path, seed: int = 0) -> Checkpoint:
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    with bucket() as url:
+        yield url
+
+
+@pytest.fixture(params=["folder", "memory", "s3"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
+    """An empty folder: of this machine, of fsspec's memory, and of an object store that another thread serves."""
+    if request.param == "folder":
+        return tmp_path
+    root = "memory://" if request.param == "memory" else request.getfixturevalue("store")
+    found = place(f"{root}/{secrets.token_hex(4)}")
+    ready(found)
+    return found
+
+
+def names(folder: AnyPath) -> list[str]:
+    """Return the names of a folder's files."""
+    return sorted(file.name for pattern in ("*", ".*") for file in folder.glob(pattern) if file.is_file())
+
+
+def kept(folder: AnyPath, seed: int = 0) -> Checkpoint:
     """Return a checkpoint of the trials after two epochs, beside it the one after the first."""
     pack, file = Pack([trial(seed=seed + k) for k in range(2)], DATA), Checkpoint(folder / "pack.safetensors")
     for _ in range(2):
@@ -38,7 +69,7 @@ def kept(folder: Path, seed: int = 0) -> Checkpoint:
     return file
 
 
-def before(file: Checkpoint) -> Path:
+def before(file: Checkpoint) -> AnyPath:
     return file.path.with_stem(f"{file.path.stem}.before")
 
 
@@ -52,18 +83,19 @@ def same(one: Saved | None, other: Saved) -> bool:
     )
 
 
-def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(tmp_path: Path) -> None:
-    file = kept(tmp_path)
+def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(folder: AnyPath) -> None:
+    file = kept(folder)
     assert [s.facts["epoch"] for s in file.found()] == [3, 2]
-    heir = Checkpoint(tmp_path / "heir.safetensors", (file.path,))
+    heir = Checkpoint(folder / "heir.safetensors", (file.path,))
     assert [s.facts["epoch"] for s in heir.found()] == [3, 2]
     pack = Pack(CONFIGS, DATA)
     heir.save(snapshot(pack))
     assert [s.facts["epoch"] for s in heir.found()] == [1, 3, 2]
 
 
-def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(tmp_path: Path) -> None:
-    file, chance = kept(tmp_path), random.Random(1)
+@pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
+def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
+    file, chance = kept(folder), random.Random(1)
     older, content = list(file.found())[1], file.path.read_bytes()
     for _ in range(100):
         damaged, place = bytearray(content), chance.randrange(len(content))
@@ -72,8 +104,9 @@ def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(tmp_path: Pa
         assert same(file.load(), older)
 
 
-def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(tmp_path: Path) -> None:
-    file, chance = kept(tmp_path), random.Random(2)
+@pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
+def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
+    file, chance = kept(folder), random.Random(2)
     older, content = list(file.found())[1], file.path.read_bytes()
     for length in [0, 1, 31, 32, 33, *(chance.randrange(len(content)) for _ in range(95))]:
         file.path.write_bytes(content[:length])
@@ -86,13 +119,13 @@ def swapped(file: Checkpoint) -> None:
     other.rename(file.path)
 
 
-def damaged(path: Path) -> None:
+def damaged(path: AnyPath) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-def of_another_version(path: Path) -> None:
+def of_another_version(path: AnyPath) -> None:
     real = checkpoint_module.FORMAT
     saved = next(Checkpoint(path).found())
     try:
@@ -102,7 +135,7 @@ def of_another_version(path: Path) -> None:
         checkpoint_module.FORMAT = real
 
 
-def of_a_wider_model(path: Path) -> None:
+def of_a_wider_model(path: AnyPath) -> None:
     """Put tensors of another width under the ids of the trials."""
     saved = Checkpoint(path).load()
     assert saved is not None
@@ -117,7 +150,7 @@ HARM: dict[str, tuple[Callable[[Checkpoint], object], int]] = {
     "the two are swapped": (swapped, 1),
     "both are damaged": (lambda file: (damaged(file.path), damaged(before(file))), 0),
     "the newest is that of another pack": (
-        lambda file: shutil.copy(kept(file.path.parent / "other", 7).path, file.path), 1),
+        lambda file: file.path.write_bytes(kept(file.path.parent / "other", 7).path.read_bytes()), 1),
     "all are of another version": (lambda file: (before(file).unlink(), of_another_version(file.path),
                                                  before(file).unlink()), 0),
     "the newest has another width": (lambda file: of_a_wider_model(file.path), 2),
@@ -127,9 +160,9 @@ HARM: dict[str, tuple[Callable[[Checkpoint], object], int]] = {
 
 @pytest.mark.parametrize("harm", HARM)
 def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_run_to_the_bit(
-    harm: str, tmp_path: Path
+    harm: str, folder: AnyPath
 ) -> None:
-    file, (do, stands) = kept(tmp_path), HARM[harm]
+    file, (do, stands) = kept(folder), HARM[harm]
     do(file)
     heard, whole = trained(CONFIGS, file), trained(CONFIGS)
     assert heard.began == [{c.id: stands for c in CONFIGS}]
@@ -157,6 +190,43 @@ def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Pa
     with no_room(1000), pytest.raises(OSError, match="File too large"):
         file.save(snapshot(Pack(CONFIGS, DATA)))
     assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.found()] == contents
+
+
+def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpoint_to_a_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = {"MAX_ATTEMPTS": "1", "ENDPOINT_URL": "http://127.0.0.1:9", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+    for name, value in away.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setattr(S3FileSystem, "_cache", {})  # another test's server would be asked
+    folder = place("s3://away/gone")
+    file = Checkpoint(folder / "pack.safetensors")
+    with pytest.raises(OSError, match="s3://.*pack.safetensors: Could not connect to the endpoint"):
+        file.save(snapshot(Pack(CONFIGS, DATA)))
+    assert file.load() is None
+    with pytest.raises(ConfigError, match="Checkpoints cannot be kept at s3://.*/gone: .*Could not connect"):
+        ready(folder)
+    workers = Workers(1, folder)
+    workers.drain()
+    assert "could not be asked to stop" in capsys.readouterr().err and not workers.draining()
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ("nowhere://a/b", "nowhere://a/b is no place for checkpoints: Unsupported filesystem"),
+        ("dropbox://a", "Install what fsspec asks for, where drivers and workers run: "),
+    ],
+)
+def test_a_url_that_nothing_here_reaches_is_refused_in_a_line(where: str, line: str) -> None:
+    with pytest.raises(ConfigError, match=line):
+        place(where)
+
+
+def test_what_is_no_url_is_a_path_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert place("a/b") == tmp_path / "a/b" == place(f"file://{tmp_path}/a/b")
+    assert sweep_storage("memory://a", "demo") == place("memory://a/demo")
 
 
 def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
@@ -189,21 +259,21 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
         assert set(heard.curve(config)) == set(whole.curve(config))
 
 
-def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(tmp_path: Path) -> None:
-    file = kept(tmp_path)
+def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(folder: AnyPath) -> None:
+    file = kept(folder)
     file.part("half").save(snapshot(Pack(CONFIGS, DATA)))
-    (tmp_path / ".pack.123.safetensors").write_text("what a killed save left")
-    other = Checkpoint(tmp_path / "pack2.safetensors", (file.path,))
+    (folder / ".pack.123.safetensors").write_text("what a killed save left")
+    other = Checkpoint(folder / "pack2.safetensors", (file.path,))
     other.save(snapshot(Pack(CONFIGS, DATA)))
     file.remove()
-    assert list(tmp_path.iterdir()) == [other.path]
+    assert names(folder) == [other.path.name]
     other.remove()
     other.remove()
-    assert not list(tmp_path.iterdir())
+    assert not names(folder)
 
 
-def test_a_report_says_first_what_stands(tmp_path: Path) -> None:
+def test_a_report_says_first_what_stands(folder: AnyPath) -> None:
     said: list[Report] = []
-    train(CONFIGS, said.append, kept(tmp_path))
+    train(CONFIGS, said.append, kept(folder))
     assert said[0].began == {c.id: 2 for c in CONFIGS} and len(said[0].points) == 4
     assert not any(report.began for report in said[1:])

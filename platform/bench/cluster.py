@@ -1,0 +1,132 @@
+"""``longwave bench cluster``: how many times faster two nodes are than one, in one run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from longwave.platform.bench.sweep import some_configs
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.records.report import Ending, Report
+from longwave.platform.sweeps.executor import run_packs, running
+from longwave.platform.sweeps.on_ray.several import Several, several
+from longwave.platform.sweeps.placement import Slot
+from longwave.platform.sweeps.workers import Job, Workers
+
+LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A turn of the benchmark.
+
+    Attributes:
+        name: Which nodes trained.
+        nodes: How many.
+        seconds: From the first pack's start to the last one's end, starts of workers included.
+        hourly: Trials an hour.
+        ratio: ``hourly`` over the mean of one node's.
+        share: Of its cores that the nodes got; less than nearly 1 means that others used them, too.
+        each: Core seconds a trial.
+    """
+
+    name: str
+    nodes: int
+    seconds: float
+    hourly: float
+    ratio: float
+    share: float
+    each: float
+
+
+def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
+    """Return a line for the first node, both, and the second; each has one core of this machine and trains all packs.
+
+    Raises:
+        ConfigError: This machine has one core.
+        WorkerError: A pack did not come to its end.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise ConfigError("bench cluster gives each of two nodes a core; this machine has one.")
+    configs = [replace(config, epochs=epochs) for config in some_configs(model, packs * members)]
+    jobs = {f"pack{k}": Job(configs[k * members : (k + 1) * members]) for k in range(packs)}
+    warm = {"warm": Job([replace(config, epochs=1) for config in configs[:members]])}
+    nodes = {"first": {"core": "first"}, "both": {}, "second": {"core": "second"}}
+    seconds, used = dict[str, float](), dict[str, float]()
+    with several({"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}) as cluster:
+        for core, name in zip(cores, ("first", "second"), strict=False):
+            cluster.add(1, cores=(core,), labels={"core": name})
+        with running(Workers(2, Path(), cluster.address, cpu=True)):
+            for name in ("first", "second"):
+                _seconds(warm, 1, cluster.address, nodes[name])
+            for name, labels in nodes.items():
+                with _metered(cluster) as meter:
+                    seconds[name] = _seconds(jobs, 1 + (not labels), cluster.address, labels)
+                used[name] = meter()
+    alone, lines = (seconds["first"] + seconds["second"]) / 2, []
+    for name, s in seconds.items():
+        count = 1 + (name == "both")
+        share, each = used[name] / (count * s), used[name] / len(configs)
+        lines.append(Scaling(name, count, s, 3600 * len(configs) / s, alone / s, share, each))
+    return lines
+
+
+class _Deaf:
+    """Hears that packs end, and nothing else."""
+
+    def __init__(self) -> None:
+        self.over: set[str] = set()
+
+    def started(self, pack: str, place: Slot) -> None:
+        """Note nothing."""
+
+    def report(self, pack: str, report: Report) -> None:
+        """Note nothing."""
+
+    def told(self, line: str) -> None:
+        """Note nothing."""
+
+    def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        """Note it."""
+        if how != "over":
+            raise WorkerError(f"The pack {pack} {how}: {why}.")
+        self.over.add(pack)
+
+    def settle(self) -> None:
+        """Note nothing."""
+
+
+@contextmanager
+def _metered(cluster: Several) -> Iterator[Callable[[], float]]:
+    """Give what tells, after the block, how many core seconds the nodes used in it: looked at often, as workers end."""
+    before, over = cluster.core_seconds(), threading.Event()
+    seen = dict(before)
+
+    def look() -> None:
+        while not over.wait(LOOK_SECONDS):
+            seen.update(cluster.core_seconds())
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield lambda: sum(seconds - before.get(process, 0.0) for process, seconds in seen.items())
+    finally:
+        over.set()
+        thread.join()
+
+
+def _seconds(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[str, str]) -> float:
+    sink, began = _Deaf(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        run_packs(jobs, sink, Workers(count, Path(folder), address, cpu=True, labels=labels))
+    seconds = time.perf_counter() - began
+    if sink.over != jobs.keys():
+        raise WorkerError(f"Packs {sorted(jobs.keys() - sink.over)} did not end.")
+    return seconds

@@ -1,0 +1,125 @@
+"""Commands for Ray clusters: sweep submit, sweep logs, bench cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longwave.platform.cli.app import ListFormat, StoreOption
+from longwave.platform.cli.sweep import sweep
+from longwave.platform.cli.tools import bench
+
+if TYPE_CHECKING:
+    from longwave.platform.sweeps.on_ray.submission import Jobs
+
+AddressOption = Annotated[
+    str, typer.Option(envvar="LONGWAVE_RAY", metavar="URL", help="Of Ray's dashboard, http://HOST:8265.")
+]
+
+
+@sweep.command("submit", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def submit(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
+    address: AddressOption,
+    ship: Annotated[
+        Path | None,
+        typer.Option(help="Folder to ship along: your models/ and tasks/, raw/ with data, other files."),
+    ] = None,
+    installed: Annotated[bool, typer.Option("--installed", help="Use the Longwave of the cluster; ship none.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show what it says until it ends.")] = False,
+    store: StoreOption = None,
+) -> int:
+    """Run a sweep as a job of a Ray cluster, with this Longwave. Takes the options of sweep run, too.
+
+    A sweep whose job runs is not sent twice. The store is one that the cluster reaches.
+
+    Example: longwave sweep submit infra/sweeps/demo.toml --address http://10.0.0.1:8265 --workers 64 --gpus 0.25
+    """
+    from longwave.platform.errors import ConfigError
+    from longwave.platform.redaction import redacted
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.sweeps.config import read_sweep
+
+    options = [*context.args, *(["--store", store] if store else [])]
+    for text in options:
+        if redacted(text) != text:
+            told = "Who sees the cluster sees its jobs' commands. Leave it out, and write it to ~/.pgpass there"
+            raise ConfigError(f"A password is in {redacted(text)}. {told}.")
+    _check(context, file, options)
+    if ship is not None and not ship.is_dir():
+        raise ConfigError(f"--ship: no folder {ship}.")
+    checked = read_sweep(file)
+    with waiting("Sending"):
+        jobs = _jobs(address)
+        job, new = jobs.submit(file, checked.name, options, ship, not installed)
+    again = f"longwave sweep logs {checked.name} --address {address}"
+    typer.echo(f"{job}: {'sent' if new else 'runs already'}. See it with: {again} --follow")
+    return _follow(jobs, job, True) if wait else 0
+
+
+@sweep.command("logs")
+def logs(
+    name: Annotated[str, typer.Argument(help="Name of a sweep that was submitted, or of its job.")],
+    address: AddressOption,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until it ends.")] = False,
+) -> int:
+    """Print what the newest job of a sweep says. Ends as the job did, if it has.
+
+    Example: longwave sweep logs demo --address http://10.0.0.1:8265 --follow
+    """
+    jobs = _jobs(address)
+    return _follow(jobs, jobs.find(name), follow)
+
+
+@bench.command("cluster")
+def bench_cluster(
+    packs: Annotated[int, typer.Option(min=2, help="Packs of each turn.")] = 8,
+    members: Annotated[int, typer.Option(min=1, help="Trials of a pack.")] = 4,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of a trial.")] = 40,
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how packs scale from one node to two: a Ray head here and two nodes, each on a core of its own.
+
+    The same packs are trained by the first node, by both, and by the second; the ratio is to the mean of the two alone.
+
+    Example: longwave bench cluster --packs 8 --epochs 40
+    """
+    from longwave.platform.bench.cluster import scaling
+    from longwave.platform.render import bench as render_bench
+    from longwave.platform.render import terminal
+
+    with terminal.waiting("Measuring"):
+        measured = scaling(model, packs, members, epochs)
+    render_bench.scaling(measured, format.value)
+
+
+def _check(context: typer.Context, file: Path, options: list[str]) -> None:
+    """Raise what sweep run would of its options; it is told which cluster to use, and so takes none of these."""
+    from longwave.platform.errors import ConfigError
+
+    for name in ("--ray", "--here"):
+        if any(text.partition("=")[0] == name for text in options):
+            raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
+    above: Any = context.parent
+    above.command.commands["run"].make_context("run", [str(file), "--ray", "auto", *options], parent=above)
+
+
+def _jobs(address: str) -> Jobs:
+    from longwave.platform.errors import ConfigError
+
+    try:
+        from longwave.platform.sweeps.on_ray.submission import Jobs
+
+        return Jobs(address)
+    except (ImportError, ModuleNotFoundError):
+        raise ConfigError("Jobs need ray[default]. Install it with: pip install 'longwave[cluster]'") from None
+
+
+def _follow(jobs: Jobs, job: str, wait: bool) -> int:
+    from longwave.platform.render.harmless import visible
+
+    return jobs.follow(job, lambda text: typer.echo(visible(text.expandtabs()), nl=False), wait)

@@ -1,0 +1,54 @@
+"""The folder that a job of Ray gets: this Longwave as its wheel lays it out, a sweep file, what is shipped along."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+from longwave import files
+from longwave.platform.errors import ConfigError
+from longwave.platform.sweeps.versions import ROOT
+
+PARTS = ("dashboard", "models", "platform", "tasks")
+ADDED = ("models", "tasks", "raw")
+"""Folders of a shipped folder that go into the package: models, tasks, and files of data sets by the sets' names."""
+
+
+def laid_out(folder: Path, file: Path, name: str, ship: Path | None, package: bool = True) -> None:
+    """Write what a job needs into an empty folder, in which it starts and from which it imports.
+
+    Ray would install a wheel with all that it depends on, from an index; laid out, it needs neither pip nor network.
+
+    Args:
+        folder: The empty folder.
+        file: The sweep file; it becomes ``NAME.toml``.
+        name: The sweep's name.
+        ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else lies beside the file.
+        package: Whether to ship this Longwave.
+
+    Raises:
+        ConfigError: What is shipped along takes the place of a file of Longwave's.
+    """
+    if package:
+        for part in PARTS:
+            shutil.copytree(ROOT / part, folder / "longwave" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in Path(files.__file__).parent.glob("*.py*"):
+            if path.is_file():
+                shutil.copy(path, folder / "longwave")
+        facts = folder / f"longwave-{metadata.version('longwave')}.dist-info/METADATA"
+        facts.parent.mkdir()
+        facts.write_text(f"Metadata-Version: 2.1\nName: longwave\nVersion: {metadata.version('longwave')}\n")
+    for path in sorted(ship.rglob("*")) if ship else ():
+        place = path.relative_to(ship)  # type: ignore[arg-type]
+        if not path.is_file() or "__pycache__" in place.parts:
+            continue
+        own = package and place.parts[0] in ADDED
+        target = folder / "longwave" / place if own else folder / place
+        if target.exists() or place.parts[0] == "longwave":
+            raise ConfigError(f"--ship {ship}: {place} would take the place of Longwave's own. Give it another name.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    if (target := folder / f"{name}.toml").exists():
+        raise ConfigError(f"--ship {ship}: {target.name} is the sweep file's name there. Give it another name.")
+    shutil.copy(file, target)

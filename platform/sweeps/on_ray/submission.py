@@ -1,0 +1,142 @@
+"""Sweeps as jobs of a Ray cluster: sent, followed, and what became of them. The driver then runs on the cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.redaction import redacted
+from longwave.platform.sweeps.on_ray.package import laid_out
+from longwave.platform.sweeps.on_ray.switches import import_ray
+
+SECONDS = 2.0
+"""How often a job that is followed is looked at."""
+LIMIT = 500
+"""MiB that Ray takes with a job at most."""
+
+
+class Jobs:
+    """The sweeps that were sent to a cluster.
+
+    Args:
+        address: Of its dashboard, ``http://HOST:8265``.
+
+    Raises:
+        ConfigError: Nothing of Ray's answers there, or it wants another token.
+    """
+
+    def __init__(self, address: str) -> None:
+        import_ray()
+        for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
+            os.environ.pop(name, None)  # Ray would take them before the address given
+        from ray.job_submission import JobSubmissionClient
+
+        for name in ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging"):
+            logging.getLogger(name).setLevel(logging.ERROR)  # they tell of each upload
+        self.address = address
+        if not address.startswith(("http://", "https://")):
+            raise ConfigError(f"--address is that of Ray's dashboard, http://HOST:8265; got {address!r}.")
+        with _said(address):
+            self._client: Any = JobSubmissionClient(address)
+
+    def submit(
+        self, file: Path, name: str, options: Sequence[str], ship: Path | None, package: bool
+    ) -> tuple[str, bool]:
+        """Start a driver of a sweep on the cluster, unless one that was sent runs already.
+
+        Args:
+            file: The sweep file.
+            name: The sweep's name.
+            options: Of ``sweep run``.
+            ship: A folder to ship along, as ``laid_out`` takes it.
+            package: Whether to ship this Longwave, too.
+
+        Returns:
+            The job's name, and whether it is new.
+
+        Raises:
+            ConfigError: It is too large to be sent, or the cluster refuses it.
+        """
+        sent = self._of(name)
+        if sent and not sent[-1].status.is_terminal():
+            return str(sent[-1].submission_id), False
+        job = f"longwave-{name}" + (f"-{len(sent) + 1}" if sent else "")
+        command = ["python", "-m", "longwave", "sweep", "run", f"{name}.toml", "--ray", "auto", *options]
+        with tempfile.TemporaryDirectory() as folder, _said(self.address):
+            laid_out(Path(folder), file, name, ship, package)
+            size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 2**20
+            if size > LIMIT:
+                raise ConfigError(
+                    f"--ship: {size:.0f} MiB in all; Ray takes {LIMIT} with a job. Put data on the nodes."
+                )
+            self._client.submit_job(
+                entrypoint=shlex.join(command),
+                submission_id=job,
+                # Else another node of the same machine writes the folder anew as the driver imports from it.
+                runtime_env={"working_dir": folder, "config": {"eager_install": False}},
+                metadata={"sweep": name},
+            )
+        return job, True
+
+    def find(self, name: str) -> str:
+        """Return the newest job of a sweep, or the job of this name.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        if sent := self._of(name):
+            return str(sent[-1].submission_id)
+        known = {str(job.submission_id) for job in self._sent()}
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"No job and no sweep {name!r} was sent to {redacted(self.address)}. Jobs there: {told}.")
+        return name
+
+    def follow(self, job: str, show: Callable[[str], None], wait: bool) -> int:
+        """Show what a job says, until it ends or up to now, and return its exit status; 0 while it runs.
+
+        Raises:
+            WorkerError: The job failed; its last line says why.
+        """
+        shown = ""
+        while True:
+            with _said(self.address):
+                found = self._client.get_job_info(job)
+                said = self._client.get_job_logs(job)
+            show(said[len(shown) :] if said.startswith(shown) else said)
+            shown = said
+            if found.status.is_terminal() or not wait:
+                break
+            time.sleep(SECONDS)
+        if found.status == "FAILED":
+            last = [line for line in (said or found.message or "").splitlines() if line.strip()] or ["it said nothing"]
+            code = "" if found.driver_exit_code is None else f", exit {found.driver_exit_code}"
+            raise WorkerError(f"The job {job} failed{code}: {last[-1].removeprefix('longwave: ')}")
+        return 143 if found.status == "STOPPED" else 0
+
+    def _of(self, name: str) -> list[Any]:
+        """Return the jobs of a sweep, oldest first."""
+        return [job for job in self._sent() if (job.metadata or {}).get("sweep") == name]
+
+    def _sent(self) -> list[Any]:
+        with _said(self.address):
+            found = [job for job in self._client.list_jobs() if job.submission_id]
+        return sorted(found, key=lambda job: job.start_time or 0)
+
+
+@contextmanager
+def _said(address: str) -> Iterator[None]:
+    """Tell in one line what Ray's client raises inside the block."""
+    try:
+        yield
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        raise ConfigError(redacted(f"Ray's jobs at {address}: {text[0]}")) from None

@@ -1,0 +1,240 @@
+"""Several nodes: what they must have in common, what is said of one that has not, and what a lost one costs."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from chaos_audit import Told, audit
+from chaos_sweep import ENV, Running, logs, tell
+from hypothesis import given
+from hypothesis import strategies as st
+from object_store import bucket
+from ray.tune import PlacementGroupFactory
+from ray.tune.search import Searcher
+from ray_nodes import LOOPBACK, Nodes
+from tree import ROOT
+
+from longwave.platform.bench.cluster import scaling
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.paths import place
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import executor
+from longwave.platform.sweeps.on_ray.cluster import is_of, resources
+from longwave.platform.sweeps.on_ray.listener import Listener, Queue
+from longwave.platform.sweeps.on_ray.several import several
+from longwave.platform.sweeps.placement import Machine, Room, Slot
+from longwave.platform.sweeps.versions import unlike, versions, why_unfit
+from longwave.platform.sweeps.workers import Workers, labels
+from longwave.platform.training.journal import VARIABLE
+
+SWEEP = """
+name = "forty-eight"
+task = "adding"
+variant = "N=60"
+models = ["lem"]
+trials = 44
+retrain = 4
+hidden = 8
+batch = 10
+steps = 10
+epochs = 60
+pack = 4
+"""
+"""48 trials in 12 packs of some seconds each."""
+LABEL = st.sampled_from(["H200", "B200", "a", "a.b-c"])
+
+
+@given(LABEL, st.lists(LABEL, min_size=1), st.booleans(), st.none() | LABEL)
+def test_a_wish_holds_of_a_label_as_ray_reads_it(one: str, several: list[str], no: bool, label: str | None) -> None:
+    sign = "!" * no
+    assert is_of(sign + one, label) == ((label == one) != no)
+    assert is_of(f"{sign}in({', '.join(several)})", label) == ((label in several) != no)
+
+
+@pytest.mark.parametrize("text", ["gpu", "=a", "gpu=", "gpu=a b", "gpu=in()", "a=!!b", "g\npu=a", "é=a", "a=in(b,)"])
+def test_what_is_no_label_is_refused_in_a_line(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"--label is NAME=VALUE, .* got {re.escape(repr(text))}"):
+        labels([text])
+
+
+def test_labels_are_what_ray_takes() -> None:
+    from ray._private.label_utils import validate_label_selector
+
+    given = labels(["gpu=H200", "zone=!a", "ray.io/accelerator-type=in(H100,H200)", "a/b=!in(c, d)"])
+    assert given["ray.io/accelerator-type"] == "in(H100,H200)" and validate_label_selector(given) is None
+
+
+def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_not() -> None:
+    here = versions()
+    assert not unlike(here, here) and "+" not in here["torch"]
+    assert here["Longwave"].startswith("0.") and set(here) >= {"Python", "torch", "triton", "numpy"}
+    other = {**here, "torch": "2.0.0", "Python": "3.9"}
+    told = unlike(other, here)
+    assert told == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
+    fit = {"versions": here, "sees": True}
+    assert why_unfit(fit, here, "/s") == ""
+    assert why_unfit({**fit, "versions": other}, here, "/s") == f"it has {told}. Install the same there, and start " + (
+        "its Ray again"
+    )
+    assert "it does not see sftp://***@h/s. Share" in why_unfit({**fit, "sees": False}, here, "sftp://a:secret@h/s")
+    assert "no Longwave there that this driver knows (No module)" in why_unfit({"lacks": "No module"}, here, "/s")
+
+
+def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(tmp_path: Path) -> None:
+    ours = Workers(1, tmp_path / "a")
+    same, other = Workers(1, tmp_path / "a", flag=ours.flag), Workers(1, tmp_path / "b", flag=ours.flag)
+    with ours.mark():
+        assert same.marked() and not other.marked()
+    assert not same.marked() and not list((tmp_path / "a").iterdir())
+
+
+def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_queue_is_not_over() -> None:
+    unfit: list[str] = []
+    quarter, whole = {"A100": 0.25}, {"A100": 1.0}
+    room = Room([Machine(8, 1, "A100")])
+    queue = Queue({"a": quarter, "b": whole}, room, lambda: False, lambda: [*unfit])
+    first = queue.suggest("1")
+    assert (first["pack"], first["unfit"], first["place"]["gpus"]) == ("a", [], 0.25)
+    assert queue.suggest("2") is None, "no place for b"
+    unfit.append("node")
+    queue.back("a")
+    queue.on_trial_complete("1")
+    assert room.taken == 0
+    second = queue.suggest("2")
+    assert (second["pack"], second["unfit"], second["place"]["gpus"]) == ("b", ["node"], 1.0)
+    assert queue.suggest("3") is None
+    queue.on_trial_complete("2")
+    third = queue.suggest("3")
+    assert (third["pack"], third["place"]["gpus"]) == ("a", 0.25), "it has its share again"
+    assert queue.suggest("4") is None, "a may come back"
+    queue.on_trial_complete("3")
+    assert queue.suggest("4") == Searcher.FINISHED
+
+
+def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
+    place = asdict(Slot("H200", 0.25, 2.0))
+    asked = resources(False, {"gpu": "H200"})({"place": place, "unfit": ["n", "m"]})
+    selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
+    assert asked == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
+    assert resources(False, {})({"place": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
+
+
+@given(st.integers(1, 60), st.sampled_from([0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 8))
+def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths: int, cpus: float, more: int) -> None:
+    fit = (tenths * 1000) // round(cpus * 10_000)
+    workers = Workers(None, Path(), cpu=True, cpus=cpus)
+    if not fit:
+        with pytest.raises(WorkerError, match="neither a GPU nor"):
+            workers.room([Machine(tenths / 10)])
+        return
+    room = workers.room([Machine(tenths / 10)])
+    places = [room.take({}) for _ in range(fit + more)]
+    assert room.count == room.beside == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
+    asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).room([])
+    assert asked.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_ended(refused: bool) -> None:
+    said: list[dict[str, object]] = []
+    queue = Queue({"a": {}}, Room([Machine(1)]), lambda: False, lambda: [])
+    nodes, trial = Mock(), Mock(trial_id="1", config=queue.suggest("1"))
+    listener = Listener(said.append, queue, nodes)
+    if refused:
+        listener.on_trial_result(1, [], trial, {"refusal": "why", "node": "n"})
+        listener.on_trial_complete(1, [], trial)
+        nodes.refuse.assert_called_once_with("n", "why")
+    else:
+        listener.on_trial_error(1, [], trial)
+    assert queue.packs == {"a": {}} and not said
+
+
+def other_source(folder: Path) -> Path:
+    """Return a folder with a Longwave in which a line differs."""
+    for part in ("dashboard", "models", "platform", "tasks"):
+        shutil.copytree(ROOT / part, folder / "longwave" / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (ROOT / "infra/package").glob("*.py"):
+        shutil.copy(file, folder / "longwave")
+    with (folder / "longwave/models/lem.py").open("a") as file:
+        file.write("# another\n")
+    return folder
+
+
+@pytest.mark.slow  # five nodes start
+def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_line_says_so_and_no_trial_fails(
+    tmp_path: Path, longwave: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_clients", [])
+    nothing, file = tmp_path / "nothing/longwave", tmp_path / "tiny.toml"
+    nothing.mkdir(parents=True)
+    (nothing / "__init__.py").write_text("raise ImportError('none here')\n")
+    file.write_text(SWEEP.replace("44", "6").replace("60\npack", "5\npack"))
+    with bucket() as url, several({"OMP_NUM_THREADS": "1"}) as nodes:
+        nodes.add(env={"PYTHONPATH": str(nothing.parent)}, labels={"kind": "good"})
+        nodes.add(env={"PYTHONPATH": str(other_source(tmp_path / "other"))}, labels={"kind": "good"})
+        nodes.add(env={"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, labels={"kind": "good"})
+        nodes.add(labels={"kind": "bad"})  # fit, and not asked for
+        nodes.add(labels={"kind": "good"})
+        command = ("sweep", "run", file, "--ray", nodes.address, "--workers", 5, "--storage", url, "--mlflow", "off")
+        done = longwave(*command, "--label", "kind=good", "--cpus", 0.5)
+    assert done.returncode == 0 and "10 of 10 trials done (10 ok)" in done.stdout, done.stdout + done.stderr  # type: ignore[attr-defined]
+    said = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
+    assert len(said) == 3, said
+    for line in ("no Longwave there .*none here", "it has Longwave 0.1.0 .* where the driver", "it does not see s3://"):
+        assert any(re.match(line, text) for text in said), said
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Told]]:
+    """A sweep file of 48 trials, and what it gives on one machine without any fault."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "sweep.toml").write_text(SWEEP)
+    whole = Running(folder / "whole", folder / "sweep.toml", ("--here", "--workers", "2"))
+    whole.finish()
+    with Store(whole.url) as store:
+        expected = tell(store)
+    assert len(expected) == 48 and not whole.broken
+    return folder / "sweep.toml", expected
+
+
+@pytest.mark.slow  # two nodes and a sweep of 48 trials on two cores: minutes
+@pytest.mark.parametrize("kept", ["in a folder", "in an object store"])
+def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_each_from_checkpoints(
+    kept: str, undisturbed: tuple[Path, dict[str, Told]], tmp_path: Path
+) -> None:
+    file, expected = undisturbed
+    epochs = sum(len(told.curve) for told in expected.values())
+    with bucket() as url:
+        there = place(url) / "kept" if kept == "in an object store" else tmp_path / "lost/storage"
+        sweep = Running(tmp_path / "lost", file, (), env=LOOPBACK, storage=there, epochs=epochs)  # type: ignore[arg-type]
+        with Nodes({**ENV, VARIABLE: str(sweep.journal)}, count=2) as nodes:
+            sweep.options = ("--ray", nodes.address, "--workers", "2")
+            driver = sweep.start()
+            assert not sweep.over_at(driver, 0.3, random.Random(kept).uniform(0, 1))
+            assert not sweep.over_before(driver, lambda: nodes.busy() and [*there.rglob("*.safetensors")])
+            time.sleep(1)  # another checkpoint or two
+            nodes.lose(replaced=False)
+            sweep.finish(driver)
+        found = audit(sweep.scene(expected))
+    assert found.clean and found.trials == 48, found
+    taken_up = [line["began"] for log in logs(sweep.journal).values() for line in log if line.get("began")]
+    assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"
+
+
+@pytest.mark.slow  # two nodes train the same packs three times
+def test_a_benchmark_of_two_nodes_trains_all_packs_on_one_and_on_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "_clients", [])
+    first, both, second = scaling("lem", packs=2, members=2, epochs=1)
+    assert [line.nodes for line in (first, both, second)] == [1, 2, 1]
+    assert both.ratio == pytest.approx((first.seconds + second.seconds) / 2 / both.seconds)
+    assert both.hourly == pytest.approx(3600 * 4 / both.seconds)
+    assert all(0 < line.share < 1.1 and line.each > 0 for line in (first, both, second))

@@ -1,0 +1,152 @@
+"""A sweep sent to a Ray cluster as a job: what goes along, that it is sent once, and how its end comes back."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from deployed import TINY, free_port, listens, own_environment, started, until
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.sweeps.on_ray.package import laid_out
+from longwave.platform.sweeps.versions import versions
+
+LOOK = """
+import json, sys, importlib.metadata, longwave, longwave.models.lem
+from longwave.platform.sweeps.versions import versions
+from longwave.platform.registry import all_models
+from longwave.tasks.base.raw import SHIPPED
+print(json.dumps({"version": importlib.metadata.version("longwave"), "file": longwave.models.lem.__file__,
+                  "versions": dict(versions()), "mine": "mine" in all_models(), "raw": (SHIPPED / "own/x").exists()}))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "some.toml"
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture
+def ship(tmp_path: Path) -> Path:
+    """A folder with a model, a file of a data set, and another file."""
+    from longwave.models import lem
+
+    folder, source = tmp_path / "ship", Path(lem.__file__).read_text()
+    for name, content in {
+        "models/mine.py": source.replace('name="lem"', 'name="mine"'), "raw/own/x": "data", "notes/a.txt": "a",
+        "models/__pycache__/mine.pyc": "old",
+    }.items():  # fmt: skip
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_what_a_job_gets_is_this_longwave_with_what_is_shipped_and_is_imported_from_there(
+    tmp_path: Path, file: Path, ship: Path
+) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    laid_out(folder, file, "tiny", ship)
+    assert {path.name for path in folder.iterdir()} >= {"longwave", "tiny.toml", "notes"}
+    assert not list(folder.rglob("__pycache__")) and (folder / "tiny.toml").read_text() == TINY
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK], cwd=folder, env=own_environment(PYTHONPATH=str(folder)),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert found.pop("file") == str(folder / "longwave/models/lem.py") and found["mine"] and found["raw"]
+    theirs, ours = found["versions"], {**versions()}
+    assert theirs.pop("Longwave") != ours.pop("Longwave") and theirs == ours, "a model more is another source"
+
+
+def test_a_job_that_uses_the_clusters_longwave_gets_none(tmp_path: Path, file: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    laid_out(folder, file, "tiny", None, package=False)
+    assert [path.name for path in folder.iterdir()] == ["tiny.toml"]
+
+
+@pytest.mark.parametrize("name", ["models/lem.py", "longwave/x.py", "tiny.toml"])
+def test_nothing_that_is_shipped_takes_the_place_of_longwaves_own(name: str, tmp_path: Path, file: Path) -> None:
+    (tmp_path / "ship" / name).parent.mkdir(parents=True)
+    (tmp_path / "ship" / name).write_text("")
+    (tmp_path / "job").mkdir()
+    with pytest.raises(ConfigError, match="Give it another name"):
+        laid_out(tmp_path / "job", file, "tiny", tmp_path / "ship")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--address", "http://127.0.0.1:9"], "Ray's jobs at http://127.0.0.1:9: Failed to connect"),
+        (["--address", "127.0.0.1:6379"], "--address is that of Ray's dashboard, http://HOST:8265"),
+        (["--address", "http://127.0.0.1:9", "--ray", "auto"], "leave out --ray"),
+        (["--address", "http://127.0.0.1:9", "--here"], "leave out --here"),
+        (["--address", "http://127.0.0.1:9", "--workrs", "2"], "No such option: --workrs"),
+        (["--address", "http://127.0.0.1:9", "--workers", "0"], "Invalid value for '--workers'"),
+        (["--address", "http://127.0.0.1:9", "--ship", "no/folder"], "--ship: no folder no/folder"),
+        (["--address", "http://127.0.0.1:9", "--store", "postgresql://a:secret@h/x"], "A password is in postgresql"),
+        (["--address", "http://127.0.0.1:9", "--mlflow", "http://a:secret@h"], "A password is in http"),
+    ],
+)
+def test_what_cannot_be_sent_is_told_in_a_line_before_anything_is(
+    arguments: list[str], line: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ray.job_submission", reason="ray[default] is an extra")
+    assert main(["sweep", "submit", str(file), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert line in said and len(said.splitlines()) == 1 and "secret" not in said
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The address of the dashboard of a head and one node that works, as ``ray start`` starts them, with a token."""
+    if importlib.util.find_spec("aiohttp_cors") is None:
+        pytest.skip("ray[default] is an extra")
+    (tmp_path / "token").write_text("0" * 40)
+    own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token"), "MLFLOW_TRACKING_URI": "off"}
+    env = own_environment(LONGWAVE_HOME=str(tmp_path / "there"), RAY_USAGE_STATS_ENABLED="0", **own)
+    port, dashboard = free_port(), free_port()
+    with tempfile.TemporaryDirectory(prefix="lw-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
+        head = f"--head --node-ip-address=127.0.0.2 --port={port} --num-cpus=0 --temp-dir={folder}"
+        asked = f"--dashboard-host=127.0.0.2 --dashboard-port={dashboard}"
+        node = f"ray start --block --address=127.0.0.2:{port} --num-cpus=2"
+        for name, line in {"head": f"ray start --block {head} {asked}", "node": node}.items():
+            stack.enter_context(started(line, tmp_path, tmp_path / f"{name}.log", env))
+            until(lambda: listens("127.0.0.2", port) and listens("127.0.0.2", dashboard))
+        yield f"http://127.0.0.2:{dashboard}", env
+
+
+@pytest.mark.slow  # a head, a node and three jobs
+def test_a_sweep_is_sent_once_runs_with_what_was_shipped_and_its_end_comes_back(
+    tmp_path: Path, cluster: tuple[str, Mapping[str, str]], ship: Path
+) -> None:
+    address, env = cluster
+    (tmp_path / "mine.toml").write_text(TINY.replace('"lem"', '"mine"'))
+
+    def say(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "longwave", "sweep", *words, "--address", address]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=400)
+
+    sent = ["submit", "mine.toml", "--ship", "ship", "--workers", "2", "--cpus", "0.5"]
+    first, second = say(*sent), say(*sent)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout.startswith("longwave-tiny: sent.") and second.stdout.startswith("longwave-tiny: runs already.")
+    done = say("logs", "tiny", "--follow")
+    assert done.returncode == 0 and "6 of 6 trials done (6 ok)" in done.stdout, done.stdout + done.stderr
+    assert "Error" not in done.stderr and say("logs", "longwave-tiny").stdout == done.stdout
+    without = say("submit", "mine.toml", "--installed", "--wait", "--store", f"sqlite:///{tmp_path}/other.db")
+    assert without.returncode == 2 and len(without.stderr.splitlines()) == 1
+    assert "longwave: The job longwave-tiny-2 failed, exit 2: No model 'mine'." in without.stderr
+    unknown = say("logs", "nothing")
+    assert unknown.returncode == 2 and "Jobs there: longwave-tiny, longwave-tiny-2." in unknown.stderr

@@ -3,6 +3,8 @@
 # make test-slow   the slow ones too
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
+# make edition     the living board: trains what is missing of infra/sweeps/edition1 at low priority, then publishes; hours
+# make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
 # make audit       known vulnerabilities of the locked packages; asks an outside service
@@ -13,7 +15,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty chaos gpu check audit freeze lock
+.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -47,6 +49,14 @@ gpu: install
 
 chaos: install
 	$(BIN)/python tests/support/chaos.py
+
+# What is made on the way lies in .edition and infra/board/partial. WORDS="b1 b2" runs these alone, WORDS=--publish none;
+# WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
+edition: install
+	nice -n 19 $(BIN)/python tests/support/living_board.py $(WORDS)
+
+drawn: install
+	nice -n 19 $(BIN)/python tests/support/drawn_rows.py $(WORDS)
 
 check: install
 	$(BIN)/ruff check .

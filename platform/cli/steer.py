@@ -1,4 +1,4 @@
-"""Commands that watch and steer sweeps: sweep status, list, watch, pause, continue, stop, retry."""
+"""Commands that watch and steer sweeps: sweep status, list, watch, edges, pause, continue, stop, retry."""
 
 from __future__ import annotations
 
@@ -84,6 +84,35 @@ def watch(name: NameArgument, store: StoreOption = None) -> None:
             looks += 1
             time.sleep(SECONDS)
         show(found)
+
+
+@sweep.command("edges")
+def edges(
+    name: NameArgument,
+    widened: Annotated[bool, typer.Option("--widened", help="Print the ranges of a second search as TOML.")] = False,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+    store: StoreOption = None,
+) -> None:
+    """List the numbers of winners that sit at an edge of the range they were drawn from. Nothing is trained.
+
+    An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, each such
+    range is wider for all models alike: tenfold at each end where it is logarithmic, else by its own width.
+
+    Example: longwave sweep edges demo
+    """
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import sweeps
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.edges import at_edges, tables, wider
+    from longwave.platform.sweeps.sweep import looked_up, stored_sweep
+
+    with Store(store_url(store), create=False) as known:
+        planned = looked_up(stored_sweep(known, name))  # an imported one has no spaces of its own
+        found, without = at_edges(planned, known, name)
+    if widened:
+        typer.echo(tables(wider(planned, found)), nl=False)
+    else:
+        sweeps.edges(name, found, without, format.value)
 
 
 @sweep.command("pause")

@@ -32,6 +32,14 @@ class Point:
     seconds: float
     at: float
 
+    @classmethod
+    def short(cls, trial: str, epoch: int, loss: float, valid: float, seconds: float, at: float) -> Point:
+        """Return an epoch whose times have fewer digits, since curves are most of what a bundle holds.
+
+        Seconds taken are whole millionths, the time of the report whole 0.1 ms, both rounded down.
+        """
+        return cls(trial, epoch, loss, valid, math.floor(seconds * 1e6) / 1e6, math.floor(at * 1e4) / 1e4)
+
 
 @dataclass(frozen=True)
 class Measure:

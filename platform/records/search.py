@@ -25,4 +25,6 @@ def searched_by(content: Mapping[str, Any]) -> str:
         found.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
     if warm := content.get("warm"):
         found.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
+    if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
+        found.append(f"ranges of its own for {', '.join(named)}")
     return ", ".join(found)

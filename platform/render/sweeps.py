@@ -19,6 +19,7 @@ from longwave.platform.sweeps.forecast import cost
 if TYPE_CHECKING:
     from longwave.platform.records.stored import Spent
     from longwave.platform.storage.leases import Driver
+    from longwave.platform.sweeps.edges import AtEdge
     from longwave.platform.sweeps.entry import Sweep
     from longwave.platform.sweeps.fleet import Fleet
     from longwave.platform.sweeps.forecast import Expected
@@ -91,6 +92,19 @@ def overview(found: Sequence[SweepStatus], format: str) -> None:
         (s.name, s.state, s.trials, s.counts["done"], s.counts["failed"], _epochs(s), duration(s.left)) for s in found
     ]
     terminal.table(heads, lines, right=(2, 3, 4, 5, 6))
+
+
+def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: str) -> None:
+    """Print what of the winners of a sweep sits at an edge of its range, and which cells have no winner."""
+    if format == "json":
+        terminal.as_json({"edges": [edge.to_dict() for edge in found], "without": list(without)})
+        return
+    lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in found]
+    if lines:
+        terminal.table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4))
+    terminal.say(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
+    if without:
+        terminal.say(f"  No winner is known yet of: {', '.join(without)}.")
 
 
 @contextmanager

@@ -125,7 +125,7 @@ class Pack:
         self._select(self.sign * valid)
         now, finite = time.time(), torch.isfinite(loss) & torch.isfinite(valid)
         points = [
-            Point(c.id, self.epoch, loss[k].item(), valid[k].item(), self.seconds[k].item(), now)
+            Point.short(c.id, self.epoch, loss[k].item(), valid[k].item(), self.seconds[k].item(), now)
             for k, c in enumerate(self.configs)
             if finite[k]
         ]

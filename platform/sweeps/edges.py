@@ -1,0 +1,121 @@
+"""Which winners of a sweep sit at the edge of what was searched, and the wider ranges of a second search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from longwave.models.base.param import Param
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.registry import get_model
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.entry import ModelPlan, Sweep
+from longwave.platform.sweeps.plan import of_cells
+from longwave.platform.sweeps.rounds import drawn_of
+from longwave.platform.sweeps.space import Dimension
+from longwave.platform.sweeps.values import Range
+
+NEAR = 0.05
+"""Share of a range, of its logarithm where it is drawn so, that counts as its edge, at each end."""
+DECADE = 10.0
+"""Factor by which a logarithmic range is widened at each end."""
+
+
+@dataclass(frozen=True)
+class AtEdge:
+    """A number of a winner that sits at an edge of the range it was drawn from.
+
+    Attributes:
+        cell: Label of its cell.
+        name, value: Of the number.
+        low, high: The range.
+        end: ``low`` or ``high``.
+    """
+
+    cell: str
+    name: str
+    value: float
+    low: float
+    high: float
+    end: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return asdict(self)
+
+
+def at_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], list[str]]:
+    """Return what of the winners of a sweep sits at an edge, and the labels of the cells that have no winner yet.
+
+    Args:
+        sweep: With its spaces.
+        store: Where its trials are.
+        name: Of the sweep there; an imported one has another than its file.
+    """
+    found, without = list[AtEdge](), list[str]()
+    for entry, mine in zip(sweep.entries, of_cells(sweep, store.asked(name)), strict=True):
+        again = [a.id for a in mine if a.phase == "retrain"]
+        if not again:
+            without.append(entry.label)
+        for trial in store.trials_of(again[:1]):
+            found += at_edge(entry, trial.config)
+    return found, without
+
+
+def at_edge(entry: ModelPlan, best: TrialConfig) -> Iterator[AtEdge]:
+    """Yield the numbers of a cell's winner that sit within ``NEAR`` of an end of their range; choices have no end."""
+    drawn = drawn_of(entry, best)
+    for d in entry.space:
+        value = drawn.get(d.name)
+        if d.choices or d.low == d.high or value is None or isinstance(value, str):
+            continue
+        share = _place(d, value)
+        if not NEAR < share < 1 - NEAR:
+            yield AtEdge(entry.label, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
+
+
+def wider(sweep: Sweep, found: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
+    """Return by model and name the ranges for a second search: what sits at an edge is widened for all models alike.
+
+    A logarithmic range grows by ``DECADE`` at each end, any other by its own width, as far as values are valid. What
+    the first search drew from a range of its file keeps that, if nothing of its name sits at an edge.
+
+    Args:
+        sweep: The sweep that was searched.
+        found: What sits at an edge in it.
+    """
+    names, space = {edge.name for edge in found}, dict[str, dict[str, Range]]()
+    for entry in sweep.entries:
+        model = get_model(entry.base.model)
+        known = {p.name: p for p in (model.lr, *model.params)}
+        for d in entry.space:
+            if d.name in names & known.keys() and not d.choices and (new := _wider(d, known[d.name])) != d:
+                space.setdefault(model.name, {})[d.name] = Range(low=new.low, high=new.high, log=new.log)
+    return space
+
+
+def tables(space: Mapping[str, Mapping[str, Range]]) -> str:
+    """Return ranges as the tables of a sweep file."""
+    found = ""
+    for model, ranges in space.items():
+        found += f"\n[space.{model}]\n"
+        for name, r in ranges.items():
+            found += f"{name} = {{ low = {r.low!r}, high = {r.high!r}, log = {str(r.log).lower()} }}\n"
+    return found
+
+
+def _place(d: Dimension, value: float) -> float:
+    """Return where a value lies in its range, from 0 to 1."""
+    low, high, at = (math.log(v) if d.log else v for v in (d.low, d.high, value))
+    return (at - low) / (high - low)
+
+
+def _wider(d: Dimension, param: Param) -> Dimension:
+    """Return a range widened at both ends, as far as the parameter's values are valid."""
+    if d.log:
+        return replace(d, low=d.low / DECADE, high=min(d.high * DECADE, param.most))
+    least = 0.0 if param.zero else d.low / DECADE  # what is above 0 stays so
+    width = d.high - d.low
+    return replace(d, low=max(d.low - width, min(least, d.low)), high=min(d.high + width, param.most))

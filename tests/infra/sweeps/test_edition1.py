@@ -1,0 +1,63 @@
+"""The sweeps of the first edition treat all models alike, keep the printed sizes, and fit into the hours they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from living_board import LivingBoard, expected
+
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.config import SweepFile, read_sweep
+from longwave.platform.sweeps.given import given
+
+BOARD = LivingBoard()
+FILES = [file for file in BOARD.files() if not file.stem.endswith("-widened")]
+MODELS = (
+    "lem cornn unicornn lipschitz_rnn tau_gru lstm chrono_lstm gru tanh_rnn antisymmetric_rnn exprnn fastgrnn indrnn"
+).split()
+
+
+def sizes(file: SweepFile) -> dict[str, tuple[int, int]]:
+    """Return units and trainable numbers of each model of a file, of its first cell."""
+    [name] = file.places
+    task, found = get_task(name), {}
+    for model in map(get_model, file.models):
+        cell = next(iter(given(file, model)))
+        hidden = int(cell.fixed.get("hidden", task.recipe(model.name).hidden))
+        found[model.name] = (hidden, model.count(task.inputs, hidden, task.outputs, **cell.options(model)))
+    return found
+
+
+def file(start: str) -> SweepFile:
+    return read_sweep(next(f for f in FILES if f.stem.startswith(start)))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_model_is_searched_and_retrained_with_the_same_budget(path: Path) -> None:
+    found = read_sweep(path)
+    assert found.name == f"edition1-{path.stem}" and set(MODELS) <= set(found.models)
+    assert (found.trials, found.retrain, found.sampler, found.warm, found.space) == (32, 10, "random", [], {})
+    assert found.halving and found.halving.eta == 2
+    assert not {"epochs", "batch", "steps", "drops", "recipe"} & {k for table in found.model.values() for k in table}
+    [task] = found.places
+    epochs = found.epochs or get_task(task).recipe("lem").epochs  # of all its models
+    assert found.halving.first == round(epochs / 16), "the first rung is at a sixteenth of the epochs"
+
+
+def test_the_tables_of_the_papers_take_at_most_ten_hours_of_two_cores() -> None:
+    assert all(expected(path) for path in FILES)
+    assert sum(expected(path) for path in FILES if path.stem[0] in "abcd") <= 10
+
+
+def test_fitzhugh_nagumo_has_the_printed_units_and_lems_parameters_for_every_model() -> None:
+    printed = {"lem": 16, "cornn": 24, "lipschitz_rnn": 24, "exprnn": 50, "fastgrnn": 34, "lstm": 16}
+    assert printed.items() <= {model: units for model, (units, _) in sizes(file("a1")).items()}.items()
+    assert all(abs(count / 1233 - 1) < 0.04 for _, count in sizes(file("a2")).values())
+
+
+@pytest.mark.parametrize("start", ["c1", "c2"])
+def test_lorenz_96_has_the_printed_units_and_nine_thousand_parameters_for_every_model(start: str) -> None:
+    found = sizes(file(start))
+    assert {m: found[m][0] for m in ("cornn", "lstm", "unicornn")} == {"cornn": 64, "lstm": 44, "unicornn": 90}
+    assert all(8800 <= count <= 9700 for _, count in found.values())

@@ -1,0 +1,147 @@
+"""``make edition``: what is finished is kept as bundles, what is interrupted goes on, nothing is trained twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drawn_rows import drawn
+from living_board import LivingBoard, list_hashes, widen
+from tree import ROOT
+
+from longwave.platform.boards.trust import shipped
+from longwave.platform.editions.publish import received
+
+SWEEP = """# Expected: 0.1 hours of two cores.
+name = "tiny-{name}"
+task = "{task}"
+{beside}
+models = ["lem", "gru"]
+trials = 4
+retrain = 2
+seed = 0
+hidden = 8
+epochs = {epochs}
+
+[halving]
+eta = 2
+first = 4
+
+[space.gru]
+lr = {{ low = 0.0100, high = 0.0101 }}
+"""
+COMMAND = """
+import sys; from pathlib import Path; from living_board import LivingBoard, main
+main(sys.argv[5:], LivingBoard(*map(Path, sys.argv[1:5])))
+"""
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> LivingBoard:
+    """Return a board of two sweeps on two tasks, of which nothing is trained."""
+    made = LivingBoard(*(tmp_path / name for name in ("sweeps", "board", "home", "trust.txt")))
+    made.sweeps.mkdir()
+    made.trust.write_text(f"# hashes\n{'e' * 64}  # another\n", encoding="utf-8")
+    adding = 'variant = "N=20"\nbatch = 10\nsteps = 20'
+    for name, task, beside, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
+        text = SWEEP.format(name=name, task=task, beside=beside, epochs=epochs)
+        (made.sweeps / f"{name}.toml").write_text(text)
+    return made
+
+
+def started(board: LivingBoard, *words: str) -> subprocess.Popen[str]:
+    places = map(str, (board.sweeps, board.board, board.home, board.trust))
+    command = [sys.executable, "-c", COMMAND, *places, *words]
+    return subprocess.Popen(command, cwd=ROOT / "tests/support", stdout=subprocess.PIPE, text=True)
+
+
+def made(board: LivingBoard, *words: str) -> str:
+    """Build the edition and return what was printed."""
+    process = started(board, *words)
+    told, _ = process.communicate()
+    assert process.returncode == 0, told
+    return told
+
+
+def count(board: LivingBoard, table: str) -> int:
+    """Return how many lines a table of the store has; 0 without a store."""
+    try:
+        with sqlite3.connect(f"file:{board.home / 'longwave.db'}?mode=ro", uri=True) as store:
+            return int(store.execute(f"select count(*) from {table}").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def rows(board: LivingBoard) -> list[dict[str, Any]]:
+    return list(json.loads((board.edition / "board.json").read_text())["rows"])
+
+
+@pytest.mark.slow  # trains two sweeps on Ray and publishes twice, from processes of their own: a minute
+def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twice(
+    board: LivingBoard, tmp_path: Path
+) -> None:
+    process = started(board)
+    while count(board, "curves") < 8:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM and not board.partial and not board.edition.exists()
+
+    told = made(board)
+    assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
+    assert [file.name for file in board.partial] == ["adding.json.gz", "digits.json.gz"]
+    assert count(board, "trials") == 24, "each trial once, whatever was interrupted"
+    edition, results = received(board.edition)
+    assert {row["task"] for row in edition.rows} == {"adding", "digits"}
+    assert {edition.sha256, results.name, "e" * 64} < shipped(board.trust)
+
+    other = LivingBoard(board.sweeps, board.board, tmp_path / "elsewhere", board.trust)
+    before = rows(board)
+    (board.edition / "REPORT.md").write_text("what people wrote\n")
+    told = made(other)
+    assert "trials imported" in told and count(other, "attempts") == 0, "nothing was trained"
+    assert rows(board) == before and (board.edition / "REPORT.md").read_text() == "what people wrote\n"
+    assert not [row for row in before if row["kind"] == "reproduced" and row["guest"]]
+
+    made(board, "--widen")
+    wide = [file.stem for file in board.files() if file.stem.endswith("-widened")]
+    assert set(wide) <= {"a-widened", "b-widened"}
+    assert all(f'name = "tiny-{stem}"' in (board.sweeps / f"{stem}.toml").read_text() for stem in wide)
+
+
+def test_hashes_are_listed_once_for_each_reason_and_others_stay(board: LivingBoard) -> None:
+    list_hashes(board.trust, "edition 1, adding", "a" * 64)
+    list_hashes(board.trust, "edition 1", "b" * 64, "c" * 64)
+    list_hashes(board.trust, "edition 1, adding", "d" * 64)
+    assert shipped(board.trust) == {letter * 64 for letter in "ebcd"}
+    assert board.trust.read_text().splitlines()[0] == "# hashes"
+
+
+def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first(board: LivingBoard) -> None:
+    (board.sweeps / "a-widened.toml").write_text("")
+    assert [file.stem for file in board.files()] == ["a", "a-widened", "b"]
+    assert [file.stem for file in board.files(["b"])] == ["b"]
+
+
+def test_nothing_is_widened_that_is_not_over(board: LivingBoard) -> None:
+    for file in board.files():
+        widen(board, file)
+    assert [file.stem for file in board.files()] == ["a", "b"]
+
+
+def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_compared() -> None:
+    usual = {"kind": "reproduced", "n": 10, "superseded": ""}
+    known = [{**usual, "key": f"{k:02}"} for k in range(20)]
+    out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
+    rows = drawn(known + out, 8, 7)
+    assert rows == drawn([*out, *reversed(known)], 8, 7) != drawn(known, 8, 8)
+    assert len({row["key"] for row in rows}) == 8 and all(row in known for row in rows)
+    assert drawn(known + out, 100, 7) == drawn(known, 20, 7) and drawn(out, 8, 7) == []

@@ -1,0 +1,131 @@
+"""Winners at the edge of what was searched are told, and a second search takes wider ranges for all models alike."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from small_sweeps import small
+
+from longwave.platform.cli.main import main
+from longwave.platform.exchange.bundle import collect, seal
+from longwave.platform.exchange.intake import take
+from longwave.platform.records.search import searched_by
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.edges import AtEdge, at_edge, at_edges, tables, wider
+from longwave.platform.sweeps.entry import ModelPlan
+from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.sweep import plan
+from longwave.platform.sweeps.workers import Workers
+
+MIDDLE = {"lr": 3e-3, "dt": 0.03, "gamma": 10.0, "epsilon": 10.0}
+"""Of coRNN, in the middle of its ranges."""
+
+
+def entry(model: str = "cornn", **changes: Any) -> ModelPlan:
+    return resolve(small(models=[model], **changes)).entries[0]
+
+
+def won(of: ModelPlan, **params: float) -> TrialConfig:
+    """Return a winner of a cell with these parameters."""
+    return replace(of.base, params={**MIDDLE, **params}, phase="retrain")
+
+
+def ends(of: ModelPlan, **params: float) -> dict[str, str]:
+    return {edge.name: edge.end for edge in at_edge(of, won(of, **params))}
+
+
+def test_a_number_in_the_outer_twentieth_of_its_range_sits_at_an_edge() -> None:
+    ours = entry()
+    assert ends(ours) == {}
+    decades = 3 / 20  # an edge of lr, which is drawn from 1e-4 to 1e-1
+    assert ends(ours, lr=1e-4 * 10 ** (decades * 0.99)) == {"lr": "low"}
+    assert ends(ours, lr=1e-4 * 10 ** (decades * 1.01)) == {}
+    assert ends(ours, lr=1e-1 / 10 ** (decades * 0.99), dt=0.1) == {"lr": "high", "dt": "high"}
+    linear = entry("lipschitz_rnn")
+    near = {"beta": 0.65 + 0.15 * 0.049, "gamma": 0.03, "epsilon": 0.03, "lr": 2e-3}
+    assert ends(linear, **near) == {"beta": "low"} and ends(linear, **near | {"beta": 0.66}) == {}
+
+
+def test_choices_and_fixed_numbers_have_no_edge() -> None:
+    chosen = entry(space={"cornn": {"lr": [0.001, 0.1], "dt": 0.1, "gamma": {"low": 2.0, "high": 2.0}}})
+    assert ends(chosen, lr=0.1, dt=0.1, gamma=2.0) == {}
+
+
+@given(st.floats(1e-4, 1e-1))
+def test_what_sits_at_an_edge_lies_inside_the_wider_range_and_no_more_at_its_edge(lr: float) -> None:
+    ours = resolve(small(models=["cornn"]))
+    [cell] = ours.entries
+    found = list(at_edge(cell, won(cell, lr=lr)))
+    for edge in found:
+        again = resolve(check_sweep({**SMALL_AS_FILE, **tomllib.loads(tables(wider(ours, found)))}, "again"))
+        assert ends(again.entries[0], lr=edge.value) == {}
+
+
+SMALL_AS_FILE = {**small(models=["cornn"]).model_dump(exclude_defaults=True), "name": "again"}
+
+
+def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() -> None:
+    ours = resolve(small(models=["lem", "cornn", "unicornn", "tau_gru", "lipschitz_rnn", "gru"]))
+    found = [AtEdge("lem", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
+    space = {
+        model: {n: (r.low, r.high, r.log) for n, r in ranges.items()} for model, ranges in wider(ours, found).items()
+    }
+    assert {model: ranges["lr"] for model, ranges in space.items()} == {
+        **dict.fromkeys(("lem", "cornn", "unicornn", "gru"), (pytest.approx(1e-5), 1.0, True)),
+        "tau_gru": (pytest.approx(5e-5), 0.1, True),
+        "lipschitz_rnn": (pytest.approx(1e-4), 0.05, True),
+    }
+    assert space["lem"]["dt"] == (pytest.approx(0.001), 3.99, False)
+    assert space["cornn"]["dt"] == (pytest.approx(0.001), 1.0, True)
+    assert space["unicornn"]["dt"] == (pytest.approx(0.001), 1.0, True), "Δt of UnICORNN is at most 1"
+    assert space["unicornn"]["alpha"] == (0.0, 60.0, False), "a frequency is not negative"
+    assert space["tau_gru"]["tau"] == (0.0, 395.0, False), "a delay is not negative"
+    assert space["lipschitz_rnn"]["beta"] == (pytest.approx(0.5), pytest.approx(0.95), False)
+    assert "gamma" not in space["cornn"], "what sits nowhere at an edge keeps its range"
+
+
+def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
+    assert "ranges" not in searched_by(small().model_dump(exclude_defaults=True))
+    other = small(space={"lem": {"lr": {"low": 1e-5, "high": 1.0}}, "gru": {"lr": 0.1}})
+    assert searched_by(other.model_dump(exclude_defaults=True)) == "random search, ranges of its own for lr"
+
+
+def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
+    store: Store, here: Workers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    narrow = {"lem": {"lr": {"low": 0.0100, "high": 0.0101, "log": True}}}
+    file = small(trials=3, retrain=1, epochs=1, models=["lem", "gru"], space=narrow)
+    sweep = plan(resolve(file), store)
+    assert at_edges(sweep, store, "tiny") == ([], ["lem", "gru"])
+    driver.start(file, store, here, None, Console(file=io.StringIO()))
+    command = ["sweep", "edges", "tiny", "--store", store.url]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    found, without = at_edges(sweep, store, "tiny")
+    assert (told["edges"], told["without"]) == ([edge.to_dict() for edge in found], []) and without == []
+    winners = {t.config.model: t.config for t in store.trials("tiny") if t.config.phase == "retrain"}
+    assert {edge.cell for edge in found} <= {*winners} and len(asked(sweep, {})) == 6
+    with Store(f"sqlite:///{tmp_path}/elsewhere.db") as elsewhere:
+        take(elsewhere, seal(collect(store)), [])
+        [imported] = elsewhere.sweeps()
+        assert main(["sweep", "edges", imported, "--format", "json", "--store", elsewhere.url]) == 0
+    assert json.loads(capsys.readouterr().out) == told
+    assert main(command) == 0
+    assert f"tiny: {len(found)} numbers of winners sit at an edge" in capsys.readouterr().out
+    assert main([*command, "--widened"]) == 0
+    assert capsys.readouterr().out == tables(wider(sweep, found))
+    assert main(["sweep", "edges", "other", "--store", store.url]) == 2
+    assert "No sweep 'other'" in capsys.readouterr().err

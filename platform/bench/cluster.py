@@ -125,7 +125,7 @@ def _metered(cluster: Several) -> Iterator[Callable[[], float]]:
 def _seconds(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[str, str]) -> float:
     sink, began = _Deaf(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        run_packs(jobs, sink, Workers(count, Path(folder), address, cpu=True, labels=labels))
+        run_packs([jobs], sink, Workers(count, Path(folder), address, cpu=True, labels=labels))
     seconds = time.perf_counter() - began
     if sink.over != jobs.keys():
         raise WorkerError(f"Packs {sorted(jobs.keys() - sink.over)} did not end.")

@@ -66,14 +66,13 @@ def _beyond(report: ScaleReport, run: ScaleRun) -> str:
             f"is the store's, {waits:.0%} is left.",
             f"- **Plan**: {plan:.0f} s, once. **Memory**: {memory:.0f} MiB. **First pack of a resume**: {resume:.0f} "
             "s.",
-            "- **Replaced first**: a round that leases, reads and hands out all open trials at once. What a resume "
-            "takes, and a driver's memory, grow with all that is left, though a thousand workers hold "
-            f"{GPUS * report.size.pack} trials. Packs would be handed out in waves while others train, so that both "
-            "grow with the workers alone.",
-            "- **Then**: one transaction after another on one connection. Reports of different packs are independent: "
-            "two writers, each with packs of its own, or COPY into the curves where a batch is new, would come next.",
-            f"- **Beside**: `sweep status` reads all trials and counts all epochs each time, {status:.1f} s here: "
-            "counts kept with the sweep would answer at once.",
+            "- **Replaced first**: one transaction after another on one connection. Reports of different packs are "
+            "independent: two writers, each with packs of its own, or COPY into the curves where a batch is new.",
+            "- **Then**: a round that begins by reading in short how every trial stands. Packs are leased, read and "
+            "handed out in waves, as many as workers soon need; the list of what is left, a line a trial, is what a "
+            "resume and a driver's memory still grow with. It would be read in parts, too.",
+            f"- **Beside**: `sweep status` has the database count its trials each time, {status:.1f} s here: counts "
+            "kept with the sweep would answer at once.",
             "",
         ]
     )

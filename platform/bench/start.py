@@ -140,7 +140,7 @@ def _first_epoch(job: Job, here: bool) -> float:
     with tempfile.TemporaryDirectory() as folder:
         workers = Workers(1, Path(folder), here=here)
         with running(workers):
-            run_packs({"start": job}, clock, workers)
+            run_packs([{"start": job}], clock, workers)
     return clock.at - began
 
 

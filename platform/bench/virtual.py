@@ -22,6 +22,7 @@ from typing import Any
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.on_ray.inbox import Inbox
 from longwave.platform.sweeps.placement import Machine, Slot
 from longwave.platform.training.journal import Journal
 
@@ -121,42 +122,59 @@ class VirtualPack:
     def _save(self, epoch: int) -> None:
         self.saved = epoch
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(str(epoch))
+        partial = self.file.parents[1] / f"{self.key}.partial"
+        partial.write_text(str(epoch))
+        partial.replace(self.file)  # whole, or as it was: a driver's death ends this process anywhere
 
 
 def work(
-    jobs: Mapping[str, Any],
+    first: Mapping[str, Any],
+    more: Callable[[bool], Iterator[Mapping[str, Any]]],
     count: int,
     storage: Path,
     draining: Callable[[], bool],
     say: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Say what becomes of all jobs on ``count`` workers, in the order in which it would happen."""
-    packs = deque(jobs.items())
+    """Say what becomes of jobs on ``count`` workers, in the order in which it would happen.
+
+    Args:
+        first: The first of them, and whether they are the last.
+        more: Yields the same of those that are handed out meanwhile; told so, it waits for some.
+        count: Workers.
+        storage: Folder of checkpoints.
+        draining: Says whether packs are to pause.
+        say: Takes events.
+    """
+    packs, last, now = deque(first["jobs"].items()), first["last"], 0.0
     busy: list[tuple[float, str, dict[str, Any], Iterator[tuple[float, dict[str, Any]]]]] = []
 
-    def follow(now: float, key: str, told: Iterator[tuple[float, dict[str, Any]]]) -> None:
+    def follow(key: str, told: Iterator[tuple[float, dict[str, Any]]]) -> None:
         if (step := next(told, None)) is not None:
             heapq.heappush(busy, (now + step[0], key, step[1], told))
-        elif packs and not draining():
-            begin(now)
 
-    def begin(now: float) -> None:
-        key, job = packs.popleft()
-        follow(now, key, VirtualPack(key, job, storage).said(draining))
-
-    for _ in range(min(count, len(packs))):
-        begin(0.0)
-    while busy:
-        now, key, event, told = heapq.heappop(busy)
-        say({**event, "pack": key})
-        follow(now, key, told)
+    while busy or not (draining() or (last and not packs)):
+        for told in more(not busy and not packs):
+            packs.extend(told["jobs"].items())
+            last = told["last"]
+        while packs and len(busy) < count and not draining():
+            key, job = packs.popleft()
+            follow(key, VirtualPack(key, job, storage).said(draining))
+        if busy:
+            now, key, event, said = heapq.heappop(busy)
+            say({**event, "pack": key})
+            follow(key, said)
 
 
 def main() -> None:
     """Take work from standard input, a JSON line each, and say what becomes of it on standard output."""
-    for line in sys.stdin:
-        told = json.loads(line)
+    inbox = Inbox()
+
+    def more(wait: bool) -> Iterator[dict[str, Any]]:
+        if wait:
+            sys.stdout.flush()
+        return inbox.more(wait)
+
+    for told in inbox:
         if told["ask"] == "machines":
             machine = Machine(json.loads(sys.argv[1])["cores"])
             print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
@@ -170,7 +188,7 @@ def main() -> None:
             return bool(looked[1])
 
         count = told["workers"]["count"]
-        work(told["jobs"], count, Path(told["storage"]), draining, lambda event: print(json.dumps(event)))
+        work(told, more, count, Path(told["storage"]), draining, lambda event: print(json.dumps(event)))
         print(json.dumps({"event": "finished"}), flush=True)
 
 

@@ -19,11 +19,16 @@ OF_RUN = tuple(f.name for f in fields(Run) if f.name not in ELSEWHERE)
 """Fields of a run that are columns of its trial, under the same names."""
 
 
-def planned(config: TrialConfig, about: About) -> dict[str, Any]:
-    """Return the row of a trial that is asked for."""
-    columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
+def planned(trials: Iterable[tuple[TrialConfig, About]]) -> list[dict[str, Any]]:
+    """Return the rows of trials that are asked for; those with one explanation share it."""
     blank = {"status": "planned", "reason": "", "epochs": 0, "seconds": 0.0, "members": 1, "rerun": ""}
-    return {**columns, "config": config.to_dict(), "about": about.to_dict(), **blank}
+    found, abouts = [], dict[int, dict[str, Any]]()
+    for config, about in trials:
+        columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
+        if id(about) not in abouts:
+            abouts[id(about)] = about.to_dict()
+        found.append({**columns, "config": config.to_dict(), "about": abouts[id(about)], **blank})
+    return found
 
 
 def asks(
@@ -54,7 +59,8 @@ def whole(trial: Trial) -> dict[str, Any]:
     """Return the row of a trial that ended elsewhere."""
     assert trial.run
     came = {"origin": trial.origin or None, "rerun": trial.rerun, "ended": trial.ended}
-    return {**planned(trial.config, trial.about), **ended(trial.run), **came}
+    [row] = planned([(trial.config, trial.about)])
+    return {**row, **ended(trial.run), **came}
 
 
 def beside(runs: Iterable[Run]) -> list[tuple[type[Base], list[dict[str, Any]]]]:

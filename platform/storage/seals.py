@@ -84,7 +84,9 @@ def _seals(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str
 
 def _of(connection: sa.Connection, table: type[Any], ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of a table of trials, by trial, without it."""
-    rows = defaultdict(list)
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    if not ids:
+        return rows
     for row in connection.execute(sa.select(table.__table__).where(among(table.trial, ids))).mappings():
         plain = dict(row)
         rows[plain.pop("trial")].append(plain)

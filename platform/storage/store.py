@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from longwave.platform.records.about import About
 from longwave.platform.records.report import Company, Rung
@@ -16,7 +17,7 @@ from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import entries, rows
 from longwave.platform.storage.among import among
-from longwave.platform.storage.base import Base, utc_now
+from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new, put
 from longwave.platform.storage.driving import CohortRow
 from longwave.platform.storage.living import in_training
@@ -45,7 +46,7 @@ class Store(Sweeps):
             cells: Number of the entry of the sweep's plan that asks for each; none where models tell them apart.
         """
         with self.transaction() as connection:
-            insert_new(connection, TrialRow, [rows.planned(c, a) for c, a in zip(trials, about, strict=True)])
+            insert_new(connection, TrialRow, rows.planned(zip(trials, about, strict=True)))
             if sweep:
                 last = sa.select(sa.func.coalesce(sa.func.max(AskRow.position) + 1, 0)).where(AskRow.sweep == sweep)
                 start = connection.scalar(last) or 0
@@ -64,25 +65,54 @@ class Store(Sweeps):
             now = set(connection.scalars(in_training(connection)))
         return [replace(a, status="running") if a.open and a.id in now else a for a in found]
 
+    def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
+        """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""
+        of = {config.id: pack for pack, configs in packs.items() for config in configs}
+        there: dict[str, str] = {}
+        query = sa.select(TrialRow.id, TrialRow.pack).order_by(TrialRow.id).with_for_update()
+        with self.transaction() as connection:
+            # PostgreSQL: who divides them at the same moment is waited for, in an order that all keep
+            for part in pieces(sorted(of)):
+                there |= {line.id: line.pack for line in connection.execute(query.where(among(TrialRow.id, part)))}
+            _assign(connection, {trial: pack for trial, pack in of.items() if there[trial] is None})
+        return {trial: there[trial] or pack for trial, pack in of.items()}
+
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
         """Write which pack each trial belongs to."""
         with self.transaction() as connection:
-            of = [{"of": config.id, "to": pack} for pack, configs in packs.items() for config in configs]
-            if of:
-                table = Base.metadata.tables[TrialRow.__tablename__]
-                connection.execute(
-                    sa.update(table).where(table.c.id == sa.bindparam("of")).values(pack=sa.bindparam("to")), of
-                )
+            _assign(connection, {config.id: pack for pack, configs in packs.items() for config in configs})
 
-    def packed(self, packs: Sequence[str]) -> dict[str, set[str]]:
-        """Return the trials of each pack that have not ended."""
-        query = sa.select(TrialRow.pack, TrialRow.id).where(TrialRow.status.not_in(ENDED))
-        found: dict[str, set[str]] = {pack: set() for pack in packs}
+    def packs(self, trials: Sequence[str]) -> dict[str, str]:
+        """Return the pack of each of ``trials`` that belongs to one."""
+        query = sa.select(TrialRow.id, TrialRow.pack).where(TrialRow.pack.is_not(None))
         with self.reading() as connection:
-            for part in pieces(list(packs)):
-                for pack, trial in connection.execute(query.where(among(TrialRow.pack, part))):
-                    found[str(pack)].add(trial)
+            parts = [connection.execute(query.where(among(TrialRow.id, part))) for part in pieces(sorted(trials))]
+            return {trial: str(pack) for part in parts for trial, pack in part}
+
+    def shared(self, sweep: str) -> set[str]:
+        """Return the trials of a sweep that another one asked for, too."""
+        other = aliased(AskRow)
+        query = sa.select(AskRow.trial).join(other, sa.and_(other.trial == AskRow.trial, other.sweep != AskRow.sweep))
+        with self.reading() as connection:
+            return set(connection.scalars(query.where(AskRow.sweep == sweep)))
+
+    def packed(self, packs: Iterable[str]) -> dict[str, int]:
+        """Return how many trials of each pack have not ended. No index helps here: all trials are read for it."""
+        query = sa.select(TrialRow.pack, sa.func.count()).where(TrialRow.status.not_in(ENDED)).group_by(TrialRow.pack)
+        found = dict.fromkeys(packs, 0)
+        if not found:
+            return {}
+        with self.reading() as connection:
+            for part in pieces(list(found)):
+                found |= {str(pack): n for pack, n in connection.execute(query.where(among(TrialRow.pack, part)))}
         return found
+
+    def cohorts(self, trials: Sequence[str]) -> dict[str, str]:
+        """Return the cohort of each of ``trials`` that competes in one."""
+        query = sa.select(CohortRow.trial, CohortRow.cohort).where(CohortRow.epoch == 0)
+        with self.reading() as connection:
+            parts = [connection.execute(query.where(among(CohortRow.trial, part))) for part in pieces(sorted(trials))]
+            return {trial: cohort for part in parts for trial, cohort in part}
 
     def write(self, points: Sequence[Point], runs: Sequence[Run], rerun: str = "") -> None:
         """Write epochs and ends of trials that no driver trains, in one transaction; what has ended stays as it is.
@@ -157,3 +187,13 @@ class Store(Sweeps):
         """Let the database count what its planner goes by; worth it after a large import."""
         with self.transaction() as connection:
             connection.execute(sa.text("ANALYZE"))
+
+
+def _assign(connection: sa.Connection, packs: Mapping[str, str]) -> None:
+    """Write the pack of each trial: both as one parameter, which a hundred thousand are read from at once."""
+    told: sa.ColumnElement[Any] = sa.literal(json.dumps(packs))
+    each = sa.func.json_each
+    if connection.dialect.name == "postgresql":
+        told, each = sa.cast(told, sa.JSON), sa.func.json_each_text
+    of = each(told).table_valued("key", "value")
+    connection.execute(sa.update(TrialRow).where(TrialRow.id == of.c.key).values(pack=of.c.value))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import Spent, StoredSweep
 from longwave.platform.storage import entries
-from longwave.platform.storage.among import among
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.driving import DriverRow
-from longwave.platform.storage.queries import Queries, pieces
+from longwave.platform.storage.driving import AttemptRow, DriverRow
+from longwave.platform.storage.living import in_training
+from longwave.platform.storage.queries import Queries
 from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRow
 
 MAY_CHANGE = {"budget", "priority"}
@@ -83,13 +84,32 @@ class Sweeps(Queries):
             entries.reopen(connection, trials)
         return len(trials)
 
-    def epochs(self, trials: Collection[str], seconds: float) -> tuple[int, int]:
-        """Return how many epochs of trials there are, and how many of them are of the last ``seconds``."""
-        since = time.time() - seconds
-        query = sa.select(sa.func.count(), sa.func.count().filter(CurveRow.at >= since)).select_from(CurveRow)
+    def counts(self, sweep: str) -> dict[tuple[int | None, str], int]:
+        """Return how many trials of a sweep there are in each cell and status, ``running`` among them."""
+        is_open = TrialRow.status.not_in(ENDED)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(CurveRow.trial, p))).one() for p in pieces(sorted(trials))]
-        return sum(a for a, _ in parts), sum(b for _, b in parts)
+            now = sa.and_(is_open, TrialRow.id.in_(in_training(connection)))
+            status = sa.case((now, "running"), else_=TrialRow.status)
+            query = sa.select(AskRow.cell, status, sa.func.count()).join(TrialRow, TrialRow.id == AskRow.trial)
+            found = connection.execute(query.where(AskRow.sweep == sweep).group_by(AskRow.cell, status))
+            return {(cell, how): trials for cell, how, trials in found}
+
+    def epochs(self, sweep: str, seconds: float) -> tuple[int, int]:
+        """Return how many epochs the open trials of a sweep have, and how many all have of the last ``seconds``.
+
+        The last epoch of a trial says how many there are, and its attempts from which on they were trained.
+        """
+        is_open, since = TrialRow.status.not_in(ENDED), utc_now() - timedelta(seconds=seconds)
+        last = sa.select(sa.func.max(CurveRow.epoch)).where(CurveRow.trial == TrialRow.id)
+        there = sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
+        begun = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.epoch).label("epoch"))
+        begun_then = begun.where(AttemptRow.started >= since).group_by(AttemptRow.trial).subquery()
+        new = sa.case((is_open, there), else_=TrialRow.epochs) - begun_then.c.epoch
+        of_sweep = TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep))
+        with self.reading() as connection:
+            done = connection.scalar(sa.select(sa.func.sum(there)).where(is_open, of_sweep))
+            query = sa.select(sa.func.sum(new)).join(begun_then, begun_then.c.trial == TrialRow.id)
+            return int(done or 0), int(connection.scalar(query.where(of_sweep)) or 0)
 
     def spent(self, sweep: str) -> Spent:
         """Return what a sweep has taken so far, over all its drivers."""

@@ -23,7 +23,6 @@ class Desk:
     """Takes the reports of some packs.
 
     Args:
-        jobs: The packs.
         store: Where they were planned.
         leases: Under which it writes.
         workers: Who trains.
@@ -32,39 +31,41 @@ class Desk:
 
     Attributes:
         parents: For each half of a pack whose worker died, the packs whose checkpoints serve it.
-        places: Where each pack trains, or trained last.
+        jobs: The packs that were handed out and have not ended.
+        places: Where each of them trains, or trained last.
+        over: Trials that have ended with their pack: what it held of them may be given back.
     """
 
-    def __init__(
-        self,
-        jobs: Mapping[str, Job],
-        store: Store,
-        leases: Leases,
-        workers: Workers,
-        view: Progress,
-        probed: Probed,
-    ) -> None:
-        self.jobs, self.store, self.leases, self.workers, self.view = jobs, store, leases, workers, view
-        self.open = {key: {c.id for c in job.configs} for key, job in jobs.items()}
+    def __init__(self, store: Store, leases: Leases, workers: Workers, view: Progress, probed: Probed) -> None:
+        self.store, self.leases, self.workers, self.view = store, leases, workers, view
+        self.jobs: dict[str, Job] = {}
+        self.open: dict[str, set[str]] = {}
         self.parents: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, Slot] = {}
-        self._since: dict[str, float] = {}
+        self.over: list[str] = []
+        self._since: dict[str, tuple[float, Slot]] = {}
         self._spent, self.probed = Spent(), probed
         self._said: list[tuple[str, Report]] = []
         self._ended: list[tuple[str, Ending, str]] = []
 
+    def take(self, jobs: Mapping[str, Job]) -> None:
+        """Take packs that are handed out from now on."""
+        self.jobs |= jobs
+        self.open |= {key: {c.id for c in job.configs} for key, job in jobs.items()}
+
+    @property
+    def waiting(self) -> int:
+        """How many packs have had no worker yet."""
+        return len(self.jobs) - len(self.places)
+
     @property
     def spent(self) -> Spent:
         """What packs have taken of devices so far. Another thread may ask."""
-        return sum((self._held(pack, since) for pack, since in [*self._since.items()]), self._spent)
+        return sum((_held(*held) for held in [*self._since.values()]), self._spent)
 
     def _leave(self, pack: str) -> None:
-        if (since := self._since.pop(pack, None)) is not None:
-            self._spent += self._held(pack, since)
-
-    def _held(self, pack: str, since: float) -> Spent:
-        place = self.places[pack]
-        return Spent(used={place.kind: (time.monotonic() - since) * place.devices})
+        if (held := self._since.pop(pack, None)) is not None:
+            self._spent += _held(*held)
 
     def _expected(self, pack: str) -> Spent:
         """Return what probes say of a pack where it trained."""
@@ -76,7 +77,7 @@ class Desk:
         """Show that a pack has a worker. One that it had before has lost its place."""
         self._leave(pack)
         self.places[pack] = place
-        self._since[pack] = time.monotonic()
+        self._since[pack] = time.monotonic(), place
         self.view.started(pack, self.jobs[pack].configs)
 
     def report(self, pack: str, report: Report) -> None:
@@ -123,7 +124,7 @@ class Desk:
 
         A worker's death is blamed on one of several, so they are tried again in halves; one alone failed.
         """
-        job = self.jobs[pack]
+        job = self.jobs.pop(pack)
         left = [c for c in job.configs if c.id in self.open[pack]]
         if how != "paused" and len(left) == 1:
             reason = why or "its pack ended without a word of it"
@@ -136,9 +137,11 @@ class Desk:
         if how == "paused" and job.joined and own.path.exists():
             self.store.assign({pack: left})
             self._forget(job.joined)
-        if not self.open[pack]:
+        self.places.pop(pack, None)
+        if not (still := self.open.pop(pack)):
             own.remove()
             self._forget(job.joined)
+        self.over += [c.id for c in job.configs if c.id not in still]
         waits = how == "paused" and job.company is not None and not self.workers.draining()
         self.view.ended(pack, "waits for its cohort" if waits else how)
 
@@ -146,3 +149,7 @@ class Desk:
         """Delete the checkpoints of packs that went on in another."""
         for key in packs:
             self.workers.checkpoint(key).remove()
+
+
+def _held(since: float, place: Slot) -> Spent:
+    return Spent(used={place.kind: (time.monotonic() - since) * place.devices})

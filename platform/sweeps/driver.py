@@ -6,7 +6,7 @@ trials: each trains what it leases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from rich.console import Console
@@ -23,7 +23,7 @@ from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.heart import Heart
-from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.jobs import Waves
 from longwave.platform.sweeps.metrics import DriverMetrics
 from longwave.platform.sweeps.mirror import Mirror
 from longwave.platform.sweeps.placement import left_idle
@@ -31,7 +31,7 @@ from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
 from longwave.platform.sweeps.sweep import asked, plan
 from longwave.platform.sweeps.trying import fleet_of, tried, tries_first
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.workers import Job, Workers
 
 
 def start(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
@@ -140,23 +140,36 @@ class _Driver:
         stack.enter_context(running(self.workers))  # starts behind what follows
         most = self.store.patiently(self.purse.trials_left)
         fleet = self._fleet(left)
-        jobs = self.store.patiently(
-            lambda: jobs_of(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, fleet)
-        )
-        if not jobs:
+        waves = Waves(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, fleet)
+        first = waves.next()
+        if not first:
             self._wait(left, most)
             return
-        self._say_idle(left_idle(fleet.room, [job.shares for job in jobs.values()]))
-        desk = Desk(jobs, self.store, self.leases, self.workers, self.view, fleet.probed)
+        desk = Desk(self.store, self.leases, self.workers, self.view, fleet.probed)
+        packs = len(first) + waves.left
         try:
-            with self.purse.filled_by(desk), self.numbers.heard_by(desk, jobs) as sink:
-                run_packs(jobs, sink, self.workers)
+            with self.purse.filled_by(desk), self.numbers.heard_by(desk, desk.jobs, packs) as sink:
+                run_packs(self._handed_out(first, waves, desk), sink, self.workers)
         except LeaseLostError as error:
             self.view.say(str(error))
         finally:
             self.parents |= desk.parents
-            self.cut.update(*(job.before for job in jobs.values()), *desk.parents.values())
-            self.leases.release([c.id for job in jobs.values() for c in job.configs])
+            self.cut.update(*desk.parents.values())
+            self.leases.release([*self.leases.fences])
+
+    def _handed_out(self, jobs: Mapping[str, Job], waves: Waves, desk: Desk) -> Iterator[Mapping[str, Job]]:
+        """Yield the packs of a round as workers come to need them: as many wait as work, so that no worker is idle."""
+        while jobs:
+            desk.take(jobs)
+            self.cut.update(*(job.before for job in jobs.values()))
+            if not waves.left and waves.handed == len(desk.jobs):
+                self._say_idle(left_idle(waves.fleet.room, [job.shares for job in desk.jobs.values()]))
+            yield jobs
+            while waves.left and desk.waiting >= max(waves.fleet.count, len(desk.places)):
+                yield {}
+            over, desk.over = desk.over, []
+            self.leases.release(over)
+            jobs = {} if self.workers.draining() else waves.next()
 
     def _fleet(self, left: Sequence[Asked]) -> Fleet:
         """Return what packs may go to; where that is GPUs, packs yet to be divided are tried there first."""

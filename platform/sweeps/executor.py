@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
@@ -17,49 +18,64 @@ _clients: list[Client] = []
 """The one that runs, if any: blocks of ``running`` inside one another share it."""
 
 
-def run_packs(jobs: Mapping[str, Job], sink: Sink, workers: Workers) -> None:
-    """Train all packs inside ``running(workers)``; ``sink`` hears of each start, report and end, in this process.
+def run_packs(waves: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) -> None:
+    """Train packs inside ``running(workers)``; ``sink`` hears of each start, report and end, in this process.
 
     Packs that a drain left unstarted are not heard of. One whose share of a GPU is not given takes a whole one.
+
+    Args:
+        waves: Packs by key. The next are asked for whenever something was heard; empty ones mean that there is enough.
+        sink: Hears.
+        workers: Those of ``running``.
 
     Raises:
         WorkerError: Ray could not be started, or it died; or a worker is not fit for what was planned.
         Exception: Whatever the sink raises. All workers are ended by that, no trial is.
     """
     if workers.here:
-        for key, job in jobs.items():
+        for key, job in (item for jobs in waves for item in jobs.items()):
             if workers.draining():
                 return
-
-            def emit(report: Report, key: str = key) -> None:
-                sink.report(key, report)
-                sink.settle()
-
-            sink.started(key, _place_here(workers))
-            sink.ended(key, train_job(key, job, emit, workers))
-            sink.settle()
+            _train_here(key, job, sink, workers)
         return
-    work = {
-        "ask": "packs",
-        "jobs": {key: job.to_dict() for key, job in jobs.items()},
-        "storage": str(workers.storage),
-        "flag": workers.flag,
-        "workers": {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")},
-    }
-    heard = _Sessions()
-    with closing(_clients[-1].run(work)) as arriving:  # at once: a traceback may hold the generator for long
+    coming, heard, client = iter(waves), _Sessions(), _clients[-1]
+    own = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
+    work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own}
+    more = next(coming, None)
+    with closing(client.run(work | _told(more))) as arriving:  # at once: a traceback may hold the generator for long
         for events in arriving:
             for event in events:
-                pack = event.get("pack", "")
-                if event["event"] == "told":
-                    sink.told(event["line"])
-                elif event["event"] == "started":
-                    sink.started(pack, Slot(**event["place"]))
-                elif event["event"] == "ended":
-                    sink.ended(pack, event["how"], event["why"])
-                elif heard.now(pack, event["session"]):
-                    sink.report(pack, Report.from_dict(event["report"]))
+                _hear(event, heard, sink)
             sink.settle()
+            if more is not None and ((more := next(coming, None)) or more is None):
+                client.tell({"ask": "more"} | _told(more))
+
+
+def _train_here(key: str, job: Job, sink: Sink, workers: Workers) -> None:
+    def emit(report: Report) -> None:
+        sink.report(key, report)
+        sink.settle()
+
+    sink.started(key, _place_here(workers))
+    sink.ended(key, train_job(key, job, emit, workers))
+    sink.settle()
+
+
+def _told(jobs: Mapping[str, Job] | None) -> dict[str, Any]:
+    """Return packs as Ray's scheduler is told of them: with whether they are the last."""
+    return {"jobs": {key: job.to_dict() for key, job in (jobs or {}).items()}, "last": jobs is None}
+
+
+def _hear(event: Mapping[str, Any], heard: _Sessions, sink: Sink) -> None:
+    pack = event.get("pack", "")
+    if event["event"] == "told":
+        sink.told(event["line"])
+    elif event["event"] == "started":
+        sink.started(pack, Slot(**event["place"]))
+    elif event["event"] == "ended":
+        sink.ended(pack, event["how"], event["why"])
+    elif heard.now(pack, event["session"]):
+        sink.report(pack, Report.from_dict(event["report"]))
 
 
 def machines(workers: Workers) -> list[Machine]:

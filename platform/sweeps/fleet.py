@@ -40,13 +40,21 @@ class Fleet:
         found = (self.probed.most(config, k, beside if k == CPU else 1) for k in self.room.kinds)
         return min((most for most in found if most is not None), default=None)
 
-    def shares(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, dict[str, float]]:
-        """Return the share of a GPU that each pack takes, by kind: the kind with the shortest epoch first."""
+    def shares(
+        self, packs: Mapping[str, Sequence[TrialConfig]], before: int = 0, after: int = 0
+    ) -> dict[str, dict[str, float]]:
+        """Return the share of a GPU that each pack takes, by kind: the kind with the shortest epoch first.
+
+        Args:
+            packs: By key.
+            before, after: How many others were handed out before them, and will be after them.
+        """
         gpus = sum(m.gpus for m in self.room.machines)
-        beside = spread(len(packs), gpus) if gpus else [1] * len(packs)
+        every = before + len(packs) + after
+        beside = spread(every, gpus) if gpus else [1] * every
         return {
             key: self._shares(configs[0], len(configs), most)
-            for (key, configs), most in zip(packs.items(), beside, strict=True)
+            for (key, configs), most in zip(packs.items(), beside[before:], strict=False)
         }
 
     def _shares(self, config: TrialConfig, members: int, beside: int) -> dict[str, float]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import psutil
 
@@ -19,21 +22,14 @@ from longwave.platform.sweeps.placement import Machine, Room
 from longwave.platform.sweeps.sweep import looked_up
 from longwave.platform.sweeps.workers import Job, Workers
 
+A_WAVE = 1_000
+"""Trials that are leased and read at once, about: the first pack waits for no more than these."""
 
-def jobs_of(
-    sweep: Sweep,
-    store: Store,
-    leases: Leases,
-    workers: Workers,
-    left: Sequence[Asked],
-    parents: Mapping[str, tuple[str, ...]],
-    most: int | None = None,
-    fleet: Fleet | None = None,
-) -> dict[str, Job]:
-    """Return the packs to train, by key, whose trials are leased from now on; none if others hold all that is left.
 
-    A pack of the store of which others hold a part, or have ended one, is cut anew. A cohort is trained by one driver
-    alone.
+class Waves:
+    """The packs of a round, in waves: each is leased and read when it is handed out, so that few are held at a time.
+
+    All trials that are in no pack are divided before the first wave, so that packs are the same whatever a wave holds.
 
     Args:
         sweep, store, leases, workers: Of this driver.
@@ -41,85 +37,137 @@ def jobs_of(
         parents: Packs whose checkpoints may serve those that have none.
         most: Trials that may be trained at most; a cohort is not cut for it.
         fleet: What packs may go to; by default a core for each of the workers.
+
+    Attributes:
+        handed: How many packs were handed out.
+        left: How many still are to be.
     """
-    fleet = fleet or Fleet(Room([Machine(workers.count or 1)]))
-    configs = store.configs([a.id for a in left])
-    wanted = _within(left, configs, most)
-    taken = leases.take(wanted)
-    torn = {cohort_of(configs[i]) for i in wanted if i not in taken} - {""}
-    if torn:
-        leases.release([i for i in taken if cohort_of(configs[i]) in torn])
-        taken = {i for i in taken if cohort_of(configs[i]) not in torn}
-    packs, before = _divided(sweep, store, fleet, [a for a in left if a.id in taken], configs)
-    companies = decided_rungs(sweep, store, leases, [pack[0] for pack in packs.values()])
-    older = {key: before.get(key, ()) + parents.get(key, ()) for key in packs}
-    joins = _joins(sweep, workers, fleet, {k: pack for k, pack in packs.items() if k not in parents}, companies)
-    for key, part in joins.items():
-        older[key] = (*part, *(old for k in part for old in older.pop(k)))
-        packs[key] = [config for k in part for config in packs.pop(k)]
-    shares = fleet.shares(packs)
-    return {
-        key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())), shares[key])
-        for key, pack in packs.items()
-    }
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        left: Sequence[Asked],
+        parents: Mapping[str, tuple[str, ...]],
+        most: int | None = None,
+        fleet: Fleet | None = None,
+    ) -> None:
+        self.sweep, self.store, self.leases, self.workers, self.parents = sweep, store, leases, workers, parents
+        self.fleet, self.handed = fleet or Fleet(Room([Machine(workers.count or 1)])), 0
+        self._groups = deque(store.patiently(lambda: self._grouped(left, most)))
+        self.left = len({a.pack for group in self._groups for a in group})
+
+    def next(self) -> dict[str, Job]:
+        """Return the next packs, by key, whose trials are leased from now on; none if others hold all that is left.
+
+        A pack of the store of which others hold a part, or have ended one, is cut anew. A cohort is trained by one
+        driver alone.
+        """
+        while self._groups:
+            wave = self._groups.popleft()
+            while self._groups and len(wave) + len(self._groups[0]) <= A_WAVE:
+                wave += self._groups.popleft()
+            self.left -= len({a.pack for a in wave})
+            if jobs := self.store.patiently(partial(self._leased, [a.id for a in wave])):
+                self.handed += len(jobs)
+                return jobs
+        return {}
+
+    def _grouped(self, left: Sequence[Asked], most: int | None) -> list[list[Asked]]:
+        """Return what is leased together, a pack or a cohort each, in the order of their first trials."""
+        cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.halving else {}
+        wanted = _within(left, cohorts, most)
+        fresh = self.store.configs([a.id for a in wanted if a.pack is None])
+        new = [fresh[a.id] for a in wanted if a.pack is None]
+        packs = self.store.assign_new(divided(self.sweep, self.fleet, new)) if new else {}
+        self._open = self._still_open({a.id: a.pack for a in left if a.pack is not None} | packs)
+        groups: dict[str, list[Asked]] = {}
+        for a in (replace(a, pack=a.pack or packs[a.id]) for a in wanted):
+            groups.setdefault(cohorts.get(a.id) or str(a.pack), []).append(a)
+        return list(groups.values())
+
+    def _still_open(self, packs: Mapping[str, str]) -> dict[str, int]:
+        """Return how many trials of each pack have not ended. That only falls: a pack is named by its trials.
+
+        Args:
+            packs: Of all open trials of the sweep that are in one; packs may hold those of another sweep, too.
+        """
+        shared = {packs[trial] for trial in self.store.shared(self.sweep.file.name) if trial in packs}
+        return Counter(packs.values()) | self.store.packed(shared)
+
+    def _leased(self, wave: Sequence[str]) -> dict[str, Job]:
+        """Return the packs of some trials as far as they can be leased."""
+        now = self.store.packs(wave)  # another driver may have cut some since
+        self._open |= self.store.packed({*now.values()} - self._open.keys())
+        configs = self.store.configs([*now])
+        taken = self.leases.take(configs)
+        torn = {cohort_of(config) for i, config in configs.items() if i not in taken} - {""}
+        if torn:
+            self.leases.release([i for i in taken if cohort_of(configs[i]) in torn])
+            taken = {i for i in taken if cohort_of(configs[i]) not in torn}
+        packs, before = self._cut({i: now[i] for i in wave if i in taken}, configs)
+        companies = decided_rungs(self.sweep, self.store, self.leases, [pack[0] for pack in packs.values()])
+        older = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}
+        joins = self._joins({k: pack for k, pack in packs.items() if k not in self.parents}, companies)
+        for key, part in joins.items():
+            older[key] = (*part, *(old for k in part for old in older.pop(k)))
+            packs[key] = [config for k in part for config in packs.pop(k)]
+        shares = self.fleet.shares(packs, self.handed, self.left)
+        return {
+            key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())), shares[key])
+            for key, pack in packs.items()
+        }
+
+    def _cut(
+        self, mine: Mapping[str, str], configs: Mapping[str, TrialConfig]
+    ) -> tuple[dict[str, list[TrialConfig]], dict[str, tuple[str, ...]]]:
+        """Return packs of leased trials by key, and of those cut from another the key of that one."""
+        stored: dict[str, list[TrialConfig]] = {}
+        for trial, pack in mine.items():
+            stored.setdefault(pack, []).append(configs[trial])
+        packs: dict[str, list[TrialConfig]] = {}
+        before: dict[str, tuple[str, ...]] = {}
+        for key, part in stored.items():
+            if cut := len(part) < self._open[key]:
+                before[pack_key(part)] = (key,)
+            packs[pack_key(part) if cut else key] = part
+        self.store.assign({key: packs[key] for key in before})
+        return packs, before
+
+    def _joins(
+        self, packs: Mapping[str, Sequence[TrialConfig]], companies: Mapping[str, Company]
+    ) -> dict[str, list[str]]:
+        """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
+
+        Neither do those that were cut since they ran out of memory or their worker died: they would be cut again.
+        """
+        if not (self.sweep.file.halving and self.sweep.file.halving.cohort):
+            return {}
+        known, memory = looked_up(self.sweep), _memory(self.fleet)
+        whole = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
+        others = sum(map(len, self._groups))
+
+        def most(config: TrialConfig, trials: int) -> int:
+            fit = self.fleet.most(config) or memory // known.member_bytes(config)
+            return largest(trials + others, self.fleet.count, self.sweep.file.pack, fit)
+
+        return joined(whole, companies, most)
 
 
-def _within(left: Sequence[Asked], configs: Mapping[str, TrialConfig], most: int | None) -> list[str]:
-    """Return the ids of the trials that a budget allows: cohorts whole or not at all."""
+def _within(left: Sequence[Asked], cohorts: Mapping[str, str], most: int | None) -> list[Asked]:
+    """Return the trials that a budget allows: cohorts whole or not at all."""
     if most is None:
-        return [a.id for a in left]
-    found: list[str] = []
-    groups: dict[str, list[str]] = {}
+        return list(left)
+    found: list[Asked] = []
+    groups: dict[str, list[Asked]] = {}
     for a in left:
-        groups.setdefault(cohort_of(configs[a.id]) or a.id, []).append(a.id)
+        groups.setdefault(cohorts.get(a.id, a.id), []).append(a)
     for group in groups.values():
         if len(found) + len(group) <= most:
             found += group
     return found
-
-
-def _divided(
-    sweep: Sweep, store: Store, fleet: Fleet, mine: Sequence[Asked], configs: Mapping[str, TrialConfig]
-) -> tuple[dict[str, list[TrialConfig]], dict[str, tuple[str, ...]]]:
-    """Return packs of leased trials by key, and of those cut from another the key of that one."""
-    stored: dict[str, list[TrialConfig]] = {}
-    for trial in mine:
-        if trial.pack is not None:
-            stored.setdefault(trial.pack, []).append(configs[trial.id])
-    whole, packs, before = store.packed(list(stored)), {}, dict[str, tuple[str, ...]]()
-    for key, part in stored.items():
-        if cut := len(part) < len(whole[key]):
-            before[pack_key(part)] = (key,)
-        packs[pack_key(part) if cut else key] = part
-    store.assign({key: packs[key] for key in before})
-    if fresh := [configs[a.id] for a in mine if a.pack is None]:
-        new = divided(sweep, fleet, fresh)
-        store.assign(new)
-        packs |= new
-    return packs, before
-
-
-def _joins(
-    sweep: Sweep,
-    workers: Workers,
-    fleet: Fleet,
-    packs: Mapping[str, Sequence[TrialConfig]],
-    companies: Mapping[str, Company],
-) -> dict[str, list[str]]:
-    """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
-
-    Neither do those that were cut since they ran out of memory or their worker died: they would be cut again.
-    """
-    if not (sweep.file.halving and sweep.file.halving.cohort):
-        return {}
-    known, memory = looked_up(sweep), _memory(fleet)
-    whole = {key: pack for key, pack in packs.items() if not workers.checkpoint(key).parted}
-
-    def most(config: TrialConfig, trials: int) -> int:
-        fit = fleet.most(config) or memory // known.member_bytes(config)
-        return largest(trials, fleet.count, sweep.file.pack, fit)
-
-    return joined(whole, companies, most)
 
 
 def divided(sweep: Sweep, fleet: Fleet, fresh: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:

@@ -65,9 +65,15 @@ class DriverMetrics:
         self._store.labels(self.sweep, kind).observe(seconds)
 
     @contextmanager
-    def heard_by(self, sink: Sink, jobs: Mapping[str, Job]) -> Iterator[Sink]:
-        """Give a sink that counts what it hears of ``jobs``, then tells ``sink``; after the block none of them is."""
-        self._waiting.set(len(jobs))
+    def heard_by(self, sink: Sink, jobs: Mapping[str, Job], packs: int) -> Iterator[Sink]:
+        """Give a sink that counts what it hears of packs, then tells ``sink``; after the block none of them is.
+
+        Args:
+            sink: Is told.
+            jobs: The packs that are handed out, by key: it may change.
+            packs: How many there are to be in all.
+        """
+        self._waiting.set(packs)
         counting = _Counting(self, sink, jobs)
         try:
             yield counting
@@ -136,15 +142,14 @@ class _Counting:
     """Counts what goes to a sink. A pack that starts again is counted once."""
 
     def __init__(self, numbers: DriverMetrics, sink: Sink, jobs: Mapping[str, Job]) -> None:
-        self.numbers, self.sink = numbers, sink
-        self.trials = {pack: [config.id for config in job.configs] for pack, job in jobs.items()}
+        self.numbers, self.sink, self.jobs = numbers, sink, jobs
         self.working: set[str] = set()
 
     def started(self, pack: str, place: Slot) -> None:
         """Count and tell."""
         if pack not in self.working:
             self.working.add(pack)
-            self.numbers.started(pack, self.trials[pack])
+            self.numbers.started(pack, [config.id for config in self.jobs[pack].configs])
         self.sink.started(pack, place)
 
     def report(self, pack: str, report: Report) -> None:
@@ -162,7 +167,7 @@ class _Counting:
         self.sink.ended(pack, how, why)
         if pack in self.working:
             self.working.remove(pack)
-            self.numbers.ended(pack, self.trials[pack])
+            self.numbers.ended(pack, [config.id for config in self.jobs[pack].configs])
 
     def settle(self) -> None:
         """Tell."""

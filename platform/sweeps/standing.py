@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Asked, Spent
+from longwave.platform.records.stored import Spent
 from longwave.platform.storage.leases import Driver, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.sweep import is_over, stored_sweep
@@ -58,16 +58,16 @@ def standing(store: Store, name: str) -> SweepStatus:
     """
     found = store.sweep(name)
     sweep = stored_sweep(store, name) if found.plan is not None else None
-    trials, mine = store.asked(name), drivers(store, name)
-    alive = [d for d in mine if d.alive]
-    open_trials = {a.id for a in trials if a.open}
-    done, since = store.epochs(open_trials, max((d.seconds for d in alive), default=0.0))
-    over = bool(trials) and (is_over(sweep, store, trials) if sweep else not open_trials)
-    expected = (sweep.file.trials + sweep.file.retrain) * len(sweep.entries) if sweep and not over else len(trials)
+    counts, mine = store.counts(name), drivers(store, name)
+    alive, planned = [d for d in mine if d.alive], sum(counts.values())
+    done, since = store.epochs(name, max((d.seconds for d in alive), default=0.0))
+    ended = planned > 0 and all(status in ENDED for _, status in counts)
+    over = ended and (not sweep or is_over(sweep, store, store.asked(name)))
+    expected = (sweep.file.trials + sweep.file.retrain) * len(sweep.entries) if sweep and not over else planned
     epochs, all_epochs = None, None
     if sweep:
         each = {k: entry.epochs for k, entry in enumerate(sweep.entries)}
-        epochs = done + sum(each.get(a.cell or 0, 0) for a in trials if not a.open)
+        epochs = done + sum(n * each.get(cell or 0, 0) for (cell, status), n in counts.items() if status in ENDED)
         all_epochs = epochs if over else (sweep.file.trials + sweep.file.retrain) * sum(each.values())
     left = None
     if alive and all_epochs and since:
@@ -76,21 +76,23 @@ def standing(store: Store, name: str) -> SweepStatus:
     return SweepStatus(
         name=name,
         state=_state(found.state, over, alive),
-        counts=tally(trials),
+        counts=tally(counts),
         trials=expected,
         epochs=done if epochs is None else epochs,
         expected=all_epochs,
         left=left,
-        cells={label: tally([t for t in trials if t.cell == k]) for k, label in enumerate(labels)},
+        cells={label: tally({at: n for at, n in counts.items() if at[0] == k}) for k, label in enumerate(labels)},
         drivers=mine,
         failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
         spent=store.spent(name),
     )
 
 
-def tally(trials: Sequence[Asked]) -> dict[str, int]:
-    """Return how many trials are planned, running and done, and how they ended."""
-    found = Counter(t.status for t in trials)
+def tally(counts: Mapping[tuple[int | None, str], int]) -> dict[str, int]:
+    """Return how many trials are planned, running and done, and how they ended, over the cells of ``counts``."""
+    found = Counter[str]()
+    for (_, status), trials in counts.items():
+        found[status] += trials
     ended = {str(state): found[state] for state in ENDED}
     return {"planned": found["planned"], "running": found["running"], "done": sum(ended.values()), **ended}
 

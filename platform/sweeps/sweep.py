@@ -75,7 +75,7 @@ def asked(sweep: Sweep, store: Store) -> list[Asked]:
         planned = store.asked(sweep.file.name)
         there = {a.id for a in planned}
         if new := [(cell, config) for cell, config in _following(sweep, store, planned) if config.id not in there]:
-            about = [_about(sweep.entries[cell], config) for cell, config in new]
+            about = _explained(sweep, new)
             before = any(a.cell is None for a in planned)  # there were cells: it goes on without them
             cells = None if before else [cell for cell, _ in new]
             store.ask(sweep.file.name, [config for _, config in new], about, cells)
@@ -95,15 +95,27 @@ def _following(sweep: Sweep, store: Store, planned: Sequence[Asked]) -> Iterator
     return further(_drawable(sweep, planned), planned, read)
 
 
-def _about(entry: ModelPlan, config: TrialConfig) -> About:
-    """Return what explains a trial's row: what the store keeps of its cell, with how this trial departs."""
-    if entry.about is None:
-        from longwave.platform.about import about
+def _explained(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> list[About]:
+    """Return what explains the row of each trial: what the store keeps of its cell, with how this trial departs.
 
-        return about(config)
-    if entry.recipe is None:
-        return entry.about
-    return replace(entry.about, departures=departures(config, entry.recipe, config.params.keys() & entry.numbers))
+    Those of a cell that depart alike, which most do, share one.
+    """
+    found: list[About] = []
+    shared: dict[tuple[int, tuple[str, ...]], About] = {}
+    for cell, config in trials:
+        entry = sweep.entries[cell]
+        if entry.about is None:
+            from longwave.platform.about import about
+
+            found.append(about(config))
+            continue
+        departs = entry.about.departures
+        if entry.recipe is not None:
+            departs = departures(config, entry.recipe, config.params.keys() & entry.numbers)
+        if (key := (cell, departs)) not in shared:
+            shared[key] = replace(entry.about, departures=departs)
+        found.append(shared[key])
+    return found
 
 
 def _of_before(file: SweepFile, store: Store) -> Sweep:

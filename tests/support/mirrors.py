@@ -61,7 +61,9 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         connection.execute(sa.delete(CurveRow).where(CurveRow.trial == config.id, CurveRow.epoch > epoch))
         new = [asdict(p) for p in points(config, last, shift) if p.epoch > epoch]
         connection.execute(sa.insert(CurveRow), new) if new else None
-        values = rows.whole(ended(config, shift)) if over else {**rows.planned(config, ABOUT), "status": "running"}
+        values = (
+            rows.whole(ended(config, shift)) if over else {**rows.planned([(config, ABOUT)])[0], "status": "running"}
+        )
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
 
 

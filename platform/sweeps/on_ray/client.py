@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,14 +70,10 @@ class Client:
             WorkersLostError: Ray could not be started or reached, or it died.
         """
         self.start()
-        assert self._keeper and self._keeper.stdin and self._keeper.stdout
+        assert self._keeper and self._keeper.stdout
         whole = False
         try:
-            try:
-                self._keeper.stdin.write(json.dumps(work).encode() + b"\n")
-                self._keeper.stdin.flush()
-            except BrokenPipeError:
-                pass  # it ended before; what it said is still there
+            self.tell(work)
             for lines in _arriving(self._keeper.stdout):
                 events = [json.loads(line) for line in lines]
                 last = next((event for event in events if event["event"] in ("finished", "lost")), None)
@@ -90,6 +87,13 @@ class Client:
         finally:
             if not whole:
                 self.end()
+
+    def tell(self, told: Mapping[str, Any]) -> None:
+        """Hand over more of the work that runs."""
+        assert self._keeper and self._keeper.stdin
+        with suppress(BrokenPipeError):  # it ended before; what it said is still there
+            self._keeper.stdin.write(json.dumps(told).encode() + b"\n")
+            self._keeper.stdin.flush()
 
     def end(self) -> None:
         """End all of Ray's processes; those of a cluster stay."""

@@ -12,7 +12,9 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.records.report import Report
+from longwave.platform.sweeps.on_ray.inbox import More
 from longwave.platform.sweeps.on_ray.nodes import Nodes
+from longwave.platform.sweeps.on_ray.parcel import Parcel
 from longwave.platform.sweeps.placement import Room, Slot
 
 NODE_DIED = "its node has died"
@@ -27,51 +29,64 @@ class Queue(Searcher):
     """Hands out packs with a place each, in their order, and no more of them once a drain is asked for.
 
     Args:
-        packs: The shares of a GPU that each takes, by its key.
         room: Where they go.
         draining: Says whether a drain is asked for.
         unfit: Says on which nodes no pack is to lie.
+        more: Yields what the driver hands out meanwhile.
 
     Attributes:
-        packs: Those that wait, as above.
+        packs: Those that wait: the shares of a GPU that each takes, by its key.
+        last: Whether the driver has handed out all.
     """
 
     def __init__(
-        self,
-        packs: Mapping[str, Mapping[str, float]],
-        room: Room,
-        draining: Callable[[], bool],
-        unfit: Callable[[], list[str]],
+        self, room: Room, draining: Callable[[], bool], unfit: Callable[[], list[str]], more: More = lambda: iter(())
     ) -> None:
         super().__init__()
-        self.packs, self.room, self.draining, self.unfit = dict(packs), room, draining, unfit
-        self.places, self._shares = dict[str, Slot](), dict(packs)
+        self.room, self.draining, self.unfit, self.more, self.last = room, draining, unfit, more, False
+        self.packs: dict[str, Mapping[str, float]] = {}
+        self.places: dict[str, tuple[str, Slot]] = {}
+        self._parcels: dict[str, Parcel] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the listener's
 
     def suggest(self, trial_id: str) -> Any:
         """Return the next pack that there is a place for; None while there is none or one that is out may come back."""
-        if self.draining() or not (self.packs or self.places):
+        for told in self.more():
+            self.take(told)
+        if self.draining() or (self.last and not (self.packs or self.places)):
             return Searcher.FINISHED
         full: list[Mapping[str, float]] = []
         for pack, shares in self.packs.items():
             if shares in full:
                 continue
             if place := self.room.take(shares):
-                self.places[trial_id] = place
+                self.places[trial_id] = pack, place
                 del self.packs[pack]
-                return {"pack": pack, "place": asdict(place), "unfit": self.unfit()}
+                job = self._parcels[pack]
+                return {"pack": pack, "place": asdict(place), "unfit": self.unfit(), "job": job}
             full.append(shares)
         return None
 
     def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-        """Give the place back."""
-        self.room.give(self.places.pop(trial_id))
+        """Give the place back, and forget the pack unless another worker is to have it."""
+        pack, place = self.places.pop(trial_id)
+        self.room.give(place)
+        if pack not in self.packs:
+            self._parcels.pop(pack).job.clear()  # Tune keeps what it is in
+
+    def take(self, told: Mapping[str, Any]) -> None:
+        """Take packs that the driver hands out. One that knows no kind of GPU there is takes all of one."""
+        for pack, job in told["jobs"].items():
+            self._parcels[pack] = Parcel(job)
+            self.back(pack)
+        self.last = told["last"]
 
     def back(self, pack: str) -> None:
         """Take back a pack that another worker is to have; its place is given back as that of any that ends."""
-        self.packs[pack] = self._shares[pack]
+        shares = self._parcels[pack].job["shares"]
+        self.packs[pack] = {kind: shares[kind] for kind in shares if kind in self.room.kinds} or self.room.whole
 
     def save(self, checkpoint_path: str) -> None:
         """Keep nothing: the plan is in the store."""

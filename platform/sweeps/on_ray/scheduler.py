@@ -8,15 +8,17 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ray
 
 from longwave.platform.paths import place
-from longwave.platform.sweeps.placement import Room
+from longwave.platform.sweeps.on_ray.inbox import Inbox, More
 from longwave.platform.sweeps.versions import versions
 from longwave.platform.sweeps.workers import RESTARTS, Workers
 
@@ -49,10 +51,12 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         say({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
         raise
     known: dict[str, str] = {}
-    for line in sys.stdin:
-        work = json.loads(line)
+    inbox = Inbox()
+    act: dict[str, Callable[..., None]]
+    act = {"machines": _machines, "probes": _probe, "packs": partial(_run, more=inbox.more)}
+    for work in inbox:
         try:
-            {"machines": _machines, "probes": _probe, "packs": _run}[work["ask"]](work, folder, known, say)
+            act[work["ask"]](work, folder, known, say)
         except Exception as error:
             say({"event": "lost", "why": f"Ray's scheduler ended with {type(error).__name__}: {_first_line(error)}"})
             raise
@@ -103,7 +107,7 @@ def _probe(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -
         say({"event": "probe", **found})
 
 
-def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
+def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: More) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
@@ -117,19 +121,20 @@ def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> 
     class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
     own = Workers(storage=place(work["storage"]), flag=work["flag"], **work["workers"])
-    jobs, address, nodes = work["jobs"], own.address, Nodes(own, known, say)
-    shared = {"jobs": jobs, "storage": work["storage"], "flag": work["flag"], "driver": versions() if address else {}}
+    address, nodes = own.address, Nodes(own, known, say)
+    shared = {"storage": work["storage"], "flag": work["flag"], "driver": versions() if address else {}}
     with own.mark() if address else nullcontext():
         nodes.look()
         room = own.room(machines(own.labels, unfit(known)))
         several = len(room.kinds) > 1
-        queue = Queue(_shares(jobs, room), room, own.draining, lambda: unfit(known))
+        queue = Queue(room, own.draining, lambda: unfit(known), more)
+        queue.take(work)
         tune.Tuner(
             tune.with_resources(tune.with_parameters(train, **shared), resources(several, own.labels)),
             tune_config=tune.TuneConfig(
                 search_alg=queue,
                 num_samples=-1,  # the queue knows when it is over
-                max_concurrent_trials=len(jobs),
+                max_concurrent_trials=sys.maxsize,  # there are as many as the queue has places
                 reuse_actors=True,
                 trial_dirname_creator=lambda trial: trial.trial_id,
             ),
@@ -141,14 +146,6 @@ def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> 
                 **_files(own, folder),
             ),
         ).fit()
-
-
-def _shares(jobs: dict[str, Any], room: Room) -> dict[str, dict[str, float]]:
-    """Return the share that each pack takes of a GPU by kind; of all of one, where it knows none of these kinds."""
-    known = {
-        key: {kind: job["shares"][kind] for kind in job["shares"] if kind in room.kinds} for key, job in jobs.items()
-    }
-    return {key: shares or room.whole for key, shares in known.items()}
 
 
 def _files(own: Workers, folder: str) -> dict[str, Any]:

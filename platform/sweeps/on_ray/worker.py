@@ -20,14 +20,11 @@ REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; all else is sent at once."""
 
 
-def work(
-    config: Mapping[str, Any], jobs: Mapping[str, dict[str, Any]], storage: str, flag: str, driver: Mapping[str, str]
-) -> None:
+def work(config: Mapping[str, Any], storage: str, flag: str, driver: Mapping[str, str]) -> None:
     """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it.
 
     Args:
-        config: Which pack.
-        jobs: All packs.
+        config: Which pack, and its job.
         storage, flag: Of the driver's workers.
         driver: The versions that it has; none where it is of this machine.
     """
@@ -45,7 +42,7 @@ def work(
     try:
         if driver and (why := why_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
             raise WorkerError(why)
-        how = "paused" if own.draining() else train_job(key, Job.from_dict(jobs[key]), emit, own)
+        how = "paused" if own.draining() else train_job(key, Job.from_dict(config["job"].job), emit, own)
         tune.report({"session": session, "report": waiting.to_dict(), "how": how})
     except WorkerError as refusal:  # raised, Tune would take it for a death and start the worker again
         tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})

@@ -107,7 +107,8 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
     view.plan(store.asked("tiny"))
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])
-        desk = Desk(jobs, store, zombie, Workers(1, tmp_path, here=True), view, Probed([]))
+        desk = Desk(store, zombie, Workers(1, tmp_path, here=True), view, Probed([]))
+        desk.take(jobs)
         for key, config in zip("abc", configs, strict=False):
             desk.started(key, Slot())
             desk.report(key, Report(began={config.id: 0}))

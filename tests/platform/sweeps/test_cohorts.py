@@ -25,7 +25,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor
 from longwave.platform.sweeps.cohorts import cohort_of, joined
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.jobs import Waves
 from longwave.platform.sweeps.packing import divide, pack_key
 from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
@@ -328,10 +328,10 @@ def test_what_a_death_cut_is_not_joined_again(store: Store, here: Workers) -> No
     sweep = plan(resolve(halved(2)), store)
     left = missing(sweep, store)
     with Leases(store, "tiny") as leases:
-        first = jobs_of(sweep, store, leases, here, left, {})
+        first = Waves(sweep, store, leases, here, left, {}).next()
         [cohort] = {cohort_of(c) for job in first.values() for c in job.configs}
         leases.write(Report(rungs=[Rung(cohort, 1, a.id, k / 10) for k, a in enumerate(left)]))
-        assert {len(job.joined) for job in jobs_of(sweep, store, leases, here, left, {}).values()} == {0, 2}
-        again = jobs_of(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",)))
+        assert {len(job.joined) for job in Waves(sweep, store, leases, here, left, {}).next().values()} == {0, 2}
+        again = Waves(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",))).next()
         assert again.keys() == first.keys() and all(job.before == ("dead",) for job in again.values())
     assert [r.stays for r in store.company(cohort).rungs if r.trial == left[0].id] == [True]

@@ -12,7 +12,7 @@ from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.jobs import jobs_of
+from longwave.platform.sweeps.jobs import Waves
 from longwave.platform.sweeps.packing import pack_key
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.sweep import missing, plan
@@ -47,14 +47,27 @@ def test_a_pack_of_which_others_hold_a_part_is_cut_anew_and_may_go_on_from_its_c
     left = missing(sweep, store)
     other.take([a.id for a in left[:2]])
     with Leases(store, "tiny") as mine:
-        [(key, job)] = jobs_of(sweep, store, mine, here, left, {}).items()
+        [(key, job)] = Waves(sweep, store, mine, here, left, {}).next().items()
         assert [c.id for c in job.configs] == [a.id for a in left[2:]]
         assert key == pack_key(job.configs) != "whole" and job.before == ("whole",)
         assert {a.pack for a in store.asked("tiny")} == {"whole", key}
     other.release([a.id for a in left[:2]])
     with Leases(store, "tiny") as mine:
-        jobs = jobs_of(sweep, store, mine, here, missing(sweep, store), {key: ("parent",)})
+        jobs = Waves(sweep, store, mine, here, missing(sweep, store), {key: ("parent",)}).next()
         assert {k: (len(j.configs), j.before) for k, j in jobs.items()} == {"whole": (2, ()), key: (2, ("parent",))}
+
+
+def test_a_pack_of_which_another_sweep_asked_for_a_part_is_cut_for_that_part(
+    planned: Planned, store: Store, here: Workers, tiny: Tiny
+) -> None:
+    _, left = planned()
+    store.assign({"whole": [*store.configs([a.id for a in left]).values()]})
+    part = plan(resolve(tiny(name="part", models=["lem"], trials=2, retrain=0)), store)
+    shared = missing(part, store)
+    assert {a.id for a in shared} < {a.id for a in left} and store.shared("part") == {a.id for a in shared}
+    with Leases(store, "part") as mine:
+        [(key, job)] = Waves(part, store, mine, here, shared, {}).next().items()
+    assert key == pack_key(job.configs) != "whole" and job.before == ("whole",) and len(job.configs) == 2
 
 
 def test_a_pack_that_is_whole_keeps_its_key_also_when_some_of_it_has_ended(
@@ -65,7 +78,7 @@ def test_a_pack_that_is_whole_keeps_its_key_also_when_some_of_it_has_ended(
     store.assign({"whole": [configs[a.id] for a in left]})
     store.write([], [Run(left[0].id, "ok", valid=1.0)])
     with Leases(store, "tiny") as mine:
-        [(key, job)] = jobs_of(sweep, store, mine, here, missing(sweep, store), {}).items()
+        [(key, job)] = Waves(sweep, store, mine, here, missing(sweep, store), {}).next().items()
     assert key == "whole" and len(job.configs) == len(left) - 1 and job.before == ()
 
 
@@ -75,9 +88,9 @@ def test_a_cohort_is_trained_by_one_driver_whole_or_not_at_all(
     sweep, left = planned(halving={"eta": 2, "first": 2})
     other.take([left[0].id])
     with Leases(store, "tiny") as mine:
-        assert jobs_of(sweep, store, mine, here, left, {}) == {} and mine.fences == {}
+        assert Waves(sweep, store, mine, here, left, {}).next() == {} and mine.fences == {}
         other.release([left[0].id])
-        [job] = jobs_of(sweep, store, mine, here, left, {}).values()
+        [job] = Waves(sweep, store, mine, here, left, {}).next().values()
         assert job.company and {*job.company.members} == {a.id for a in left} and job.company.rungs == ()
 
 
@@ -94,5 +107,5 @@ def test_a_budget_of_trials_lets_no_more_be_leased_and_cuts_no_cohort(
 ) -> None:
     sweep, left = planned(halving=halving)
     with Leases(store, "tiny") as mine:
-        jobs = jobs_of(sweep, store, mine, here, left, {}, most)
+        jobs = Waves(sweep, store, mine, here, left, {}, most).next()
         assert sum(len(job.configs) for job in jobs.values()) == count == len(mine.fences)

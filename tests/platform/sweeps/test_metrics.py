@@ -89,7 +89,7 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
     jobs = {"one": Job(configs[:3]), "two": Job(configs[3:])}
     ids, numbers = [config.id for config in configs], DriverMetrics("tiny")
     points = [Point(trial, epoch, 0.1, 0.1, float(epoch), 0.0) for trial in ids[:3] for epoch in (1, 2)]
-    with numbers.heard_by(Silent(), jobs) as sink:
+    with numbers.heard_by(Silent(), jobs, 2) as sink:
         assert now(numbers)["longwave_packs_waiting",] == 2
         for _ in range(2):  # a worker that died is started again
             sink.started("one", Slot())

@@ -105,7 +105,7 @@ def test_all_of_rays_processes_listen_on_the_loopback_interface_alone_and_none_i
 
     names: list[str] = []
     ear = Ear(lambda: (look(), names.extend(" ".join(p.cmdline()) for p in processes())))
-    run_packs(jobs_of(tiny(models=["lem"], trials=2)), ear, Workers(2, tmp_path))
+    run_packs([jobs_of(tiny(models=["lem"], trials=2))], ear, Workers(2, tmp_path))
     assert {"gcs_server", "raylet"} <= {name for name, _ in seen}
     assert {ip for _, ip in seen} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
     daemons = ("dashboard.py", "agent.py", "monitor.py", "DashboardAgent", "RuntimeEnvAgent", "agent/main.py")
@@ -129,7 +129,7 @@ def test_a_client_without_the_token_is_refused(tiny: Tiny, tmp_path: Path) -> No
             answers.append(done.stdout + done.stderr)
             assert done.returncode != 0
 
-    run_packs(jobs_of(tiny(models=["lem"], trials=2)), Ear(ask), Workers(2, tmp_path))
+    run_packs([jobs_of(tiny(models=["lem"], trials=2))], Ear(ask), Workers(2, tmp_path))
     assert len(answers) == 2 and all("nauthenticated" in answer or "token" in answer for answer in answers), answers
     assert (Path.home() / ".ray/auth_token").stat().st_mode & 0o077 == 0
 
@@ -148,10 +148,10 @@ def test_a_process_of_ray_that_is_killed_ends_the_packs_with_one_line_and_the_ne
 ) -> None:
     ear = Ear(lambda: kill(name))
     with pytest.raises(WorkerError, match=why) as raised:
-        run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=LONG)), ear, Workers(2, tmp_path))
+        run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=LONG))], ear, Workers(2, tmp_path))
     assert "\n" not in str(raised.value) and not processes("raylet", "gcs_server", "ray::")
     ear = Ear()
-    run_packs(jobs_of(tiny(models=["lem"], trials=2)), ear, Workers(2, tmp_path))
+    run_packs([jobs_of(tiny(models=["lem"], trials=2))], ear, Workers(2, tmp_path))
     assert ear.heard == [("started", "pack0"), ("over", "pack0")]
 
 
@@ -172,7 +172,7 @@ def test_a_pack_whose_worker_dies_three_times_without_a_new_epoch_has_died_and_t
                 process.kill()
 
     ear.report = report  # type: ignore[method-assign]
-    run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=LONG)), ear, Workers(1, tmp_path))
+    run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=LONG))], ear, Workers(1, tmp_path))
     assert ear.heard == [*[("started", "pack0")] * 5, ("died", "pack0")], new
     assert ear.why.startswith("its worker died 3 times without a new epoch; the last time: ") and "\n" not in ear.why
 
@@ -182,7 +182,7 @@ def test_packs_that_a_drain_leaves_unstarted_are_not_heard_of(tiny: Tiny, tmp_pa
     workers = Workers(1, tmp_path)
     ear = Ear(workers.drain)
     jobs = jobs_of(tiny(models=["lem"], trials=80, epochs=3000))
-    run_packs(jobs, ear, workers)
+    run_packs([jobs], ear, workers)
     started = {pack for _, pack in ear.heard}
     assert len(started) < len(jobs) / 2 and ear.heard[1] == ("paused", "pack0"), "a drain is seen within its 0.2 s"
     workers.undrain()
@@ -268,7 +268,7 @@ def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
     with Nodes() as nodes:
         workers = Workers(1, tmp_path, address=nodes.address)
         with executor.running(workers):
-            run_packs(jobs_of(tiny(models=["lem"], trials=2, epochs=300)), ear, workers)
+            run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=300))], ear, workers)
     assert nodes.lost == 4, ear.why
     assert ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
 
@@ -281,7 +281,7 @@ def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
         "from longwave.platform.sweeps.workers import Job, Workers\n"
         "jobs = {key: Job.from_dict(job) for key, job in json.loads(sys.argv[2]).items()}\n"
         "workers = Workers(1, Path(sys.argv[1]))\n"
-        "with running(workers): run_packs(jobs, Mock(), workers)"
+        "with running(workers): run_packs([jobs], Mock(), workers)"
     )
     told = json.dumps({key: job.to_dict() for key, job in jobs.items()})
     driver = subprocess.Popen([sys.executable, "-c", code, str(storage), told])

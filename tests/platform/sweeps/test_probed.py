@@ -103,6 +103,17 @@ def test_a_pack_fits_every_kind_of_gpu_and_prefers_the_one_with_the_shortest_epo
     assert given.shares(packs)["7"] == {"A100": 0.25, "T4": 0.25}
 
 
+@pytest.mark.parametrize("packs", [1, 3, 6, 7, 30])
+def test_shares_of_packs_that_are_handed_out_in_waves_are_those_of_all_at_once(packs: int) -> None:
+    fleet = Fleet(Room([Machine(8, 4, "A100")]), probed=Probed([tried(1, 1.0)]))
+    every = [str(k) for k in range(packs)]
+    found: dict[str, dict[str, float]] = {}
+    while rest := every[len(found) :]:
+        wave = {key: [BASE] for key in rest[:2]}
+        found |= fleet.shares(wave, len(found), len(rest) - len(wave))
+    assert found == fleet.shares({key: [BASE] for key in every})
+
+
 def test_packs_on_cores_share_the_memory_of_their_machine() -> None:
     probes = [tried(1, 1.0, kind="cpu"), tried(2, 2.0, kind="cpu")]
     assert Fleet(Room([Machine(1)]), probed=Probed(probes)).most(BASE) == 10

@@ -86,13 +86,13 @@ def test_what_is_missing_is_found_without_torch_and_without_data(store: Store, t
         "from longwave.platform.storage.store import Store\n"
         "from longwave.platform.sweeps import driver, sweep\n"
         "from longwave.platform.storage.leases import Leases\n"
-        "from longwave.platform.sweeps.jobs import jobs_of\n"
+        "from longwave.platform.sweeps.jobs import Waves\n"
         "from longwave.platform.sweeps.workers import Workers\n"
         f"with Store({store.url!r}, create=False) as store:\n"
         "    known = sweep.stored_sweep(store, 'tiny')\n"
         "    left = sweep.missing(known, store)\n"
         "    with Leases(store, 'tiny') as leases:\n"
-        f"        jobs = jobs_of(known, store, leases, Workers(2, Path({str(tmp_path)!r})), left, {{}})\n"
+        f"        jobs = Waves(known, store, leases, Workers(2, Path({str(tmp_path)!r})), left, {{}}).next()\n"
         "    print(len(left), sum(len(job.configs) for job in jobs.values()))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

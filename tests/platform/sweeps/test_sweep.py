@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -141,8 +141,8 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
 ) -> None:
     culprit: list[str] = []
 
-    def run_packs(packs: dict, sink: executor.Sink, workers: Workers) -> None:
-        for key, job in packs.items():
+    def run_packs(waves: Iterable[dict], sink: executor.Sink, workers: Workers) -> None:
+        for key, job in (item for packs in waves for item in packs.items()):
             ids = [c.id for c in job.configs]
             culprit.extend(ids[:1] if not culprit else [])
             sink.started(key, Slot())

@@ -1,0 +1,112 @@
+"""How a sweep stands is counted by its database: the numbers are those of every trial and every epoch, one by one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.records.stored import Asked
+from longwave.platform.storage import entries, sweeps
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.standing import SweepStatus, standing
+from longwave.platform.sweeps.sweep import asked, plan
+
+BEGAN = 1.7e9
+"""Unix time at which the first trial is begun; every epoch takes a second."""
+
+
+def ended(trial: str, how: str, epochs: int) -> Run:
+    return Run(trial, how, *([""] if how == "ok" else ["why"]), epochs=epochs, valid=0.5)  # type: ignore[arg-type]
+
+
+def trained(
+    leases: Leases,
+    store: Store,
+    last: dict[str, int],
+    now: float,
+    clock: Callable[[float], None],
+    chance: random.Random,
+) -> float:
+    """Let a driver train open trials by chance, from an earlier epoch now and then; return when that was over.
+
+    ``last`` holds the last epoch of each; those that end are taken out.
+    """
+    begun = set[str]()
+    for _ in range(15):
+        clock(now := now + 1.0)
+        trial = chance.choice([*last])
+        if trial not in begun or chance.random() < 0.3:
+            begun.add(trial)
+            last[trial] = chance.randint(0, last[trial])
+            leases.write(Report(store.curves([trial])[: last[trial]], began={trial: last[trial]}))
+        points = []
+        for _ in range(chance.randint(1, 3)):
+            clock(now := now + 1.0)
+            last[trial] += 1
+            points.append(Point(trial, last[trial], 0.1, 0.1, 1.0, now))
+        leases.write(Report(points))
+        if chance.random() < 0.2 and len(last) > 1:
+            leases.write(Report(runs=[ended(trial, chance.choice(ENDED), last.pop(trial))]))
+    return now
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
+    seed: int, any_store_url: str, open_store: Callable[[str], Store], tiny: Callable[..., SweepFile],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def clock(now: float) -> None:
+        for module in (entries, sweeps):
+            monkeypatch.setattr(module, "utc_now", lambda: datetime.fromtimestamp(now, UTC))
+
+    store = open_store(any_store_url)
+    plan(resolve(tiny(name="other", models=["lem"], trials=2)), store)
+    sweep = plan(resolve(tiny(trials=6)), store)
+    ids, chance, now = [a.id for a in asked(sweep, store)], random.Random(seed), BEGAN
+    last = dict.fromkeys(ids[:-2], 0)
+    for _ in range(3):
+        with Leases(store, "tiny") as leases:
+            leases.take(ids)
+            clock(began := now + 0.5)
+            now = trained(leases, store, last, now, clock, chance)
+            trials, points = store.asked("tiny"), store.curves(ids)
+            done, since = store.epochs("tiny", now - began)
+            still = {a.id for a in trials if a.open}
+            assert done == sum(p.trial in still for p in points) > 0
+            assert since == sum(p.at >= began for p in points) > 0
+            assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
+            check(standing(store, "tiny"), trials, done)
+
+
+def check(found: SweepStatus, trials: list[Asked], done: int) -> None:
+    """Compare how a sweep of trials of six epochs stands with them, of which the open ones have some epochs."""
+    over = [a for a in trials if not a.open]
+    assert found.counts["running"] == sum(a.status == "running" for a in trials) > 0
+    assert sum(cell["done"] for cell in found.cells.values()) == found.counts["done"] == len(over)
+    assert found.epochs == done + 6 * len(over) and found.state == "running" and found.trials == 16
+
+
+def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_open(
+    store: Store, tiny: Callable[..., SweepFile]
+) -> None:
+    sweep = plan(resolve(tiny(models=["lem"], trials=4, retrain=0)), store)
+    ids = [a.id for a in asked(sweep, store)]
+    with Leases(store, "tiny") as leases:
+        leases.take(ids)
+        for trial in ids[:2]:
+            leases.write(Report(began={trial: 0}))
+            leases.write(Report([Point(trial, e, 0.1, 0.1, 1.0, 0.0) for e in range(1, 7)], [ended(trial, "ok", 6)]))
+        leases.write(Report(began={ids[2]: 0}))
+        leases.write(Report([Point(ids[2], 1, 0.1, 0.1, 1.0, 0.0)]))
+        found = standing(store, "tiny")
+    assert (found.epochs, found.expected) == (13, 24) and found.left
+    assert found.left == pytest.approx((24 - 13) / 13 * max(d.seconds for d in found.drivers), rel=1e-6)

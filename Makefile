@@ -8,6 +8,7 @@
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
 # make audit       known vulnerabilities of the locked packages; asks an outside service
+# make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
 # make freeze      record the ids and results of what is new; refuses what changed without a version
 # make lock        resolve the dependencies anew
 PY ?= python3
@@ -15,7 +16,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit freeze lock
+.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit shots freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -67,6 +68,9 @@ check: install
 
 audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
+
+shots: install
+	$(BIN)/python tests/support/shots.py "$(STORE)" "$(SHOTS)"
 
 freeze: install
 	$(BIN)/python tests/support/frozen.py

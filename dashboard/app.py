@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import streamlit as st
 
-STYLE = """<style>
-.stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
-h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
-h3 { padding-bottom: 0.25rem !important; }
-hr { margin: 0.25rem 0 !important; }
-@media (max-width: 640px) { .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; } }
-</style>"""
 PAGES = {
     "": {"overview": "Overview", "task": "Board", "model": "Model", "compare": "Compare", "sweep": "Sweeps"},
     "More": {
@@ -23,11 +18,14 @@ PAGES = {
 }
 
 st.set_page_config(page_title="Longwave", page_icon="〰️", layout="wide")
-st.html(STYLE)
+if os.environ.get("LONGWAVE_LOGIN") and not st.user.get("is_logged_in"):  # where nothing is set up, nobody comes in
+    st.title("Longwave", anchor=False)
+    st.button("Log in", on_click=st.login, type="primary")
+    st.stop()
 st.navigation(
     {
         section: [
-            st.Page(f"pages/{name}.py", title=title, url_path=name, default=name == "overview")
+            st.Page(f"views/{name}.py", title=title, url_path=name, default=name == "overview")
             for name, title in pages.items()
         ]
         for section, pages in PAGES.items()

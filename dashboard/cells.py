@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,19 +10,29 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.labels import labels as apart
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import DASH, in_print, measured, protocol, published, ratio
+from longwave.platform.boards.texts import DASH, in_print, measured, protocol, ratio
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
-from longwave.platform.render.harmless import in_markdown, visible
+from longwave.platform.render.harmless import in_streamlit, visible
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 
 DOT = " "
 """Key of the column that shows the model's colour; it says nothing of the row."""
 RED, GREY = "#D9483B", "#868E97"
-"""Colours of diverged shares and of provisional marks; readable on white and on black."""
+"""Colours of diverged shares and of provisional rows; readable on white and on black."""
+BEST = "rgba(23, 105, 170, 0.14)"
+"""Behind the medians that no other is surely better than; never behind a provisional one."""
+ORDER = (
+    "rank_low", DOT, "title", "median", "mean", "n", "share", "superseded", "verification", "parameters", "searched",
+    "verdict", "published", "train_seconds", "find_seconds",
+)  # fmt: skip
+"""Keys of the columns that stand first, score and rank before all: a phone shows these."""
+IF_ANY = ("published", "verdict")
+"""Keys of the columns that stand only where some row has something there."""
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
@@ -37,8 +46,9 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     scored = " or ".join(epochs[s] for s in sorted(set(selections)))
     better = "larger" if row.goal == "max" else "smaller"
     return (
-        f"Ranked by the median of **test {measured(row)}** ({arrow(row.goal)} {better} is better) over all retrainings "
-        f"with fresh seeds, a diverged one worst, each scored at {scored}. A rank claims a typical seed, nothing about "
+        f"Ranked by the median of **test {in_streamlit(measured(row))}** ({arrow(row.goal)} {better} is better) over "
+        f"all retrainings with fresh seeds, "
+        f"a diverged one worst, each scored at {scored}. A rank claims a typical seed, nothing about "
         "means: its range holds every place that guarded rank tests of all pairs of rows, by Holm at 5 %, allow. "
         f"Provisional: fewer than {ENOUGH} retrainings."
     )
@@ -59,15 +69,21 @@ def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def labels(rows: Sequence[Row]) -> list[str]:
-    """Return one label a row: the model, and where that is not enough the start of its identity, or its source."""
-    often = Counter(row.title for row in rows)
-    return [row.title if often[row.title] == 1 else f"{row.title} {_which(row)}" for row in rows]
+    """Return one label a row, as people may see it: the model, and what else it takes to tell it apart."""
+    return [visible(label) for label in apart(rows)]
+
+
+def standing(rows: Sequence[Row]) -> list[columns.Column]:
+    """Return the columns that the table of ``rows`` has, in order."""
+    found = columns.standing("dashboard", rows)
+    found = [c for c in found if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
+    return sorted(found, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
 
 
 def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
     found: dict[str, Any] = {}
-    for column in columns.standing("dashboard", rows):
+    for column in standing(rows):
         if column.kind in ("whole", "number"):
             told = [column.value(row) if column.text(row) != DASH else None for row in rows]
             found[column.key] = pd.Series(told, dtype="float")
@@ -81,19 +97,22 @@ def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
 def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
     """Return ``board_frame`` as the page prints it: numbers as their column writes them, colours of the models."""
     table = board_frame(rows).style
-    for column in columns.standing("dashboard", rows):
-        for place, row in enumerate(rows) if column.kind in ("whole", "number") else ():
-            table = table.format(_always(column.text(row)), subset=([place], [column.key]), na_rep=column.text(row))
+    numbers = [column for column in standing(rows) if column.kind in ("whole", "number")]
+    for place, row in enumerate(rows):  # a call a row, for each call looks all its columns up
+        told: dict[Any, Any] = {column.key: _always(column.text(row)) for column in numbers}
+        table = table.format(told, subset=([place], list(told)))
     table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
     if "share" in table.columns:
         table = table.map(lambda share: f"color: {RED}" if share > 0 else "", subset=["share"])
     greys = [f"color: {GREY}" if row.provisional or row.superseded else "" for row in rows]
-    return table.apply(lambda _: greys, subset=["median", "mean"])
+    tinted = [key for key in table.columns if key not in (DOT, "share")]
+    best = [f"background-color: {BEST}" if row.shines else "" for row in rows]
+    return table.apply(lambda _: greys, subset=tinted).apply(lambda _: best, subset=["median"])
 
 
 def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str, columns.Align]]:
     """Return heading, meaning and side of each column of ``board_frame``, by its key."""
-    told = {c.key: (c.heading, c.meaning, c.align) for c in columns.standing("dashboard", rows)}
+    told = {c.key: (c.heading, c.meaning, c.align) for c in standing(rows)}
     return {**told, DOT: (" ", "Colour of the model on this page.", "left")}
 
 
@@ -133,7 +152,8 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 
 def published_frame(row: Row) -> pd.DataFrame:
     """Return one line a published number of the row: as printed, and how ours stands to it."""
-    return pd.DataFrame([_beside(number) for number in row.published])
+    told = [_beside(number) for number in row.published]
+    return pd.DataFrame([{name: in_streamlit(text) for name, text in line.items()} for line in told])
 
 
 def _beside(number: Mapping[str, Any]) -> dict[str, str]:
@@ -170,7 +190,8 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
         "versions": f"task {config.task_version}, model {config.model_version}, protocol {config.protocol}",
         "protocol": protocol(row),
     }
-    return pd.DataFrame({"setting": list(settings), "value": [str(value) for value in settings.values()]})
+    told = [in_streamlit(str(value)) for value in settings.values()]
+    return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": told})
 
 
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
@@ -180,12 +201,12 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     names = known + sorted({name for facts in environments for name in facts} - set(known))
     columns = {
         "value" if len(environments) == 1 else f"environment {k}": [
-            in_markdown(facts.get(name, DASH)) for name in names
+            in_streamlit(facts.get(name, DASH)) for name in names
         ]
         for k, facts in enumerate(environments, 1)
     }
     plain = {"dirty": "uncommitted changes"}
-    return pd.DataFrame({"fact": [in_markdown(plain.get(name, name)) for name in names], **columns})
+    return pd.DataFrame({"fact": [in_streamlit(plain.get(name, name)) for name in names], **columns})
 
 
 def board_key(rows: Sequence[Row]) -> str:
@@ -195,8 +216,3 @@ def board_key(rows: Sequence[Row]) -> str:
 
 def _always(text: str) -> Callable[[object], str]:
     return lambda _: text
-
-
-def _which(row: Row) -> str:
-    """Return what tells the row from others of its title."""
-    return f"#{row.config[:4]}" if row.kind == "reproduced" else f"in {published(row)}"

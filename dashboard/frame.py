@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -10,54 +11,96 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from longwave.dashboard import reads
+from longwave.dashboard import pace, reads, theme
 from longwave.platform.errors import LongwaveError
-from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.frame import FAINT, Figure
 from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.harmless import in_markdown
+from longwave.platform.render.harmless import in_streamlit
 
-EVERY = 10
-"""Seconds between two looks at the store while a page is open."""
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
+STYLE = """<style>
+.stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
+h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
+h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
+[data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
+hr { margin: 0.25rem 0 !important; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }
+  .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
+}
+</style>"""
+"""Of all pages. What app.py draws is lost to a visitor whose first page is not home."""
 ENDINGS = {Format.csv: "csv", Format.markdown: "md", Format.latex: "tex", Format.json: "json"}
 Draw = Callable[[str], None]
 """Draws a page, given the store's URL."""
 
 
-def page(title: str, draw: Draw) -> None:
-    """Draw a page, and again every few seconds while it is open; what is wrong stands there in a sentence."""
-    st.title(title, anchor=False)
+def page(title: str, draw: Draw, least: int = pace.LEAST) -> None:
+    """Draw a page, and again every few seconds while it is open; what is wrong stands there in a sentence.
 
-    @st.fragment(run_every=EVERY)
+    Args:
+        title: What stands above it.
+        draw: What draws it.
+        least: Seconds between two looks where the server has little to do.
+    """
+    st.html(STYLE)
+    st.title(title, anchor=False)
+    looks = pace.shared()
+    every = looks.every(least)
+
+    @st.fragment(run_every=every)
     def drawn() -> None:
+        began = time.perf_counter()
         try:
             draw(reads.where())
         except LongwaveError as error:
-            st.info(in_markdown(str(error)))
+            st.info(in_streamlit(str(error)))
             if not _any_results():
                 command("The demo takes a few minutes on two cores:", DEMO)
+        foot(every)
+        looks.heard(pace.visitor(), time.perf_counter() - began)
+        if looks.every(least) != every:
+            st.rerun()
 
     drawn()
 
 
+def head(width: int = 640) -> tuple[Any, Any]:
+    """Draw the line above a page's numbers; return the place of its pickers, and that of what takes the view along.
+
+    Args:
+        width: Pixels that the pickers take at most; on a phone they take what there is.
+    """
+    row = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
+    left = row.container(horizontal=True, vertical_alignment="bottom", width=width)
+    return left, row.container(width="content")
+
+
+def foot(every: int) -> None:
+    """Draw when the page looked, and the picker of its theme."""
+    bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="foot")
+    bar.caption(freshness(every), width="content")
+    theme.pick(bar)
+
+
 def go(place: Any, name: str, label: str, **query: str) -> None:
     """Draw a link to another page, with what its address is to say."""
-    place.page_link(f"pages/{name}.py", label=label, query_params={k: v for k, v in query.items() if v})
+    place.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_said(query))
 
 
 def leave(name: str, **query: str) -> None:
     """Open another page, with what its address is to say."""
-    st.switch_page(f"pages/{name}.py", query_params={k: v for k, v in query.items() if v})
+    st.switch_page(f"views/{name}.py", query_params=_said(query))
 
 
 def command(why: str, text: str) -> None:
     """Draw a command to copy, and what it is good for."""
-    st.markdown(in_markdown(why))
+    st.markdown(in_streamlit(why))
     st.code(text, language=None, wrap_lines=True)
 
 
-def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> bool:
-    """Draw a figure and return whether it stands there; one that cannot be drawn becomes a sentence.
+def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
+    """Draw a figure and return it; one that cannot be drawn becomes a sentence, and None.
 
     Args:
         made: Gives it, or None where there is nothing to draw.
@@ -67,23 +110,24 @@ def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> bo
     try:
         drawn = made()
     except Exception as error:  # a figure must never take its page along
-        st.info(in_markdown(f"This figure cannot be drawn: {error}"))
-        return True
+        st.info(in_streamlit(f"This figure cannot be drawn: {error}"))
+        return None
     if drawn is None:
         if lacking:
             st.caption(lacking)
-        return False
-    st.altair_chart(drawn.chart, key=key, alt=drawn.title)
-    return True
+        return None
+    chart = drawn.chart.configure_text(color=FAINT)  # without one a page's texts are black, on dark ground too
+    st.altair_chart(chart, key=key, alt=drawn.title)
+    return drawn
 
 
-def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Callable[[], Figure]] | None = None) -> None:
+def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Figure | None] | None = None) -> None:
     """Draw what takes a view along: its link, how it is cited, its tables and figures as files.
 
     Args:
         name: Of the view, for its files.
         tables: What is on screen.
-        figures: By name.
+        figures: By name; None is left out.
     """
     with st.popover("Share", help="Link, citation, tables and figures of this view"):
         st.caption("Link to this view")
@@ -98,10 +142,12 @@ def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Callabl
                 row.download_button(
                     ending.upper(), text, f"{_file(name)}.{ending}", key=f"{name} {ending}", on_click="ignore"
                 )
-        for label, made in (figures or {}).items():
-            st.caption(f"Figure: {label}")
+        for label, drawn in (figures or {}).items():
+            if drawn is None:
+                continue
+            st.caption(in_streamlit(f"Figure: {label}"))
             row = st.container(horizontal=True)
-            for ending, draw in (("svg", partial(_svg, made)), ("png", partial(_png, made))):
+            for ending, draw in (("svg", drawn.svg), ("png", drawn.png)):
                 key = f"{label} {ending}"
                 row.download_button(ending.upper(), draw, f"{_file(label)}.{ending}", key=key, on_click="ignore")
 
@@ -109,7 +155,8 @@ def share(name: str, tables: Sequence[Table] = (), figures: Mapping[str, Callabl
 def link() -> str:
     """Return the address of this view."""
     parts = urlsplit(str(st.context.url or ""))
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(dict(st.query_params.items())), ""))
+    said = {**dict(st.query_params.items()), **theme.named()}
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(said), ""))
 
 
 def citation(name: str) -> str:
@@ -117,17 +164,14 @@ def citation(name: str) -> str:
     return f"{name}. Longwave leaderboard, read {datetime.now(UTC):%d %b %Y, %H:%M} UTC. {link()}"
 
 
-def freshness() -> str:
-    """Return when the page looked."""
-    return f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {EVERY} s"
+def freshness(every: int) -> str:
+    """Return when the page looked, and when it will again."""
+    return f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {every} s"
 
 
-def _svg(made: Callable[[], Figure]) -> str:
-    return made().svg()
-
-
-def _png(made: Callable[[], Figure]) -> bytes:
-    return made().png()
+def _said(query: Mapping[str, str]) -> dict[str, str]:
+    """Return what an address is to say: nothing that is empty, and the theme."""
+    return {k: v for k, v in query.items() if v} | theme.named()
 
 
 def _file(name: str) -> str:

@@ -1,18 +1,45 @@
-"""Which rows are ranked against each other, and which of them are shown: from the address to rows."""
+"""Which rows are ranked against each other, which of them are shown, and in which order: from the address to rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
-from longwave.dashboard import state
+from longwave.dashboard import cells, state
 from longwave.platform.boards.row import Row
 from longwave.platform.records.group import Pool
 from longwave.platform.statistics.verdict import ENOUGH
 
 WORDS = ("reproduced", "consistent", "not reproduced", "other protocol", "undecided", "not run")
+KEYS = {
+    "models": "models", "families": "families", "seeds": "seeds", "q": "search", "verdict": "verdict",
+    "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",
+}  # fmt: skip
+"""What the address says of them, and how it is called."""
+ALIKE = 1.25
+"""Factor within which sizes and budgets count as equal."""
+OfRow = Callable[[Row], float | str | None]
+SORTS: dict[str, tuple[str, OfRow]] = {
+    "rank": ("rank", lambda row: None),
+    "model": ("model", lambda row: row.title.lower()),
+    "mean": ("mean", lambda row: row.mean),
+    "seeds": ("seeds", lambda row: row.asked),
+    "diverged": ("diverged", lambda row: row.share.value if row.share else None),
+    "parameters": ("parameters", lambda row: row.parameters),
+    "searched": ("searched", lambda row: row.searched),
+    "train": ("time to train", lambda row: row.train_seconds),
+    "find": ("time to find", lambda row: row.find_seconds),
+    "energy": ("energy", lambda row: row.joules),
+}
+"""What a table may be sorted by: heading, and the number or text."""
+
+
+def told() -> str:
+    """Return which pickers of pool, filters and order the address has moved, as the end of a sentence."""
+    moved = [name for key, name in KEYS.items() if state.asked(key)]
+    return f"; set: {', '.join(moved)}." if moved else "."
 
 
 def pool(rows: Sequence[Row], place: Any = st) -> Pool:
@@ -28,15 +55,55 @@ def pool(rows: Sequence[Row], place: Any = st) -> Pool:
 
 
 def shown(rows: Sequence[Row], place: Any = st) -> list[Row]:
-    """Draw what hides rows without another ranking, and return those that are left."""
-    left, middle, right = place.columns(3)
-    text = state.words("Search", "q", place=left, hint="model, option, row").lower()
-    verdicts = state.several("Verdict", "verdict", WORDS, place=middle)
-    kinds = state.several("Rows", "rows", ("reproduced", "published", "trivial"), place=right)
-    return [
-        row
-        for row in rows
-        if text in f"{row.title} {row.model} {row.family} {row.config}".lower()
-        and (not kinds or row.kind in kinds)
-        and (not verdicts or any(number["verdict"] in verdicts for number in row.published))
-    ]
+    """Draw what hides rows without another ranking, and return those that are left; rows that nobody trained here stay
+    but for the search.
+    """
+    first, second, third = place.columns(3)
+    text = state.words("Search", "q", place=first, hint="model, family, protocol, row").lower()
+    verdicts = state.several("Verdict", "verdict", WORDS, place=second)
+    own = state.switch("Paper's protocol alone", "protocol", place=third)
+    ours = [row for row in rows if row.kind == "reproduced"]
+    names = dict(zip((row.key for row in ours), cells.labels(ours), strict=True))
+    sizes = alike("Equal size to", "size", ours, names, lambda row: row.parameters, first)
+    budgets = alike("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
+
+    def held(row: Row) -> bool:
+        about = f"{row.title} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
+        if row.kind != "reproduced":
+            return text in about
+        return (
+            text in about
+            and (not verdicts or any(number["verdict"] in verdicts for number in row.published))
+            and not (own and row.departures)
+            and sizes(row)
+            and budgets(row)
+        )
+
+    return [row for row in rows if held(row)]
+
+
+def alike(
+    label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, place: Any
+) -> Callable[[Row], bool]:
+    """Draw a picker of a row, and return what says whether another has as much of something, within ``ALIKE``."""
+    of = {row.key: float(value) for row in rows if (value := number(row))}
+    options = ["", *of]
+    if state.asked(key) and state.asked(key) not in of:  # a row that has none, or that the pool left out
+        state.write(key, "")
+    chosen = state.choose(label, key, options, lambda name: names.get(name, "any"), place)
+    if not chosen:
+        return lambda row: True
+    return lambda row: row.key in of and 1 / ALIKE <= of[row.key] / of[chosen] <= ALIKE
+
+
+def ordered(rows: Sequence[Row], place: Any = st) -> list[Row]:
+    """Draw what decides the order, and return the rows in it; those without the number stand last, ties by rank."""
+    key = state.choose("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], place)
+    largest = state.switch("Largest first", "largest", place=place)
+    if key == "rank":
+        return list(rows)[::-1] if largest else list(rows)
+    value = SORTS[key][1]
+    known: list[Any] = [(found, k) for k, row in enumerate(rows) if (found := value(row)) is not None]
+    known.sort(key=lambda pair: pair[0], reverse=largest)
+    last = [k for k, row in enumerate(rows) if value(row) is None]
+    return [rows[k] for k in [*(k for _, k in known), *last]]

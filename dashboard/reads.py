@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from longwave.platform.boards.budget import SearchCurve, budgets
+from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
@@ -16,7 +16,9 @@ from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Known, Trial
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.space import learning
+from longwave.platform.sweeps.packs import PackStatus, packs
+from longwave.platform.sweeps.searches import learns
+from longwave.platform.sweeps.searches import searches as among
 from longwave.platform.sweeps.standing import SweepStatus, standing
 
 KEEP = 8
@@ -34,38 +36,38 @@ def store(url: str) -> Store:
     return Store(url, create=False, reads=True)
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def board(url: str, task: str | None = None, pool: Pool = EVERYBODY) -> Sequence[Row]:
     """Return the rows of a task, or of all, ranked in a pool."""
     return read_board(store(url), task, pool)
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def tasks(url: str) -> Sequence[str]:
     """Return the tasks that have retrainings."""
     return store(url).tasks()
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def trials(url: str, ids: tuple[str, ...]) -> Sequence[Trial]:
     """Return trials by their ids, in their order."""
     found = {trial.config.id: trial for trial in store(url).trials_of(ids)}
     return [found[k] for k in ids if k in found]
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
     """Return the epochs of trials."""
     return store(url).curves(ids)
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def catalogue(url: str) -> Sequence[Known]:
     """Return what the store knows of models and tasks."""
     return store(url).catalogue()
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def sweeps(url: str) -> Sequence[str]:
     """Return the names of the sweeps."""
     return store(url).sweeps()
@@ -77,18 +79,28 @@ def standing_of(url: str, sweep: str) -> SweepStatus:
     return standing(store(url), sweep)
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=2, show_spinner=False)
+def packs_of(url: str, sweep: str) -> Sequence[PackStatus]:
+    """Return how far the packs of a sweep are that are trained now."""
+    return packs(store(url), sweep)
+
+
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
+def learning(url: str, sweep: str) -> bool:
+    """Return whether the trials of a sweep are no draws of one law."""
+    return learns(store(url), sweep)
+
+
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def trials_of(url: str, sweep: str) -> Sequence[Trial]:
     """Return the trials of a sweep, in order."""
     return store(url).trials(sweep)
 
 
-@st.cache_resource(ttl=KEEP, show_spinner=False)
+@st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def searches(url: str, task: str) -> Sequence[SearchCurve]:
     """Return what the searches behind a task's rows were expected to find."""
-    rows, there = board(url, task), store(url)
-    adaptive = {n for n in there.sweeps() if there.sweep(n).content.get("sampler", "random") in learning()}
-    return budgets(rows, lambda row: there.searched(row.config), adaptive)
+    return among(store(url), board(url, task))
 
 
 def row_named(url: str, name: str) -> Row:

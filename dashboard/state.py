@@ -5,12 +5,14 @@ Streamlit binds widgets to the address as well, but replaces the browser's last 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.render.harmless import in_streamlit
 
 Writer = Callable[[str], str]
 
@@ -54,8 +56,8 @@ def toggle(label: str, key: str, options: Sequence[str], say: Writer = str, plac
     now = asked(key) if asked(key) in options else options[0]
     st.session_state[_name(key)] = now
     place.segmented_control(
-        label, options, key=_name(key), format_func=say, on_change=_moved, args=(key, options[0]), required=True,
-        label_visibility="collapsed",
+        label, options, key=_name(key), format_func=lambda option: in_streamlit(say(option)), on_change=_moved,
+        args=(key, options[0]), required=True, label_visibility="collapsed",
     )  # fmt: skip
     return now
 
@@ -92,11 +94,42 @@ def number(label: str, key: str, low: int, high: int, place: Any = st) -> int:
     return now
 
 
+def between(label: str, key: str, options: Sequence[float], place: Any = st) -> tuple[float, float]:
+    """Draw a slider over ``options``, in order and two at least, and return both ends of what is kept."""
+    said = [_near(part, options) for part in asked(key).split("..")]
+    known = sorted(value for value in said if value is not None)
+    low, high = known if len(known) == len(said) == 2 else (options[0], options[-1])
+    name = f"{_name(key)} {_span(low, high)}"  # a slider has one end or two by what it is given, not by the session
+    place.select_slider(
+        label, options, (low, high), key=name, format_func=lambda value: f"{value:.3g}", on_change=_moved_between,
+        args=(key, name, _span(options[0], options[-1])),
+    )  # fmt: skip
+    return low, high
+
+
+def _near(text: str, options: Sequence[float]) -> float | None:
+    """Return the option nearest to what a text says; None where it says no number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return min(options, key=lambda option: abs(option - value)) if math.isfinite(value) else None
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.9g}..{high:.9g}"
+
+
 def _moved(key: str, usual: str = "") -> None:
     """Write what a picker was moved to into the address."""
     value = st.session_state[_name(key)]
     text = "yes" if value is True else "no" if value is False else value
     write(key, text if isinstance(text, list) else str("" if text is None else text), usual)
+
+
+def _moved_between(key: str, name: str, usual: str) -> None:
+    """Write what a slider was moved to into the address."""
+    write(key, _span(*st.session_state[name]), usual)
 
 
 def _name(key: str) -> str:

@@ -12,10 +12,13 @@ from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import DASH
 from longwave.platform.figures.palette import NEUTRAL, colour
 
-WIDTHS = {"rank_low": 48, cells.DOT: 26, "title": 160, "median": 190, "mean": 165} | dict.fromkeys(
-    ("published", "verdict", "departures"), 165
-)
+WIDTHS = {
+    "rank_low": 48, cells.DOT: 26, "median": 190, "mean": 205, "n": 105, "parameters": 90, "searched": 120,
+    "verdict": 400, "published": 300, "departures": 420,
+}  # fmt: skip
 """Pixels."""
+SIGN, NAME = 7.5, (90, 340)
+"""Pixels of a character of a name, and the least and most that the names' column takes."""
 
 
 def board_table(rows: Sequence[Row]) -> list[Row]:
@@ -33,7 +36,7 @@ def board_table(rows: Sequence[Row]) -> list[Row]:
         hide_index=True,
         placeholder=DASH,
         column_config=headings(rows),
-        alt=f"The rows of {rows[0].place}, best first",
+        alt=f"The rows of {rows[0].place}, in order",
     )
     picked = [k for k in event["selection"]["rows"] if k < len(rows)]
     if picked != start:
@@ -45,7 +48,9 @@ def board_table(rows: Sequence[Row]) -> list[Row]:
 def headings(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
+    name = SIGN * max((len(name) for name in cells.labels(rows)), default=0) + 20
+    widths = {**WIDTHS, "title": round(min(max(name, NAME[0]), NAME[1]))}
     return {
-        key: column(name, width=WIDTHS.get(key), help=meaning, alignment=align)
+        key: column(name, width=widths.get(key), help=meaning, alignment=align)
         for key, (name, meaning, align) in cells.headings(rows).items()
     }

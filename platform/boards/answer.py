@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import median
+from longwave.platform.boards.texts import estimate, median
 from longwave.platform.statistics.verdict import ENOUGH
 
 
@@ -15,7 +16,7 @@ class Leading:
     """The best rows of one board.
 
     Attributes:
-        leaders: Rows of the best tie group, best first; none where no row is ranked.
+        leaders: Rows of the best tie group, best first, provisional ones last; none where no row is ranked.
         ranked: Rows that are ranked.
         why: What keeps it from being sure; empty where nothing does.
     """
@@ -23,6 +24,26 @@ class Leading:
     leaders: Sequence[Row]
     ranked: int
     why: str = ""
+
+    @property
+    def first(self) -> str:
+        """Name of the best row, with the word provisional where it has too few seeds; empty where none is ranked."""
+        best = self.leaders[0] if self.leaders else None
+        return "" if best is None else best.title + (" (provisional)" if best.provisional else "")
+
+    @property
+    def sure(self) -> str:
+        """How sure that is, in short: which rows are not told apart from the best one, and what else to know."""
+        names = list(dict.fromkeys(row.title for row in self.leaders))
+        if not names:
+            return "no row is ranked yet"
+        if self.ranked == 1:
+            told = "no other row to compare with"
+        elif len(names) == 1:
+            told = "told apart from all others"
+        else:
+            told = f"not told apart from {_listed(names[1:])}, of {self.ranked - 1} others"
+        return ". ".join(filter(None, (told, self.why.rstrip(".")))) + "."
 
     @property
     def sentence(self) -> str:
@@ -38,16 +59,35 @@ class Leading:
 
 
 def answer(rows: Sequence[Row]) -> Leading:
-    """Return which of the rows of one board are best, and what keeps that from being sure."""
+    """Return which of the rows of one board are best, and what keeps that from being sure.
+
+    A provisional row stands first only where all leaders are: else it is named as one that is not told apart.
+    """
     ranked = [row for row in rows if row.rank_low is not None]
-    leaders = [row for row in ranked if row.leads]
     few = [row for row in ranked if row.provisional]
+    leaders = sorted((row for row in ranked if row.leads), key=lambda row: row.provisional)
     why = []
     if any(row.loses_to for row in leaders[:1]):
         why.append(f"It loses to a trivial predictor, {leaders[0].loses_to}.")
     if few:
         why.append(f"Provisional: {len(few)} of {len(ranked)} rows have fewer than {ENOUGH} seeds.")
     return Leading(leaders, len(ranked), " ".join(why))
+
+
+def over_all(found: Overview) -> str:
+    """Return which model is best over all tasks, and how sure that is; or why there is no ranking over all."""
+    ranked = [line for line in found.lines if line.rank]
+    if not ranked:
+        return (
+            f"No model is ranked over all tasks: that takes two models or more with {ENOUGH} seeds on every task. Each "
+            "board answers for itself."
+        )
+    best, *others = sorted(ranked, key=lambda line: line.rank.value if line.rank else 0.0)
+    reach = best.rank.high if best.rank and best.rank.high is not None else 0.0
+    near = [line.title for line in others if line.rank and line.rank.low is not None and line.rank.low <= reach]
+    sure = f"The range of its ranks overlaps with that of {_listed(near)}." if near else "No other's range reaches it."
+    tasks = f"{len(found.tasks)} task{'s' if len(found.tasks) > 1 else ''}"
+    return f"Best mean rank over {tasks} of {len(ranked)} models: {best.title}, {estimate(best.rank, 1)}. {sure}"
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:

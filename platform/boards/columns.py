@@ -116,8 +116,8 @@ COLUMNS: tuple[Column, ...] = (
            usual=frozenset({texts.DASH, texts.NONE})),
     Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
            usual=frozenset({texts.DASH, HERE})),
-    Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ("terminal", *DATA),
-           PAGE, write=texts.searched, left=True),
+    Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ALL,
+           write=texts.searched, left=True),
     Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
            " differs from it, how its paper is known to differ from the task, what makes a published number one of"
            " another protocol, and how the settings were searched; for programs, the second.", "texts", ALL,
@@ -134,7 +134,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("config", "row", "Identity of the configuration: the row's name in commands.", "text", ("terminal", *DATA),
            write=lambda row: texts.plain(row.config[:texts.DIGITS])),
     Column("command", "command", "Trains the row once more with a fresh seed and checks its number.", "text",
-           ("page", *DATA)),
+           DATA, PAGE),
     Column("key", "key", "Name in links, equal in every edition: the row's name; of other kinds, a hash of what was"
            " printed.", "text"),
     Column("task", "task", "Registry key of the task.", "text"),

@@ -163,8 +163,8 @@ class Row:
 
     @property
     def shines(self) -> bool:
-        """Whether it leads and no trivial predictor is better: what a table sets in bold."""
-        return self.leads and not self.loses_to
+        """Whether it leads, has seeds enough, and no trivial predictor is better: what a table sets in bold."""
+        return self.leads and not self.loses_to and not self.provisional
 
     @property
     def place(self) -> str:

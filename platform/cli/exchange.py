@@ -110,7 +110,7 @@ def _examined(file: Path, made: Edition | None, given: File, replay: int) -> lis
         if made and not _rejected(findings):
             findings += results.unlike(made, given)
         if made and not _rejected(findings):
-            findings += derived.edited(file, made, describe()["commit"])
+            findings += derived.edited(file, made, given, describe()["commit"])
     if replay and not _rejected(findings):
         with waiting("Training again"):
             findings += replayed(given, replay)

@@ -14,8 +14,12 @@ from longwave.platform.cli.app import StoreOption, app
 def dashboard(
     port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8501,
     address: Annotated[
-        str, typer.Option(help="IP address to listen on. The Lab has no log-in: any but this one lets others in.")
+        str, typer.Option(help="IP address to listen on; others than this one with --public.")
     ] = "127.0.0.1",
+    public: Annotated[
+        bool, typer.Option(help="Let others in: infra/deploy/login says how they are asked who they are.")
+    ] = False,
+    login: Annotated[bool, typer.Option(help="Ask visitors to log in, as infra/deploy/login says.")] = False,
     store: StoreOption = None,
 ) -> int:
     """Open the Lab: the leaderboard in a browser, with every seed's curve. By default for this machine alone.
@@ -30,14 +34,16 @@ def dashboard(
     from longwave.platform.storage.store import Store
 
     try:
-        ip_address(address)
+        local = ip_address(address).is_loopback
     except ValueError:
         raise ConfigError(f"--address is an IP address, 127.0.0.1 or 0.0.0.0, got {address!r}.") from None
+    if not local and not public:
+        raise ConfigError(f"--address {address} lets others in, who can see all results. If they may: --public")
     _check_free(address, port)
     url = store_url(store)
     with suppress(NoStoreError):  # the Lab says what makes one
         Store(url, create=False).close()
-    return _serve(address, port, url)
+    return _serve(address, port, {"LONGWAVE_STORE": url, "LONGWAVE_LOGIN": "yes" if login else ""})
 
 
 def _check_free(address: str, port: int) -> None:
@@ -56,11 +62,16 @@ def _check_free(address: str, port: int) -> None:
             raise ConfigError(f"--port {port} on {address}: {error.strerror}. {advice}") from None
 
 
-def _serve(address: str, port: int, url: str) -> int:
-    """Run the Lab until it ends, or is ended; say where it is once it listens. Return its exit status."""
+def _serve(address: str, port: int, told: dict[str, str]) -> int:
+    """Run the Lab until it ends, or is ended; say where it is once it answers. Return its exit status.
+
+    Args:
+        address: Where it listens.
+        port: Where it listens.
+        told: Variables of its environment.
+    """
     import os
     import signal
-    import socket
     import subprocess
     import sys
     import time
@@ -69,21 +80,36 @@ def _serve(address: str, port: int, url: str) -> int:
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
-    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py"), *options]
+    command = [sys.executable, "-m", "streamlit", "run", str(folder / "server.py"), *options]
     here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # where it is asked, not bound
-    with subprocess.Popen(command, env={**os.environ, "LONGWAVE_STORE": url}, stdout=subprocess.DEVNULL) as lab:
+    with subprocess.Popen(command, env={**os.environ, **told}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: lab.terminate())
-        while lab.poll() is None:
-            try:
-                socket.create_connection((here, port), timeout=1).close()
-            except OSError:
+        try:
+            while lab.poll() is None:
+                if _answers(here, port):
+                    shown = f"[{address}]" if ":" in address else address
+                    typer.echo(f"The Lab is at http://{shown}:{port}. Stop it with Ctrl-C.")
+                    break
                 time.sleep(0.05)
-            else:
-                shown = f"[{address}]" if ":" in address else address
-                typer.echo(f"The Lab is at http://{shown}:{port}. Stop it with Ctrl-C.")
-                break
-        return lab.wait()
+            status = lab.wait()
+        finally:
+            lab.terminate()  # it does not hear of what interrupts this process alone
+    return status if status >= 0 else 128 - status
+
+
+def _answers(address: str, port: int) -> bool:
+    """Return whether the Lab answers there; its port is taken some seconds before it does."""
+    from http.client import HTTPConnection, HTTPException
+
+    connection = HTTPConnection(address, port, timeout=60)
+    try:
+        connection.request("GET", "/_stcore/health")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _flags(settings: dict[str, Any], head: str = "") -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from longwave.platform.cli import (  # noqa: F401  they register
+    board_speed,
     cluster,
     data,
     editions,

@@ -150,22 +150,18 @@ def budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
-    from longwave.platform.boards.budget import budgets
     from longwave.platform.paths import store_url
     from longwave.platform.records.group import Pool
     from longwave.platform.render import board as render_board
     from longwave.platform.storage.boards import read_board
     from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.space import learning
+    from longwave.platform.sweeps.searches import searches
 
     with Store(store_url(store), create=False) as known:
         _check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(_names(models), families=families, trust=trust or ()))
-        contents = {name: known.sweep(name).content for name in known.sweeps()}
-        adaptive = [name for name, c in contents.items() if c.get("sampler") in learning() or c.get("warm")]
-        mine = [row for row in rows if not tasks or row.task in tasks]
-        found = budgets(mine, lambda row: known.searched(row.config), adaptive)
+        found = searches(known, [row for row in rows if not tasks or row.task in tasks])
     render_board.budgets(found, format)
 
 

@@ -166,25 +166,6 @@ def bench_data(
     render_bench.footprints(measured, format.value)
 
 
-@bench.command("board")
-def bench_board(
-    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
-    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
-) -> None:
-    """Measure how long boards take over many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
-
-    Example: longwave bench board --runs 100000
-    """
-    from longwave.platform.bench.board import board_benchmark
-    from longwave.platform.render import bench as render_bench
-    from longwave.platform.render import terminal
-
-    with terminal.waiting("Measuring"):
-        measured = board_benchmark(runs, repeats)
-    render_bench.boards(measured, format.value)
-
-
 @bench.command("store")
 def bench_store(
     points: Annotated[int, typer.Option(min=500, help="Curve points that one process writes in batches.")] = 20_000,

@@ -14,9 +14,11 @@ from typing import Any
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import Change
 from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.figures import CURVES, Curves, epochs
 from longwave.platform.editions.files import FIGURE, PAGE, tables, texts
 from longwave.platform.editions.results import CLOSE
 from longwave.platform.exchange import limits
+from longwave.platform.exchange.bundle import File
 from longwave.platform.exchange.inspection import Objection
 
 CHECK = "edition"
@@ -27,7 +29,7 @@ BROKEN = (AttributeError, IndexError, KeyError, OSError, TypeError, ValueError)
 """What files of a wrong form raise."""
 
 
-def edited(folder: Path, made: Edition, commit: str) -> Iterator[Objection]:
+def edited(folder: Path, made: Edition, file: File, commit: str) -> Iterator[Objection]:
     """Yield, for each file of an edition that says other than its board.json, that it was edited.
 
     A page of other code cannot be made again to the letter: what it shows is compared by value, and it is noted that
@@ -36,6 +38,7 @@ def edited(folder: Path, made: Edition, commit: str) -> Iterator[Objection]:
     Args:
         folder: The edition's.
         made: What its board.json says, which its results give.
+        file: These results.
         commit: Of the code that compares.
     """
     try:
@@ -43,13 +46,15 @@ def edited(folder: Path, made: Edition, commit: str) -> Iterator[Objection]:
         rows = [_row(entry) for entry in made.rows]
         known = json.loads(told["changes.json"])
         changes = [Change(**change) for change in known["changes"]]
-        here = texts(made, rows, known["previous"], changes, "", told.get(FIGURE))
+        here = texts(made, rows, known["previous"], changes, "", _epochs(file), told.get(FIGURE))
         yield from _tables(folder, made)
         yield from _json("board.json", told["board.json"], here["board.json"])
         yield from _json("changes.json", told["changes.json"], here["changes.json"])
-        yield from _figures(told.get(FIGURE, ""), here.get(FIGURE, ""))
+        same = _cut(told[PAGE]) == _cut(here[PAGE])  # the same code wrote it
+        for name in sorted(name for name in {*told, *here} if name.endswith(".svg") and (same or name == FIGURE)):
+            yield from _figures(name, told.get(name, ""), here.get(name, ""))
         yield from _page(told[PAGE], here[PAGE], made, commit)
-        if _cut(told[PAGE]) == _cut(here[PAGE]):  # the same code wrote it
+        if same:
             for name in ("CHANGES.md", "sources.bib"):
                 if told.get(name) != here[name]:
                     yield Objection(CHECK, "reject", f"{name} is not what its board.json gives: it was edited.")
@@ -100,13 +105,20 @@ def _json(name: str, told: str, here: str) -> Iterator[Objection]:
         yield Objection(CHECK, "reject", f"{name} tells another {place} than its rows give: it was edited.")
 
 
-def _figures(told: str, here: str) -> Iterator[Objection]:
-    """Compare what stands in a figure; where its lines are another library drew it."""
+def _epochs(file: File) -> Curves:
+    """Return the epochs of the retrainings in an edition's results."""
+    return epochs(point for entry in file.content.trials for point in entry.points)
+
+
+def _figures(name: str, told: str, here: str) -> Iterator[Objection]:
+    """Compare what stands in a figure; where its lines are another library drew it, but for curves, which are ours."""
     words = [re.findall(r"<text[^>]*>(.*?)</text>", figure, re.DOTALL) for figure in (told, here)]
     if bool(told) != bool(here) or words[0] != words[1]:
-        yield Objection(CHECK, "reject", f"{FIGURE} shows other models or numbers than board.json: it was edited.")
+        yield Objection(CHECK, "reject", f"{name} shows other models or numbers than board.json: it was edited.")
+    elif told != here and name.endswith(CURVES):
+        yield Objection(CHECK, "reject", f"{name} shows other curves than its results: it was edited.")
     elif told != here:
-        yield Objection(CHECK, "note", f"{FIGURE} is drawn in another way than here; its texts are the same.")
+        yield Objection(CHECK, "note", f"{name} is drawn in another way than here; its texts are the same.")
 
 
 def _tables(folder: Path, made: Edition) -> Iterator[Objection]:

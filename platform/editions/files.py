@@ -12,6 +12,7 @@ from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import Change, changelog
 from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.figures import Curves, Drawing, drawings
 from longwave.platform.editions.page import page
 from longwave.platform.errors import ConfigError
 from longwave.platform.literature.bibliography import bibliography
@@ -35,6 +36,7 @@ def texts(
     previous: str | None,
     changes: Sequence[Change],
     lacks: str,
+    curves: Curves,
     drawn: str | None = None,
 ) -> dict[str, str]:
     """Return the texts of an edition by the names of their files.
@@ -45,17 +47,20 @@ def texts(
         previous: Id of the edition before.
         changes: Since that one.
         lacks: Why it has no results; empty if it has.
+        curves: Epochs of its retrainings.
         drawn: A figure as SVG to put into the page, in place of the one that follows from the rows.
     """
     sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
     figure, why = _figure(rows)
+    figures = _drawings(made, rows, curves)
     found = {
-        PAGE: page(made, rows, overview(rows), previous, changes, drawn or figure or why, lacks),
+        PAGE: page(made, rows, overview(rows), previous, changes, drawn or figure or why, lacks, figures),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),
         "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
     }
+    found |= {one.file: one.svg for of_board in figures for one in of_board}
     return found | ({FIGURE: figure} if figure else {})
 
 
@@ -67,6 +72,17 @@ def tables(made: Edition) -> dict[str, DataFrame]:
         "rows.parquet": _table(made.rows, {column.key: column.kind for column in of("parquet")}),
         "trials.parquet": _table(seeds, OF_TRIAL),
     }
+
+
+def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[Drawing]]:
+    """Return the figures of each board, in the order of the page."""
+    boards: dict[tuple[str, str], list[Row]] = {}
+    tasks: dict[str, list[Row]] = {}
+    for row in rows:
+        boards.setdefault((row.task, row.variant), []).append(row)
+        tasks.setdefault(row.task, []).append(row)
+    seeds = {entry["key"]: entry["seeds"] for entry in made.rows}
+    return [drawings(k, boards[place], tasks[place[0]], seeds, curves) for k, place in enumerate(sorted(boards), 1)]
 
 
 def _figure(rows: Sequence[Row]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.answer import answer, over_all
 from longwave.platform.boards.diff import OF_PROTOCOL, values
 from longwave.platform.boards.entry import OF_BOARD
 from longwave.platform.boards.methods import methods
@@ -17,14 +18,31 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, estimate, lost, quoted, weighed
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.results import NAME as RESULTS
+from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advised
-from longwave.platform.render.harmless import all_visible, in_html
+from longwave.platform.render.harmless import LATEX, all_visible, in_html
 from longwave.platform.statistics.verdict import ENOUGH
 
+BASELINES = ("lstm", "gru")
+"""Models that are always in sight."""
+ALIKE = 1.25
+"""Factor within which sizes, and budgets of searches, count as equal."""
 SITE = Path(__file__).with_name("site")
-SCRIPTS = ("columns", "state", "tables", "page")
+SCRIPTS = ("columns", "state", "tables", "row", "share", "page")
 """The page's scripts, which become one."""
+SAME = {
+    "enough": ENOUGH,
+    "baselines": BASELINES,
+    "alike": ALIKE,
+    "latex": LATEX,
+    "colours": {**FAMILIES, "": NEUTRAL},
+    "ranked": RANKED[0].upper() + RANKED[1:],
+    "overall": OVERALL,
+    "reasons": REASONS,
+}
+"""What every page is told, whatever its rows."""
 FOUND = (
     f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
     "imports them from this folder."
@@ -39,6 +57,7 @@ def page(
     changes: Sequence[Change],
     figure: str,
     lacks: str,
+    figures: Sequence[Sequence[Drawing]],
 ) -> str:
     """Return the page of an edition.
 
@@ -50,6 +69,7 @@ def page(
         changes: From that one.
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
         lacks: Why the edition lacks its results; empty if it has them.
+        figures: Those of each board, boards sorted by task and variant.
     """
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -57,12 +77,10 @@ def page(
     places = sorted(boards)
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
-        "enough": ENOUGH,
-        "ranked": RANKED[0].upper() + RANKED[1:],
-        "overall": OVERALL,
-        "reasons": REASONS,
+        **SAME,
+        "answer": over_all(found),
         "columns": _columns(rows),
-        "boards": [_board(boards[place]) for place in places],
+        "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
@@ -89,10 +107,11 @@ def _data(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _board(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return a board as the page takes it, given its rows."""
+def _board(rows: Sequence[Row], figures: Sequence[Drawing]) -> dict[str, Any]:
+    """Return a board as the page takes it, given its rows and its figures."""
     said = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
-    return {"name": rows[0].place, **said, "advice": advised(rows)}
+    told = {"advice": advised(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
+    return {"name": rows[0].place, **said, **told}
 
 
 def _figure(figure: str) -> str:
@@ -140,6 +159,7 @@ def _line(row: Row, entry: Mapping[str, Any], board: int) -> dict[str, Any]:
         "board": board,
         "leads": row.shines,
         "asked": row.asked,
+        "faint": row.provisional or bool(row.superseded),
         "lost": "; ".join(lost(row)),
         "family": row.family or ("" if row.trivial else "other"),
         "texts": {column.key: column.text(row) for column in shown},

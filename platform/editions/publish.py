@@ -14,6 +14,7 @@ from typing import Any
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
+from longwave.platform.editions.figures import Curves, epochs
 from longwave.platform.editions.files import tables, texts
 from longwave.platform.editions.results import NAME as RESULTS
 from longwave.platform.editions.results import collected
@@ -60,7 +61,8 @@ def publish(
     packed, why = collected(store, made, results)
     if why:
         tell(f"Without {RESULTS}: {why}")
-    write(folder, made, rows, before, packed, why)
+    trials = [seed["trial"] for row in made.rows for seed in row["seeds"]]
+    write(folder, made, rows, before, packed, why, epochs(store.curves(trials)))
     return made
 
 
@@ -85,10 +87,18 @@ def received(folder: Path) -> tuple[Edition, File]:
     return made, bundle.read(folder / RESULTS)
 
 
-def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None, results: bytes, lacks: str) -> None:
+def write(
+    folder: Path,
+    made: Edition,
+    rows: Sequence[Row],
+    before: Edition | None,
+    results: bytes,
+    lacks: str,
+    curves: Curves,
+) -> None:
     """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and packed results, if any.
 
-    Without results, ``lacks`` says why.
+    Without results, ``lacks`` says why; ``curves`` are the epochs of its retrainings.
 
     Raises:
         ConfigError: The folder holds something, or cannot be written.
@@ -100,7 +110,7 @@ def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | No
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
             new = Path(kept) / "edition"
             new.mkdir()
-            _fill(new, made, rows, before, results, lacks)
+            _fill(new, made, rows, before, results, lacks, curves)
             with suppress(FileNotFoundError):
                 folder.rmdir()
             new.rename(folder)
@@ -108,10 +118,18 @@ def write(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | No
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
 
 
-def _fill(folder: Path, made: Edition, rows: Sequence[Row], before: Edition | None, results: bytes, lacks: str) -> None:
+def _fill(
+    folder: Path,
+    made: Edition,
+    rows: Sequence[Row],
+    before: Edition | None,
+    results: bytes,
+    lacks: str,
+    curves: Curves,
+) -> None:
     """Write all files into an empty folder and make them read-only."""
     changes = difference(before, made) if before else []
-    for name, text in texts(made, rows, before.id if before else None, changes, lacks).items():
+    for name, text in texts(made, rows, before.id if before else None, changes, lacks, curves).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if results:
         (folder / RESULTS).write_bytes(results)

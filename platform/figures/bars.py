@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, LEGEND, LINE, Figure, framed, values
+from longwave.platform.figures.frame import AXIS, LEGEND, LINE, Figure, framed, named, values
 
 PARTS = {"search": "#086AA5", "retrain": "#D8580A"}
 
@@ -36,4 +36,4 @@ def bars(parts: Sequence[BarPart], title: str) -> Figure:
         y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
         color=tint, tooltip=alt.Tooltip("tip:N", title=" "),
     )  # fmt: skip
-    return framed(made, f"{title}, most first: {', '.join(order)}", AXIS + LEGEND + LINE * max(1, len(order)))
+    return framed(made, f"{title}, most first: {named(order)}", AXIS + LEGEND + LINE * max(1, len(order)))

@@ -36,7 +36,7 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     y = alt.Y("value:Q", **axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
     names = [f"seed {trial.config.seed}" for trial in trials]
-    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None))
+    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=4))
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
     chart = alt.layer(

@@ -9,15 +9,21 @@ import altair as alt
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, median, plain, quoted, seeds
-from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, axis, framed, values
+from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, axis, framed, named, values
 from longwave.platform.figures.palette import NEUTRAL, colour
+
+DASH = "M0,-0.5V0.5"
+"""The mark of a retraining."""
+PALE = 0.45
+"""Of a provisional row."""
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     """Return medians with intervals, retrainings as dashes, printed numbers as hollow diamonds.
 
-    The best trivial predictor is a dashed line through all. An interval that ends at a diverged seed runs to the worst
-    number of the figure, where an arrow stands.
+    The best trivial predictor is a dashed line through all, the weakest, which is about chance, a dotted one where it
+    lies among the numbers. Provisional rows are pale. An interval that ends at a diverged seed runs to the worst number
+    of the figure, where an arrow stands.
 
     Args:
         rows: Rows of one board, in order.
@@ -26,7 +32,7 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     """
     lines = [(name, row) for name, row in zip(names, rows, strict=True) if not row.trivial]
     marks = [mark for name, row in lines for mark in _marks(name, row)]
-    marks += [_limit(row) for row in rows if row.trivial and row.mean is not None][:1]
+    marks += limits(rows, [mark["value"] for mark in marks if mark["kind"] != "none"])
     marks = [mark for mark in marks if mark["kind"] == "none" or mark["value"] > 0 or not log]
     numbers = [mark["value"] for mark in marks if mark["kind"] != "none"]
     edge = (max if rows[0].goal == "min" else min)(numbers, default=0.0)
@@ -36,7 +42,7 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     marks += [{**mark, "kind": "open", "value": edge} for mark in marks if mark.get("open")]
     title = f"test {measured(rows[0])}"
     order = [name for name, _ in lines]
-    told = f"Medians of {title} with their intervals, best first: {', '.join(order)}"
+    told = f"Medians of {title} with their intervals, best first: {named(order)}"
     return framed(
         _layers(marks, order, axis(title, numbers, log), rows[0].goal), told, AXIS + LINE * max(1, len(lines))
     )
@@ -48,25 +54,27 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
         "name:N", sort=[*order], axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True)
     )
     place = {"y": y, "color": alt.Color("tint:N", scale=None), "tooltip": alt.Tooltip("tip:N", title=" ")}
+    place["opacity"] = alt.Opacity("ink:Q", scale=None)
     arrow = "triangle-right" if goal == "min" else "triangle-left"
 
     def of(kind: str) -> alt.Chart:
         return alt.Chart(values(mark for mark in marks if mark["kind"] == kind))
 
     return alt.layer(
-        of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5).encode(x=x, color=place["color"], tooltip="tip:N"),
-        of("seed").mark_tick(thickness=1.5, size=15, opacity=0.8).encode(x=x, **place),
+        of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
+        of("chance").mark_rule(strokeDash=[1, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
+        of("seed").mark_point(shape=DASH, size=225, strokeWidth=1.5).encode(x=x, **place),
         of("printed").mark_point(shape="diamond", size=120, strokeWidth=1.75, filled=False).encode(x=x, **place),
         of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **place),
-        of("median").mark_point(shape="circle", filled=True, size=90, opacity=1).encode(x=x, **place),
-        of("open").mark_point(shape=arrow, filled=True, size=90, opacity=1).encode(x=x, **place),
+        of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **place),
+        of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **place),
         of("none").mark_text(align="left", dx=6).encode(x=alt.value(0), y=y, text="tip:N"),
     )
 
 
 def _marks(name: str, row: Row) -> Iterator[Mark]:
     """Yield what stands on the line of a row."""
-    own: Mark = {"name": name, "tint": colour(row.family)}
+    own: Mark = {"name": name, "tint": colour(row.family), "ink": PALE if row.provisional else 1.0}
     for score in row.scores:
         yield {**own, "kind": "seed", "value": score, "tip": f"{row.title}, one retraining: {plain(score)}"}
     for number in row.published:
@@ -85,6 +93,19 @@ def _marks(name: str, row: Row) -> Iterator[Mark]:
     yield {**own, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
 
 
-def _limit(row: Row) -> Mark:
-    tip = f"best trivial predictor, {row.title}: {plain(row.mean)}"
-    return {"kind": "limit", "value": row.mean, "tint": NEUTRAL, "tip": tip}
+def limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
+    """Return the best trivial predictor of a board, and the weakest where it lies among the numbers.
+
+    Args:
+        rows: Of one board, in order.
+        numbers: That a figure shows.
+    """
+    known = [row for row in rows if row.trivial and row.mean is not None]
+    ends = [("limit", "best trivial predictor", known[:1]), ("chance", "weakest trivial predictor", known[1:][-1:])]
+    marks: list[Mark] = [
+        {"kind": kind, "value": row.mean, "tip": f"{what}, {row.title}: {plain(row.mean)}"}
+        for kind, what, found in ends
+        for row in found
+    ]
+    span = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
+    return [mark for mark in marks if mark["kind"] == "limit" or span[0] <= mark["value"] <= span[1]]

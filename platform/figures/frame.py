@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import altair as alt
+
+from longwave.platform.figures.svg import compact, escaped, written
 
 INK = "#010203"
 """Stands for the reader's text colour until a picture is written."""
@@ -18,13 +22,18 @@ AXIS, LEGEND = 60, 30
 """Pixels that an axis with its title takes, and a legend."""
 POINTS = 64
 """Most points that a line keeps: more cannot be told apart on a page."""
+TOLD = 8
+"""Names that are read out in place of a figure; of more it says how many."""
+LETTERS, ROOMY = 12, 14
+"""Pixels of an axis' letters, and as they are measured: a reader's font may be wider than the one here."""
 FONT = "system-ui, sans-serif"
 """Of a picture; on a page a figure takes the page's."""
 CONFIG: dict[str, Any] = {
+    "mark": {"aria": False},
     "view": {"stroke": None},
-    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 240,
+    "axis": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "titleFontWeight": "normal", "labelLimit": 240,
              "gridColor": FAINT, "gridOpacity": 0.25, "domainColor": FAINT, "tickColor": FAINT},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240, "orient": "top", "title": None},
+    "legend": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "labelLimit": 240, "orient": "top", "title": None},
 }  # fmt: skip
 
 
@@ -47,25 +56,17 @@ class Figure:
     height: int
 
     def spec(self) -> dict[str, Any]:
-        """Return it as Vega-Lite's JSON; texts are data, links lead into the same page or folder."""
-        return self.chart.to_dict(context={"pre_transform": False})
+        """Return it as Vega-Lite's JSON; texts are data, and hold nothing that XML has no place for."""
+        return dict(written(self.chart.to_dict(validate=False, context={"pre_transform": False})))
 
     def svg(self, width: int = 720) -> str:
-        """Return it as SVG that takes the text colour of the page around it.
+        """Return it as SVG, a file of its own: dark on light or light on dark, as the reader has it.
 
         Args:
             width: Pixels.
         """
-        import vl_convert
-
-        spec = {**self.spec(), "width": width}
-        spec["config"] = {**spec.get("config", {}), "background": "transparent", "font": FONT}
-        for part in ("axis", "legend"):
-            spec["config"][part] = {**CONFIG[part], "labelColor": INK, "titleColor": INK}
-        spec["config"]["text"] = {"color": INK}
-        drawn = vl_convert.vegalite_to_svg(spec)
-        return drawn.replace(INK, "currentColor").replace(
-            "<svg ", f'<svg role="img" aria-label="{_quoted(self.title)}" ', 1
+        return compact(_drawn(json.dumps({**self.spec(), "width": width}))).replace(
+            "<svg ", f'<svg role="img" aria-label="{escaped(self.title)}" ', 1
         )
 
     def png(self, width: int = 720, scale: float = 2.0) -> bytes:
@@ -119,7 +120,20 @@ def thinned(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[in
     return sorted(even | set(kept))
 
 
-def _quoted(text: str) -> str:
-    from html import escape
+def named(names: Sequence[str]) -> str:
+    """Return names as a list that is read out: the first few, and how many more there are."""
+    return ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} more" if len(names) > TOLD else "")
 
-    return escape(text, quote=True)
+
+@lru_cache(maxsize=256)
+def _drawn(text: str) -> str:
+    """Return the SVG of Vega-Lite's JSON, its text in the colour of what is around it."""
+    import vl_convert
+
+    spec = json.loads(text)
+    spec["config"] |= {"background": "transparent", "font": FONT, "aria": False, "text": {"color": INK}}
+    sizes = {"labelFontSize": ROOMY, "titleFontSize": ROOMY, "labelLimit": spec["width"] // 3}
+    for part in ("axis", "legend"):
+        spec["config"][part] |= {**sizes, "labelColor": INK, "titleColor": INK}
+    drawn = str(vl_convert.vegalite_to_svg(spec)).replace(INK, "currentColor")
+    return drawn.replace(f'font-size="{ROOMY}px"', f'font-size="{LETTERS}px"')

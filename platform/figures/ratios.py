@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, FAINT, LINE, Figure, Mark, axis, framed, values
+from longwave.platform.figures.frame import AXIS, FAINT, LINE, Figure, Mark, axis, framed, named, values
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     if margin:
         band = alt.Chart(values([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
         layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
-    return framed(alt.layer(*layers), f"{title}: {', '.join(names)}", AXIS + LINE * max(1, len(names)))
+    return framed(alt.layer(*layers), f"{title}: {named(names)}", AXIS + LINE * max(1, len(names)))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
 import altair as alt
 
+from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, measured, median, plain
-from longwave.platform.figures.frame import Figure, Mark, axis, framed, values
-from longwave.platform.figures.palette import colour
+from longwave.platform.figures.forest import PALE, limits
+from longwave.platform.figures.frame import AXIS, Figure, Mark, axis, framed, values
+from longwave.platform.figures.palette import NEUTRAL, colour
 
 HEIGHT = 320
+WIDTH, LETTER, NAME = 380, 14, 120
+"""Pixels that dots are spread over at least, that a line of text is high, and that a name may take."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
     "parameters": ("trainable numbers", lambda row: row.parameters, plain),
     "train": ("time to train a seed [s]", lambda row: row.train_seconds / row.asked if row.asked else None, duration),
@@ -23,9 +28,10 @@ COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | Non
 
 
 def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool) -> Figure | None:
-    """Return medians with their intervals against a cost of ``COSTS``; None where no row has both.
+    """Return medians against a cost of ``COSTS``; None where no row has both.
 
-    A step joins the rows that none is both cheaper and better than.
+    A step joins the rows that none is both cheaper and better than; the best trivial predictor is a dashed line. A name
+    that would stand on another is left out.
     """
     title, value, write = COSTS[cost]
     marks: list[Mark] = []
@@ -33,55 +39,109 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
         spent = value(row) if row.kind == "reproduced" else None
         if spent and row.median is not None and (row.median > 0 or not log):
             tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(spent)}"
-            marks.append(
-                {"name": name, "cost": float(spent), "value": row.median, "tint": colour(row.family), "tip": tip}
-            )
+            own = {"tint": colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
+            marks.append({"name": name, "cost": float(spent), "value": row.median, **own})
     if not marks:
         return None
-    y = alt.Y("value:Q", **axis(f"test {measured(rows[0])}", [m["value"] for m in marks], log))
+    line = [mark for mark in limits(rows, []) if mark["value"] > 0 or not log]
+    of_y = axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
+    y = alt.Y("value:Q", **of_y)
     x = alt.X("cost:Q", **axis(title, [m["cost"] for m in marks], True))
-    best = alt.Chart(values(_front(marks, rows[0].goal))).mark_line(
-        interpolate="step-after", opacity=0.5, color="#868E97"
-    )
-    dots = alt.Chart(values(marks))
-    return framed(
-        alt.layer(
-            best.encode(x=x, y=y),
-            dots.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=alt.Color("tint:N", scale=None),
-                                                                    tooltip=alt.Tooltip("tip:N", title=" ")),
-            dots.mark_text(align="left", dx=8, dy=-6).encode(x=x, y=y, text="name:N"),
-        ), f"Test {measured(rows[0])} against {title}", HEIGHT)  # fmt: skip
+    front = _front(marks, rows[0].goal)
+    dots, told = alt.Chart(values(marks)), alt.Tooltip("tip:N", title=" ")
+    made = alt.layer(
+        alt.Chart(values(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
+        dots.mark_point(filled=True, size=90).encode(
+            x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=told),
+        *_names_beside(_labelled(marks, front, log), x, y),
+        alt.Chart(values(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(y=y, tooltip=told),
+    )  # fmt: skip
+    return framed(made, f"Test {measured(rows[0])} against {title}", HEIGHT)
 
 
 def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
-    """Return the median of each model's best row against the number in the variants; None for fewer than two.
+    """Return medians against the number in the variants; None for fewer than two of them.
+
+    Of a model with several rows at a length, the row that is best on validation stands there. The best trivial
+    predictor of each length is a dashed line. A name that would stand on another is left out.
 
     Args:
         rows: Rows of all variants of one task.
         log: Whether the y axis is logarithmic.
     """
-    marks: list[Mark] = [
-        {"model": row.title.partition(" (")[0], "length": length, "value": row.median, "tint": colour(row.family),
-         "tip": f"{row.title}, {row.variant}: {median(row)}"}
-        for row in rows
-        if row.current and row.median is not None and (row.median > 0 or not log) and (length := _length(row.variant))
-    ]  # fmt: skip
-    if len({mark["length"] for mark in marks}) < 2:
+    kept = [mark for mark in _by_length(rows) if mark["value"] > 0 or not log]
+    if len({mark["cost"] for mark in kept}) < 2:
         return None
-    best: dict[tuple[str, float], Mark] = {}
-    sign = -1 if rows[0].goal == "min" else 1
-    for mark in marks:
-        key = (mark["model"], mark["length"])
-        if key not in best or sign * mark["value"] > sign * best[key]["value"]:
-            best[key] = mark
-    kept = list(best.values())
-    y = alt.Y("value:Q", **axis(f"test {measured(rows[0])}", [m["value"] for m in kept], log))
-    x = alt.X("length:Q", **axis("length", [float(m["length"]) for m in kept], True))
-    made = alt.Chart(values(kept)).mark_line(point={"filled": True, "size": 70}).encode(
-        x=x, y=y, color=alt.Color("tint:N", scale=None), detail="model:N",
-        strokeDash=alt.StrokeDash("model:N", legend=alt.Legend(title=None)), tooltip=alt.Tooltip("tip:N", title=" "),
+    line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
+    y = alt.Y("value:Q", **axis(f"test {measured(rows[0])}", [m["value"] for m in (*kept, *line)], log))
+    x = alt.X("cost:Q", **axis("length", [m["cost"] for m in kept], True))
+    last = [max((m for m in kept if m["name"] == name), key=lambda m: m["cost"]) for name in _names(kept)]
+    base, tip = alt.Chart(values(kept)), alt.Tooltip("tip:N", title=" ")
+    tint, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
+    dash = alt.StrokeDash("name:N", sort=_names(kept), legend=None)
+    made = alt.layer(
+        base.mark_line().encode(x=x, y=y, color=tint, detail="name:N", strokeDash=dash),
+        base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=tip),
+        *_names_beside(_labelled(last, [], log), x, y),
+        alt.Chart(values(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
     return framed(made, f"Test {measured(rows[0])} against length", HEIGHT)
+
+
+def _by_length(rows: Sequence[Row]) -> list[Mark]:
+    """Return the median of each model at each length, of its row there that is best on validation."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in (row for row in rows if row.current and row.asked):
+        found.setdefault((row.model, row.variant), []).append(row)
+    best = [(best_on_validation(theirs), _length(variant)) for (_, variant), theirs in found.items()]
+    return [
+        {"name": row.title.partition(" (")[0], "cost": length, "value": row.median, "tint": colour(row.family),
+         "ink": PALE if row.provisional else 1.0, "tip": f"{row.title}, {row.variant}: {median(row)}"}
+        for row, length in best
+        if row.median is not None and length
+    ]  # fmt: skip
+
+
+def _trivial_by_length(rows: Sequence[Row]) -> list[Mark]:
+    """Return the best trivial predictor of each length, shortest first."""
+    best: dict[float, Mark] = {}
+    for row in rows:
+        if row.trivial and row.mean is not None and (length := _length(row.variant)):
+            best.setdefault(length, {"cost": length, "value": row.mean})
+    return sorted(best.values(), key=lambda mark: float(mark["cost"]))
+
+
+def _names(marks: Sequence[Mark]) -> list[str]:
+    return list(dict.fromkeys(str(mark["name"]) for mark in marks))
+
+
+def _labelled(marks: Sequence[Mark], front: Sequence[Mark], log: bool) -> list[Mark]:
+    """Return the marks whose names stand on no other's, those on the front first, each with the ``side`` of its name:
+    left of a mark that is far to the right.
+    """
+
+    def places(key: str, log: bool, size: float) -> list[float]:
+        found = [math.log(m[key]) if log else m[key] for m in marks]
+        low, width = min(found), (max(found) - min(found)) or 1.0
+        return [size * (value - low) / width for value in found]
+
+    kept: list[tuple[float, float, float, Mark]] = []
+    spots = [*zip(places("cost", True, WIDTH), places("value", log, HEIGHT - AXIS), marks, strict=True)]
+    for across, up, mark in sorted(spots, key=lambda spot: spot[2] not in front):
+        wide, left = min(NAME, 7 * len(mark["name"])), across > WIDTH - NAME
+        start = across - 8 - wide if left else across + 8
+        if all(abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in kept):
+            kept.append((start, start + wide, up, {**mark, "side": "left" if left else "right"}))
+    return [mark for *_, mark in kept]
+
+
+def _names_beside(marks: Sequence[Mark], x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return the layers of names, left and right of their marks."""
+    left, right = (alt.Chart(values(m for m in marks if m["side"] == side)) for side in ("left", "right"))
+    return [
+        left.mark_text(align="right", dx=-8, dy=-6, limit=NAME).encode(x=x, y=y, text="name:N"),
+        right.mark_text(align="left", dx=8, dy=-6, limit=NAME).encode(x=x, y=y, text="name:N"),
+    ]
 
 
 def _front(marks: Sequence[Mark], goal: str) -> list[Mark]:

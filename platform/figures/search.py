@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from longwave.platform.boards.budget import SearchCurve
-from longwave.platform.figures.frame import Figure, Mark, axis, framed, values
+from longwave.platform.boards.progress import scored
+from longwave.platform.figures.frame import FAINT, Figure, Mark, axis, framed, values
+from longwave.platform.figures.legend import legend_height, told_apart
 from longwave.platform.figures.palette import DIVERGED, colour
 from longwave.platform.records.stored import Trial
 
 HEIGHT = 300
+BANDS = 3
+"""Searches up to which their bands are drawn: more hide each other."""
 SCHEME: Any = "viridis"
 """Colours of a metric: even steps, also for the colour-blind."""
 
@@ -21,11 +26,6 @@ def settings(trial: Trial) -> dict[str, float]:
     """Return the numbers that a search trial was drawn with."""
     found = {name: value for name, value in trial.config.params.items() if isinstance(value, float | int)}
     return {**found, "hidden": float(trial.config.hidden), "batch": float(trial.config.batch)}
-
-
-def scored(trial: Trial) -> float | None:
-    """Return a search trial's best validation metric; None where it has none, or diverged."""
-    return trial.run.valid if trial.run and trial.status != "diverged" else None
 
 
 def ranked(trial: Trial, goal: str) -> tuple[bool, float]:
@@ -45,10 +45,17 @@ def varied(trials: Sequence[Trial]) -> list[str]:
     return sorted(names, key=lambda name: (first.index(name) if name in first else len(first), name))
 
 
-def parallel(trials: Sequence[Trial], goal: str, metric: str) -> Figure | None:
+def parallel(trials: Sequence[Trial], goal: str, metric: str, kept: Collection[str] | None = None) -> Figure | None:
     """Return parallel coordinates: a line a trial through its settings, coloured by its rank on validation.
 
-    A diverged trial is a dashed red line. Each axis runs from the least to the largest value that was drawn.
+    A diverged trial is a dashed red line. Each axis runs from the least to the largest value that was drawn, by
+    logarithm where those span more than a factor of ten.
+
+    Args:
+        trials: Search trials; of them those that ended are drawn.
+        goal: ``"max"`` or ``"min"``.
+        metric: How the metric is written.
+        kept: Ids of the trials that are picked out: the others are faint; None for all.
     """
     names = varied(trials)
     ended = [trial for trial in trials if trial.run]
@@ -56,21 +63,22 @@ def parallel(trials: Sequence[Trial], goal: str, metric: str) -> Figure | None:
         return None
     order = sorted((t for t in ended if scored(t) is not None), key=lambda t: ranked(t, goal))
     place = {trial.config.id: k / max(1, len(order) - 1) for k, trial in enumerate(order)}
-    ends = {name: _ends([settings(t)[name] for t in ended if name in settings(t)]) for name in names}
+    place_of = {name: _places([settings(t)[name] for t in ended if name in settings(t)]) for name in names}
     marks: list[Mark] = []
     for trial in ended:
         own, id = settings(trial), trial.config.id
         for name in (n for n in names if n in own):
-            low, high = ends[name]
-            marks.append({"trial": id, "axis": name, "at": (own[name] - low) / ((high - low) or 1.0),
-                          "rank": place.get(id), "diverged": id not in place,
+            marks.append({"trial": id, "axis": name, "at": place_of[name](own[name]),
+                          "rank": place.get(id), "diverged": id not in place, "kept": kept is None or id in kept,
                           "tip": f"trial {id[:8]}, {name} {own[name]:.4g}: {_found(trial, metric)}"})  # fmt: skip
     x = alt.X("axis:N", sort=names, axis=alt.Axis(title=None, labelAngle=0, grid=True, domain=False))
     y = alt.Y("at:Q", axis=alt.Axis(title="least to largest drawn", labels=False, ticks=False, grid=False))
     tip = alt.Tooltip("tip:N", title=" ")
-    good, bad = ([m for m in marks if m["diverged"] is lost] for lost in (False, True))
+    good, bad = ([m for m in marks if m["diverged"] is lost and m["kept"]] for lost in (False, True))
+    others = [m for m in marks if not m["kept"]]
     rank = alt.Color("rank:Q", scale=alt.Scale(scheme=SCHEME, reverse=True), legend=None)
     made = alt.layer(
+        alt.Chart(values(others)).mark_line(opacity=0.25, color=FAINT).encode(x=x, y=y, detail="trial:N", tooltip=tip),
         alt.Chart(values(bad))
         .mark_line(strokeDash=[3, 3], opacity=0.5, color=DIVERGED)
         .encode(x=x, y=y, detail="trial:N", tooltip=tip),
@@ -79,40 +87,8 @@ def parallel(trials: Sequence[Trial], goal: str, metric: str) -> Figure | None:
     return framed(made, f"Settings of {len(ended)} search trials, by rank on validation {metric}", HEIGHT)
 
 
-def surface(trials: Sequence[Trial], across: str, up: str, goal: str, metric: str) -> Figure | None:
-    """Return two settings of each search trial, coloured by its validation metric; a cross where it diverged."""
-    marks: list[Mark] = []
-    for trial in trials:
-        own = settings(trial)
-        if trial.run and across in own and up in own:
-            valid = scored(trial)
-            marks.append({"x": own[across], "y": own[up], "valid": valid, "lost": valid is None,
-                          "tip": f"trial {trial.config.id[:8]}: {across} {own[across]:.4g}, {up} {own[up]:.4g}, "
-                                 f"{_found(trial, metric)}"})  # fmt: skip
-    if len(marks) < 2:
-        return None
-    wide = {key: _wide([float(m[key]) for m in marks]) for key in ("x", "y")}
-    x = alt.X("x:Q", **axis(across, [m["x"] for m in marks], wide["x"]))
-    y = alt.Y("y:Q", **axis(up, [m["y"] for m in marks], wide["y"]))
-    scale = alt.Scale(
-        scheme=SCHEME,
-        reverse=goal == "min",
-        type="log" if _wide([m["valid"] for m in marks if m["valid"]]) else "linear",
-    )
-    tint = alt.Color("valid:Q", scale=scale, legend=alt.Legend(title=f"validation {metric}", orient="right"))
-    good, bad = ([m for m in marks if m["lost"] is lost] for lost in (False, True))
-    tip = alt.Tooltip("tip:N", title=" ")
-    made = alt.layer(
-        alt.Chart(values(good)).mark_point(filled=True, size=90, opacity=0.9).encode(x=x, y=y, color=tint, tooltip=tip),
-        alt.Chart(values(bad))
-        .mark_point(shape="cross", angle=45, size=80, color=DIVERGED)
-        .encode(x=x, y=y, tooltip=tip),
-    )
-    return framed(made, f"Validation {metric} over {across} and {up}; crosses diverged", HEIGHT)
-
-
 def expected(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: str, log: bool) -> Figure | None:
-    """Return the expected best validation metric of k trials, one line a model, with the band of 80 % of searches.
+    """Return the expected best validation metric of k trials, one line a model; for a few with the band of 80 %.
 
     Args:
         curves: Searches of one board.
@@ -133,15 +109,15 @@ def expected(curves: Sequence[SearchCurve], names: Mapping[str, str], metric: st
     x = alt.X(
         "k:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title="search trials", format="~g", grid=False)
     )
-    tint = alt.Color("tint:N", scale=None)
-    base = alt.Chart(values(marks)).encode(x=x, color=tint, detail="name:N")
+    tints = {mark["name"]: mark["tint"] for mark in marks}
+    lines, banded = told_apart("name:N", tints), marks if len(tints) <= BANDS else []
     made = alt.layer(
-        base.mark_area(opacity=0.12).encode(y=alt.Y("low:Q", **of_y), y2="high:Q", fill=alt.Fill("tint:N", scale=None)),
-        base.mark_line().encode(
-            y=alt.Y("value:Q", **of_y), strokeDash=alt.StrokeDash("name:N", legend=alt.Legend(title=None)),
-            tooltip=alt.Tooltip("tip:N", title=" ")),
+        alt.Chart(values(banded)).mark_area(opacity=0.12).encode(
+            x=x, y=alt.Y("low:Q", **of_y), y2="high:Q", detail="name:N", fill=alt.Fill("tint:N", scale=None)),
+        alt.Chart(values(marks)).mark_line().encode(
+            x=x, y=alt.Y("value:Q", **of_y), tooltip=alt.Tooltip("tip:N", title=" "), **lines),
     )  # fmt: skip
-    return framed(made, f"Expected best validation {metric} of a search", HEIGHT)
+    return framed(made, f"Expected best validation {metric} of a search", HEIGHT + legend_height(len(tints)))
 
 
 def _found(trial: Trial, metric: str) -> str:
@@ -149,10 +125,13 @@ def _found(trial: Trial, metric: str) -> str:
     return trial.status if valid is None else f"validation {metric} {valid:.4g}"
 
 
-def _ends(found: Sequence[float]) -> tuple[float, float]:
-    return min(found), max(found)
+def _places(found: Sequence[float]) -> Callable[[float], float]:
+    """Return what gives each number its place on an axis, from 0 to 1."""
+    scale = math.log if wide(found) else float
+    low, high = scale(min(found)), scale(max(found))
+    return lambda value: (scale(value) - low) / ((high - low) or 1.0)
 
 
-def _wide(found: Sequence[float]) -> bool:
+def wide(found: Sequence[float]) -> bool:
     """Return whether positive numbers span more than a factor of ten."""
     return bool(found) and min(found) > 0 and max(found) > 10 * min(found)

@@ -67,6 +67,27 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """How far a trial is that is trained now.
+
+    Attributes:
+        trial: Its id.
+        owner: The driver that trains it.
+        since: Unix time at which this training of it began.
+        first: Epochs that it had then: of a checkpoint, or 0.
+        last: Epochs it has.
+        heard: Unix time of the last of them; None before the first.
+    """
+
+    trial: str
+    owner: str
+    since: float
+    first: int
+    last: int
+    heard: float | None
+
+
+@dataclass(frozen=True)
 class Spent:
     """What a sweep has taken.
 

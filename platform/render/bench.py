@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
     from longwave.platform.bench.cluster import Scaling
     from longwave.platform.bench.data import Footprint
-    from longwave.platform.bench.report import KernelReport
+    from longwave.platform.bench.lab import LabReport
+    from longwave.platform.bench.report import KernelReport, Target
     from longwave.platform.bench.scale import ScaleReport
     from longwave.platform.bench.start import Start
     from longwave.platform.bench.store import StoreSpeed
@@ -73,8 +74,12 @@ def _short(number: float) -> str:
 def _targets(report: KernelReport) -> None:
     from longwave.platform.bench.report import targets
 
+    _judged(targets(report))
+
+
+def _judged(targets: Sequence[Target]) -> None:
     words = {True: Text("met", "green"), False: Text("not met", "red")}
-    rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets(report)]
+    rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
         table(["target", "found", "asked for", ""], rows)
 
@@ -112,6 +117,15 @@ def boards(lines: Sequence[BoardTime], format: str) -> None:
     table(["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows)
 
 
+def lab(report: LabReport, format: str) -> None:
+    """Print how fast the Lab was."""
+    if format == "json":
+        as_json(report.to_dict())
+        return
+    _judged(report.targets)
+    say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
+
+
 def stores(lines: Sequence[StoreSpeed], format: str) -> None:
     """Print how fast a store is written."""
     if format == "json":
@@ -126,10 +140,8 @@ def scale(report: ScaleReport, format: str) -> None:
     if format == "json":
         as_json(report.to_dict())
         return
-    words = {True: Text("met", "green"), False: Text("not met", "red")}
     for run in report.runs:
-        rows = [(t.what, f"{t.found:.3g}", f"{t.bound:g}", words[t.met]) for t in run.targets]
-        table(["what", "measured", "at most", ""], rows)
+        _judged(run.targets)
         table(["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()])
         times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
         ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]

@@ -74,6 +74,11 @@ def in_markdown(text: str) -> str:
     return re.sub(r"\](?=[(\[:])", r"\]", escaped).replace("\n", " ")
 
 
+def in_streamlit(text: str) -> str:
+    """Return text for Streamlit's Markdown: as ``in_markdown``, and no emphasis, formula, icon or colour."""
+    return re.sub(r"[*$~]|:(?=[A-Za-z])", r"\\\g<0>", in_markdown(text))
+
+
 def in_latex(text: str) -> str:
     """Return text as LaTeX prints it, in one line and without a command."""
     return "".join(LATEX.get(sign, sign) for sign in visible(text).replace("\n", " "))

@@ -72,7 +72,7 @@ def status(found: SweepStatus, format: str, price: Mapping[str, float]) -> None:
         terminal.table(["cell", *IN_SHORT], lines)
     terminal.say(f"  {line(found)}")
     if found.spent.used:
-        for told in _took(found.spent, price):
+        for told in took(found.spent, price):
             terminal.say(f"  {told}")
     for driver in found.drivers:
         terminal.say(f"  {_driver(driver)}")
@@ -140,7 +140,7 @@ def line(found: SweepStatus) -> str:
     return ", ".join(part for part in (found.state, done, epochs, left, more) if part)
 
 
-def _took(spent: Spent, price: Mapping[str, float]) -> Iterator[str]:
+def took(spent: Spent, price: Mapping[str, float]) -> Iterator[str]:
     """Yield what a sweep took, and what probes said of its packs that are over."""
     yield f"took {duration(spent.ran)}, {_held(spent.used, price)}"
     known = {kind: seconds for kind, seconds in spent.expected.items() if kind}

@@ -50,6 +50,7 @@ class Driver:
         seconds: Since it began.
         silent: Seconds since it was last heard of.
         alive: Whether its leases hold.
+        devices: Kinds of the devices that its packs held so far.
     """
 
     owner: str
@@ -61,6 +62,7 @@ class Driver:
     seconds: float
     silent: float
     alive: bool
+    devices: Sequence[str] = ()
 
 
 class Leases:
@@ -219,6 +221,7 @@ def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
             seconds=now - row.started,
             silent=now - row.beat,
             alive=row.expires > now and (row.place != place() or is_running(row.process, row.born)),
+            devices=sorted(row.used or {}),
         )
         for row in found
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -10,13 +10,14 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Spent, StoredSweep
+from longwave.platform.records.stored import Spent, StoredSweep, Trained
 from longwave.platform.storage import entries
+from longwave.platform.storage.among import among
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new
 from longwave.platform.storage.driving import AttemptRow, DriverRow
 from longwave.platform.storage.living import in_training
-from longwave.platform.storage.queries import Queries
+from longwave.platform.storage.queries import Queries, pieces
 from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRow
 
 MAY_CHANGE = {"budget", "priority"}
@@ -110,6 +111,25 @@ class Sweeps(Queries):
             done = connection.scalar(sa.select(sa.func.sum(there)).where(is_open, of_sweep))
             query = sa.select(sa.func.sum(new)).join(begun_then, begun_then.c.trial == TrialRow.id)
             return int(done or 0), int(connection.scalar(query.where(of_sweep)) or 0)
+
+    def trained(self, trials: Collection[str]) -> list[Trained]:
+        """Return how far those of ``trials`` are that somebody trains now."""
+        a, c = AttemptRow, CurveRow
+        last = sa.func.max(c.epoch).label("last")
+        heard = sa.func.max(c.at).label("heard")
+        query = (
+            sa.select(a.trial, a.owner, a.started, a.epoch, last, heard)
+            .join(c, c.trial == a.trial, isouter=True)
+            .where(a.ended.is_(None))
+            .group_by(a.trial, a.owner, a.started, a.epoch)
+        )
+        with self.reading() as connection:
+            parts = [connection.execute(query.where(among(a.trial, p))).all() for p in pieces(sorted(trials))]
+        return [
+            Trained(trial, owner, since.timestamp(), first, last or first, heard)
+            for part in parts
+            for trial, owner, since, first, last, heard in part
+        ]
 
     def spent(self, sweep: str) -> Spent:
         """Return what a sweep has taken so far, over all its drivers."""

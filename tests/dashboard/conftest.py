@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from browser import Come, Visitor, opened_browser
 from lab import about, curve, ok, trial
+from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import cells
+from longwave.platform.bench.lab import serving
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Known
+from longwave.platform.storage import leases
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 
@@ -55,7 +61,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     points += [*curve(cornn[0], [0.9]), *curve(lstm[0], [0.8, 0.7, 0.6])]
     store.write(points, runs)
     store.learn([Known("model", model, "2", family, facts=FACTS_OF_MODEL) for model, family in FAMILIES.items()])
-    driver = Leases(store, "demo").__enter__()  # of this process, which lives
+    with pytest.MonkeyPatch.context() as patch:  # it lives as long as the tests, however slow they are
+        patch.setattr(leases, "SECONDS", 3600.0)
+        driver = Leases(store, "demo").__enter__()
     driver.take([cornn[2].id])
     driver.write(Report(began={cornn[2].id: 0}))
     store.engine.dispose()
@@ -70,7 +78,7 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         monkeypatch.setenv("LONGWAVE_STORE", url)
         st.cache_resource.clear()
         app = AppTest.from_file(str(Path(cells.__file__).parent / "app.py"), default_timeout=60)
-        app.switch_page(f"pages/{page}.py")
+        app.switch_page(f"views/{page}.py")
         for name, value in query.items():
             app.query_params[name] = value
         app.run()
@@ -78,3 +86,46 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         return app
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium. It ends with these tests: beside it, no other test could run an event loop."""
+    with opened_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Callable[[str], str]]:
+    """Serve the Lab of a store, once for all tests: ``served(url)`` is its address."""
+    found: dict[str, str] = {}
+    with ExitStack() as stack:
+
+        def serve(url: str) -> str:
+            if url not in found:
+                found[url] = stack.enter_context(serving(url))[0]
+            return found[url]
+
+        yield serve
+
+
+@pytest.fixture
+def come(browser: Browser, served: Callable[[str], str]) -> Iterator[Come]:
+    """Somebody comes to the Lab of a store: ``come(url, "task", task="adding")``; all went well when they leave."""
+    visitors: list[Visitor] = []
+
+    def came(url: str, name: str = "overview", /, look: dict[str, object] | None = None, **query: str) -> Visitor:
+        visitors.append(Visitor(browser, served(url), **(look or {})))
+        visitors[-1].open(name, **query)
+        return visitors[-1]
+
+    yield came
+    for visitor in visitors:
+        assert visitor.wrong == [] and visitor.strangers() == []
+        visitor.close()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory, made: Path) -> str:
+    """The URL of an empty store."""
+    return f"sqlite:///{shutil.copy(made, tmp_path_factory.mktemp('empty') / 'store.db')}"

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from tree import ROOT
 
+from longwave.dashboard import cells
 from longwave.platform.cli.main import main
 
 
@@ -56,3 +62,36 @@ def test_a_store_that_is_damaged_is_refused_before_anything_starts(
     (tmp_path / "s.db").write_bytes(b"no store " * 100)
     assert main(["dashboard", "--store", f"sqlite:///{tmp_path}/s.db", "--port", str(free_port())]) == 2
     assert capsys.readouterr().err.startswith("longwave: ")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.7"])
+def test_others_are_let_in_by_a_word_of_its_own_alone(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:  # should the word not be asked for, nothing starts all the same
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        command = ["dashboard", "--address", address, "--port", str(taken.getsockname()[1])]
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert said == f"longwave: --address {address} lets others in, who can see all results. If they may: --public\n"
+        assert main([*command, "--public"]) == 2
+        assert "lets others in" not in capsys.readouterr().err
+
+
+def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGWAVE_STORE", f"sqlite:///{tmp_path}/none.db")
+    for asked, buttons in (("yes", ["Log in"]), ("", [])):
+        monkeypatch.setenv("LONGWAVE_LOGIN", asked)
+        st.cache_resource.clear()
+        page = AppTest.from_file(str(Path(cells.__file__).parent / "app.py"), default_timeout=60).run()
+        assert not page.exception and [button.label for button in page.button] == buttons
+        assert bool(page.info) != bool(asked)
+
+
+def test_the_secrets_of_the_log_in_page_are_what_streamlit_asks_for() -> None:
+    text = (ROOT / "infra/deploy/login/README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    auth = tomllib.loads(block)["auth"]
+    assert set(auth) == {"redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url"}
+    assert auth["redirect_uri"].endswith("/oauth2callback")

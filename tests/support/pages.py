@@ -13,12 +13,17 @@ from boards import trials
 
 from longwave.platform.boards.board import rows
 from longwave.platform.editions.edition import Edition, edition
+from longwave.platform.editions.figures import Curves
 from longwave.platform.editions.page import SCRIPTS, SITE
 from longwave.platform.editions.publish import write
 from longwave.platform.records.group import Group
 
 DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
 """Just enough of a browser to draw on."""
+
+
+LINES = 'elements.table.all("tbody")[0].all("tr").filter((l) => !["group", "limit"].includes(l.attributes.class))'
+"""The lines of a page's table that are rows."""
 
 
 class Page:
@@ -36,22 +41,25 @@ class Page:
 
     @classmethod
     def drawn(cls, folder: Path, **chosen: str) -> Page:
-        """Return the whole page of the edition in a folder, drawn on elements that only hold what they are given."""
+        """Return the whole page of the edition in a folder, drawn on elements that only hold what they are given.
+
+        Every group of rows is open, unless it is said otherwise.
+        """
         data = json.dumps(json.dumps(page_data(folder)))
-        chosen_hash = json.dumps(f"#{urlencode(chosen)}")
+        chosen_hash = json.dumps(f"#{urlencode({'open': 'all', **chosen})}")
         return cls(f"{DOM};elements.data.textContent = {data};location.hash = {chosen_hash}")
 
 
 def table(page: Page) -> list[dict[str, str]]:
     """Return the cells that a page shows, by heading; what the headings say of their order is left out."""
     head = page('elements.table.all("thead")[0].all("th").map((cell) => cell.text)')
-    lines = page('elements.table.all("tbody")[0].all("tr").map((l) => l.children.flat().map((cell) => cell.text))')
+    lines = page(f"{LINES}.map((l) => l.children.flat().map((cell) => cell.text))")
     return [dict(zip(head, line, strict=True)) for line in lines]
 
 
 def keys(page: Page) -> list[str]:
     """Return the keys of the rows that a page shows, in order."""
-    found: list[str] = page('elements.table.all("tbody")[0].all("tr").map((l) => l.attributes.id.slice("row-".length))')
+    found: list[str] = page(f'{LINES}.map((l) => l.attributes.id.slice("row-".length))')
     return found
 
 
@@ -63,9 +71,11 @@ def page_data(folder: Path) -> dict[str, Any]:
     return found
 
 
-def published(folder: Path, groups: Sequence[Group], numbers: Sequence[Mapping[str, Any]] = ()) -> Edition:
+def published(
+    folder: Path, groups: Sequence[Group], numbers: Sequence[Mapping[str, Any]] = (), curves: Curves | None = None
+) -> Edition:
     """Write the edition of these groups, all kept by one store, to a folder and return it."""
     found = rows(groups, numbers)
     made = edition(found, [trial for group in groups for trial in trials(group)], "Ours", "2026-01-01T00:00:00", "c")
-    write(folder, made, found, None, b"", "there are none.")
+    write(folder, made, found, None, b"", "there are none.", curves or {})
     return made

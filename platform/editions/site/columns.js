@@ -3,7 +3,6 @@ const EDITION = JSON.parse(document.getElementById("data").textContent);
 const STEP = 100;
 /** Kinds of rows in words; “reproduced” is a verdict to a reader. */
 const KINDS = { reproduced: "retrained", published: "published", trivial: "trivial" };
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d46", "#7a7f2e", "#868e97"];
 /** Each word of a state or a verdict with a sign of its own: colour alone tells nothing apart. */
 const WORDS = {
   diverged: "✕ diverged", failed: "! failed", missing: "… missing", "not run": "· not run", reproduced: "= reproduced",
@@ -35,7 +34,7 @@ const measured = (board) => `${board.metric}${board.unit && board.unit !== "1" ?
 const arrow = (board) => (board.goal === "max" ? "↑ higher is better" : "↓ lower is better");
 
 function dot(family) {
-  const colour = COLOURS[families.indexOf(family) % COLOURS.length];
+  const colour = EDITION.colours[family] ?? EDITION.colours[""];
   return family ? make("span", { class: "dot", style: `background:${colour}`, title: `family ${family}` }) : null;
 }
 
@@ -61,13 +60,15 @@ function result(row) {
     : "");
 }
 
-function copyButton(text) {
+/** Return a button that copies a text, or what a function gives when it is pressed. */
+function copyButton(text, what = "") {
   const act = async (event) => {
     const button = event.currentTarget;
+    const copied = typeof text === "function" ? text() : text;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(copied);
     } catch {
-      const field = make("textarea", {}, text);
+      const field = make("textarea", {}, copied);
       document.body.append(field);
       field.select();
       document.execCommand("copy");
@@ -76,22 +77,38 @@ function copyButton(text) {
     button.textContent = "copied";
     setTimeout(() => { button.textContent = "copy"; }, 1200);
   };
-  return make("button", { type: "button", class: "copy", "aria-label": `Copy: ${text}`, on: { click: act } }, "copy");
+  return make("button", { type: "button", class: "copy", "aria-label": `Copy ${what || text}`, on: { click: act } }, "copy");
 }
 
 function commandOf(row) {
   return row.command ? make("span", {}, make("code", {}, row.command), copyButton(row.command)) : "—";
 }
 
-/** Return a way to the Methods; the hash of the URL is taken by the state. */
-function methodsLink() {
-  const act = () => { $("methods-title").scrollIntoView(); $("methods-title").focus(); };
-  return make("button", { type: "button", class: "link", on: { click: act } }, "See Methods.");
+const methodsLink = () => make("a", { href: link({ view: "methods", row: "" }) }, "See Methods.");
+
+/** Return the box that selects a row. */
+function selectBox(row) {
+  const name = row.key.slice(0, SHORT);
+  const act = (event) => set({ page: state.page, only: "", sel: [...list(state.sel).filter((one) => one !== name),
+    ...(event.target.checked ? [name] : [])].join(" ") });
+  return make("input", { type: "checkbox", class: "select", checked: isChosen(row), "aria-label": `Select ${row.title}`,
+    on: { change: act } });
 }
+
+const isBaseline = (row) => row.kind === "reproduced" && !row.superseded && EDITION.baselines.includes(row.model);
 
 function title(row) {
   const detail = row.kind === "reproduced" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";
-  return [dot(row.family), make("a", { href: link({ row: row.key }) }, row.title), make("span", { class: "small" }, detail)];
+  return [make("span", { class: "head" }, row.kind === "reproduced" ? selectBox(row) : "", dot(row.family),
+    make("a", { href: link({ row: row.key }), class: "name", title: row.title }, row.title)), make("span", { class: "small" }, [detail, isBaseline(row) && "baseline"].filter(Boolean).join("; "))];
+}
+
+/** Return how the training differs from the paper's: how much of it, and all of it once it is opened. */
+function protocolOf(row) {
+  const found = row.departures.length + row.known.length;
+  if (row.kind !== "reproduced") return "—";
+  const head = found ? many(found, "difference") : row.recipe ? "as printed" : "not recorded";
+  return make("details", { class: "protocol" }, make("summary", {}, head), row.texts.departures);
 }
 
 const leading = (row) => row.published[0] || {};
@@ -106,8 +123,11 @@ const RICH = {
   published: { by: (r) => leading(r).value ?? null, cell: (r) => (r.published.length
     ? r.published.map((p) => make("div", { class: "published-number" }, p.text)) : "—") },
   verdict: { cell: (r) => (r.lost || r.published.length ? [lost(r), ...r.published.map(verdictWord)] : "—") },
-  command: { by: null, cell: commandOf },
+  departures: { by: (r) => (r.kind === "reproduced" ? r.departures.length + r.known.length : null), cell: protocolOf },
+  command: { by: null, cell: (r) => (r.command ? copyButton(r.command) : "—") },
 };
+/** Texts of cells in a file, where the edition's own text is not what stands there. */
+const exported = (row, name) => ({ place: boardOf(row).name, title: row.title, command: row.command || "—" })[name] ?? row.texts[name];
 const plain = ({ key }) => ({ by: (r) => (r.texts[key] === "—" ? null : r[key]), cell: (r) => r.texts[key] });
 const COLUMNS = new Map(EDITION.columns.map((column) => [column.key, { ...plain(column), ...column, ...RICH[column.key] }]));
 const STANDARD = EDITION.columns.filter(({ stands }) => stands).map(({ key }) => key);

@@ -1,7 +1,8 @@
 // Controls, drawing and events.
 function drawControls() {
-  $("view").value = state.view;
+  $("view").value = byKey.has(state.row) ? boardOf(byKey.get(state.row)).name : state.view;
   const front = place() < 0 && state.view !== "all rows";
+  drawChoices(front);
   for (const part of document.querySelectorAll("[data-rows]")) part.hidden = front;
   for (const part of document.querySelectorAll("[data-overview]")) part.hidden = !front;
   if ($("search").value !== state.q) $("search").value = state.q;
@@ -20,24 +21,66 @@ function drawControls() {
   for (const box of $("columns").querySelectorAll("input")) box.checked = columns().includes(box.value);
 }
 
+/** Fill the choices of what the rows in view have: words of verdicts, rows to be alike to. */
+function drawChoices(front) {
+  const rows = EDITION.rows.filter((row) => row.kind === "reproduced" && (place() < 0 || row.board === place()));
+  const words = [...new Set(rows.flatMap((row) => row.published.map(({ verdict }) => verdict)))].sort();
+  const options = (all) => all.map(([value, text]) => make("option", { value, selected: false }, text));
+  const of = (name, has, text) => [["", "any row"], ...(front ? [] : [...rows].sort((a, b) => isBaseline(b) - isBaseline(a))
+    .filter((row) => has(row) || row.key.startsWith(state[name] || " ")).map((row) => [row.key.slice(0, SHORT), `${row.title.slice(0, 40)}: ${text(row)}`]))];
+  $("proto").replaceChildren(...options([["", "any"], ["as printed", "as printed"], ["differs", "differs"]]));
+  $("verdict").replaceChildren(...options([["", "any"], ...words.map((word) => [word, WORDS[word] || word])]));
+  $("size").replaceChildren(...options(of("size", (row) => row.parameters, (row) => count(row.parameters))));
+  $("budget").replaceChildren(...options(of("budget", (row) => row.searched, (row) => many(row.searched, "trial"))));
+  for (const name of ["proto", "verdict", "size", "budget"]) $(name).value = state[name];
+  const used = FILTERS.filter((name) => state[name] !== FRESH[name]).length;
+  $("filters-count").textContent = used ? ` (${used})` : "";
+}
+
 let shownRow = "";
+const PAGES = ["methods", "changes"];
 
 function draw() {
   read();
   const row = byKey.get(state.row);
   const board = EDITION.boards[place()];
+  const page = PAGES.includes(state.view) && !row ? state.view : "";
+  applyTheme();
   drawControls();
   $("row-part").hidden = !row;
-  $("table-part").hidden = $("filters").hidden = Boolean(row);
+  $("table-part").hidden = Boolean(row || page);
+  $("filters").hidden = Boolean(page);
+  $("settings").hidden = Boolean(row);
+  for (const name of PAGES) $(`${name}-part`).hidden = page !== name;
+  for (const one of document.querySelectorAll("[data-page]")) one.setAttribute("aria-current", one.dataset.page === page ? "page" : "false");
   if (row) drawRow(row);
   else if (board) drawRows(EDITION.rows.filter((one) => one.board === place()), board);
   else if (state.view === "all rows") drawRows(EDITION.rows, null);
-  else drawOverview();
+  else if (!page) drawOverview();
+  drawHeading(board, page);
+  drawShare();
+  document.title = `${row ? `${row.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
+  if (shownRow !== (row ? row.key : page)) {
+    scrollTo(0, 0);
+    if (row || page) $(row ? "row-title" : `${page}-title`).focus({ preventScroll: true });
+  }
+  shownRow = row ? row.key : page;
+}
+
+/** Say above the table what it is, which model is best there and how sure that is; below it stand a board's figures. */
+function drawHeading(board, page) {
+  const unknown = state.row && !byKey.has(state.row) ? `There is no row ${state.row} in this edition.`
+    : state.view && !board && !page && state.view !== "all rows" ? `There is no board “${state.view}” in this edition.` : "";
   $("heading").textContent = board ? `${board.name}: ${measured(board)}, ${arrow(board)}`
     : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overview.boards.length, "board")}`;
-  document.title = `${row ? `${row.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
-  if (row && shownRow !== row.key) { scrollTo(0, 0); $("row-title").focus({ preventScroll: true }); }
-  shownRow = row ? row.key : "";
+  $("answer").replaceChildren(unknown ? make("b", {}, `${unknown} `) : "", board ? board.answer
+    : state.view === "all rows" ? "Rows are ranked within one board." : EDITION.answer);
+  const shown = board?.name ?? "";
+  if ($("figures").dataset.board !== shown) {
+    $("figures").dataset.board = shown;
+    $("figures").replaceChildren(board?.figures.length ? make("div", { class: "figures" }, board.figures.map((one) => drawFigure(one))) : "");
+  }
+  drawSelected();
 }
 
 function toggled(name, all, value, on) {
@@ -54,11 +97,13 @@ function box(text, attributes, act) {
 function build() {
   $("view").append(make("option", { value: "" }, "All tasks: overview"), make("option", { value: "all rows" }, "All rows"),
     make("optgroup", { label: "Boards" }, EDITION.boards.map((board) => make("option", { value: board.name }, board.name))));
-  $("view").onchange = (event) => { location.hash = link({ view: event.target.value, page: "0", sort: "", row: "" }); };
+  $("view").onchange = (event) => { location.hash = link({ view: event.target.value, page: "0", sort: "", row: "", size: "", budget: "", verdict: "" }); };
   $("search").oninput = (event) => set({ q: event.target.value });
   $("provisional").onchange = (event) => set({ prov: event.target.checked ? "1" : "0" });
   $("seeds").oninput = (event) => set({ seeds: event.target.value || "0" });
-  $("reset").onclick = () => set({ ...FRESH, view: state.view });
+  for (const name of ["proto", "verdict", "size", "budget"]) $(name).onchange = (event) => set({ [name]: event.target.value });
+  $("settings").open = !matchMedia("(max-width: 40rem)").matches;
+  $("reset").onclick = () => set({ ...FRESH, view: state.view, theme: state.theme });
   const every = [...titles.keys()].sort();
   const choose = (names, on) => set({ models: every.filter((name) => (names.includes(name) ? on
     : list(state.models).includes(name))).join(" ") });
@@ -100,22 +145,24 @@ function buildChanges() {
   }
 }
 
-function buildTheme() {
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let kept = null;
+try { kept = localStorage.getItem("longwave-theme"); } catch { /* a browser may forbid it for files */ }
+
+/** Show the theme of the link, else the one that was chosen here, else that of the system. */
+function applyTheme() {
   const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  let chosen = null;
-  try { chosen = localStorage.getItem("longwave-theme"); } catch { /* a browser may forbid it for files */ }
-  const apply = () => {
-    root.dataset.theme = chosen || (dark.matches ? "dark" : "light");
-    $("theme").textContent = root.dataset.theme === "dark" ? "Light" : "Dark";
-  };
+  root.dataset.theme = ["light", "dark"].includes(state.theme) ? state.theme : kept || (dark.matches ? "dark" : "light");
+  $("theme").textContent = root.dataset.theme === "dark" ? "Light" : "Dark";
+}
+
+function buildTheme() {
   $("theme").onclick = () => {
-    chosen = root.dataset.theme === "dark" ? "light" : "dark";
-    try { localStorage.setItem("longwave-theme", chosen); } catch { /* as above */ }
-    apply();
+    kept = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("longwave-theme", kept); } catch { /* as above */ }
+    set({ page: state.page, theme: kept });
   };
-  dark.addEventListener("change", apply);
-  apply();
+  dark.addEventListener("change", applyTheme);
 }
 
 buildTheme();

@@ -1,5 +1,7 @@
 // What is chosen: the view, and the filters, which hide rows and change no number. All of it is in the URL.
-const FRESH = { view: "", q: "", sort: "", models: "", kinds: "", prov: "1", seeds: "0", cols: "", page: "0", row: "" };
+const FRESH = { view: "", q: "", sort: "", models: "", kinds: "", prov: "1", seeds: "0", proto: "", verdict: "", size: "",
+  budget: "", cols: "", page: "0", row: "", open: "", sel: "", only: "", theme: "" };
+const FILTERS = ["seeds", "prov", "proto", "verdict", "size", "budget", "kinds"];
 let state = { ...FRESH };
 
 function link(change) {
@@ -21,16 +23,41 @@ function set(change) {
 
 const list = (text) => text.split(" ").filter(Boolean);
 const place = () => EDITION.boards.findIndex((board) => board.name === state.view);
-const columns = () => (state.cols ? list(state.cols) : state.view === "all rows" ? ["place", ...STANDARD] : STANDARD);
+
+/** Return the columns in sight: those asked for, else the usual ones that some row of the view has a text for. */
+function columns() {
+  if (state.cols) return list(state.cols);
+  const rows = EDITION.rows.filter((row) => place() < 0 || row.board === place());
+  const said = STANDARD.filter((name) => !["published", "verdict"].includes(name) || rows.some((row) => row.kind === "reproduced"
+    && (row.texts[name] !== "—" || (name === "verdict" && row.lost))));
+  return state.view === "all rows" ? ["place", ...said] : said;
+}
+
 const chosenModel = (model) => !state.models || list(state.models).includes(model);
 const holds = (text) => list(state.q.toLowerCase()).every((word) => text.toLowerCase().includes(word));
+const SHORT = 12;
+const isChosen = (row) => list(state.sel).includes(row.key.slice(0, SHORT));
 
 /** Return the fewest seeds that a row in sight has; leaving out provisional rows says that, too. */
 const leastSeeds = () => Math.max(Number(state.seeds) || 0, state.prov === "1" ? 0 : EDITION.enough);
 
-/** Return whether the filters leave a row in sight. */
+/** Return whether a row has as much of something as the row that the state names; without a name all have. */
+function alike(row, name, value) {
+  const other = state[name] && EDITION.rows.find((one) => one.key.startsWith(state[name]));
+  if (!other) return true;
+  const [mine, theirs] = [value(row), value(other)];
+  return Boolean(mine && theirs) && mine <= theirs * EDITION.alike && theirs <= mine * EDITION.alike;
+}
+
+const differs = (row) => row.departures.length + row.known.length > 0;
+
+/** Return whether the filters leave a row in sight; what was not trained here has no seeds, recipe, size or search. */
 function inSight(row) {
   const kinds = list(state.kinds);
-  return (row.kind === "trivial" || chosenModel(row.model)) && (row.kind !== "reproduced" || row.asked >= leastSeeds())
-    && (!kinds.length || kinds.includes(row.kind)) && holds(searchText(row));
+  const own = row.kind !== "reproduced" || (row.asked >= leastSeeds()
+    && (!state.proto || differs(row) === (state.proto === "differs"))
+    && (!state.verdict || row.published.some(({ verdict }) => verdict === state.verdict))
+    && alike(row, "size", (r) => r.parameters) && alike(row, "budget", (r) => r.searched));
+  return own && (row.kind === "trivial" || chosenModel(row.model)) && (!kinds.length || kinds.includes(row.kind))
+    && holds(searchText(row)) && (!state.only || isChosen(row));
 }

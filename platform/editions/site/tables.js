@@ -1,7 +1,7 @@
-// The three parts of the page: the rows of a board, the overview of all, one row with its seeds.
+// The tables of the page: the rows of a board, and the overview of all.
 function searchText(row) {
   row.text_of_all ??= [row.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
-    ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, row.verification,
+    ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, ...row.known, row.verification,
     ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ");
   return row.text_of_all;
 }
@@ -28,24 +28,102 @@ function heading(name, goal) {
   const inside = value ? make("button", { type: "button", title: how, "data-sort": name,
     on: { click: () => { set({ sort: `${name}-${next}` }); document.querySelector(`[data-sort=${name}]`)?.focus(); } } },
   label) : label;
-  return make("th", { scope: "col", "aria-sort": sort, class: align === "right" ? "number" : null }, inside);
+  return make("th", { scope: "col", "aria-sort": sort, "data-column": name, class: align === "right" ? "number" : null }, inside);
+}
+
+/** The groups below the rows that are ranked: their rows show once they are opened, looked for or asked for. */
+const GROUPS = {
+  published: ["Published numbers that nobody retrained here", (row) => row.kind === "published"],
+  trivial: ["Trivial predictors", (row) => row.kind === "trivial"],
+  guests: ["Guests: imported, and ranked with nobody", (row) => row.guest && !row.superseded],
+  superseded: ["Superseded: trained by an older version", (row) => Boolean(row.superseded)],
+};
+const groupOf = (row) => Object.keys(GROUPS).find((name) => GROUPS[name][1](row)) ?? "";
+const isOpen = (name) => Boolean(state.q || state.kinds || state.sort.startsWith("published")) || state.open === "all" || list(state.open).includes(name);
+
+function rowLine(row, names) {
+  return make("tr", { id: `row-${row.key}`, class: [row.kind, row.leads ? "leads" : "", row.faint ? "faint" : "",
+    isChosen(row) ? "chosen" : ""].filter(Boolean).join(" ") },
+  names.map((name) => make(name === "title" ? "th" : "td", { class: COLUMNS.get(name).align === "right" ? "number" : null,
+    "data-column": name, scope: name === "title" ? "row" : null }, COLUMNS.get(name).cell(row))));
+}
+
+const across = (kind, width, ...content) => make("tr", { class: kind }, make("td", { colspan: width }, ...content));
+
+function groupLine(name, rows, width) {
+  const open = isOpen(name);
+  const next = open ? list(state.open).filter((one) => one !== name) : [...list(state.open), name];
+  const act = () => { set({ page: state.page, open: next.join(" ") }); document.querySelector(`[data-group=${name}]`)?.focus(); };
+  return across("group", width, make("button", { type: "button", class: "link", "data-group": name, "aria-expanded": String(open),
+    on: { click: act } }, `${open ? "▾" : "▸"} ${GROUPS[name][0]} (${rows.length})`));
+}
+
+/** Return the line that says what the best trivial predictor reaches: what stands below it is worse. */
+function trivialLine(all, width, before) {
+  const best = all.find((row) => row.kind === "trivial");
+  return best ? across("limit", width, `${before ? "Below: worse than" : "All above are better than"} the best trivial predictor, `,
+    make("a", { href: link({ row: best.key }) }, best.title), `, ${best.texts.mean.replace(" (trivial)", "")}`) : null;
+}
+
+/** Return the lines of own rows, with the line of the best trivial predictor where they stand in the board's order. */
+function ownLines(rows, all, names, last) {
+  const lines = rows.map((row) => rowLine(row, names));
+  const ranked = rows.filter((row) => row.rank_low !== null);
+  if (state.sort || !ranked.length || new Set(all.map((row) => row.board)).size > 1) return lines;
+  const worse = rows.findIndex((row) => row.lost);
+  if (worse >= 0) lines.splice(worse, 0, trivialLine(all, names.length, true));
+  else if (last) lines.splice(ranked.length, 0, trivialLine(all, names.length, false));
+  return lines.filter(Boolean);
+}
+
+/** Return baselines that filters hide, or that stand on another page. */
+function hiddenBaselines(all, shown) {
+  const there = new Set(shown.map((row) => row.board + row.model));
+  return all.filter((row) => isBaseline(row) && !there.has(row.board + row.model));
 }
 
 function drawRows(all, board) {
-  const found = sorted(all.filter(inSight));
-  const start = Math.min(Number(state.page) || 0, Math.max(0, Math.ceil(found.length / STEP) - 1)) * STEP;
+  const found = all.filter(inSight);
+  const own = sorted(found.filter((row) => !groupOf(row)));
+  const start = Math.min(Number(state.page) || 0, Math.max(0, Math.ceil(own.length / STEP) - 1)) * STEP;
   const names = columns().filter((name) => COLUMNS.has(name));
-  const lines = found.slice(start, start + STEP).map((row) => make("tr", {
-    id: `row-${row.key}`, class: [row.kind, row.leads ? "leads" : ""].join(" "),
-  }, names.map((name) => make(name === "title" ? "th" : "td", { class: COLUMNS.get(name).align === "right" ? "number" : null,
-    "data-column": name, scope: name === "title" ? "row" : null }, COLUMNS.get(name).cell(row)))));
-  show(make("thead", {}, make("tr", {}, names.map((name) => heading(name, board?.goal)))), lines, found.length, start);
+  const shown = own.slice(start, start + STEP);
+  const lines = ownLines(shown, all, names, start + STEP >= own.length);
+  const beside = board && !state.only ? hiddenBaselines(all, shown) : [];
+  if (beside.length) lines.push(across("group", names.length, "Baselines, whatever the filters"), ...beside.map((row) => rowLine(row, names)));
+  const others = Object.keys(GROUPS).map((name) => [name, sorted(found.filter((row) => groupOf(row) === name))]);
+  for (const [name, rows] of others) if (rows.length) {
+    lines.push(groupLine(name, rows, names.length), ...(isOpen(name) ? rows.map((row) => rowLine(row, names)) : []));
+  }
+  onScreen = { names, rows: [...shown, ...beside, ...others.flatMap(([name, rows]) => (isOpen(name) ? rows : []))] };
+  show(make("thead", {}, make("tr", {}, names.map((name) => heading(name, board?.goal)))), lines, own.length, start);
   const ranked = (rows) => rows.filter((row) => row.rank_low !== null);
   const [before, left] = [ranked(all), ranked(found)];
   $("shown").replaceChildren(`${count(found.length)} of ${count(all.length)} rows. `, left.length === before.length ? ""
     : unranked(`${count(before.length - left.length)} of ${many(before.length, "ranked row")} hidden; ranks and ties are still those of `
       + `${board ? "the whole board" : "whole boards"}.`, before, left, board ? board.task : "--rows", leastSeeds()));
   $("caption").replaceChildren([board?.advice, EDITION.ranked].filter(Boolean).join(" "), " ", methodsLink());
+  $("table").setAttribute("class", state.cols ? "all" : "usual");
+}
+
+/** Say how many rows are selected, and what can be done with them. */
+function drawSelected() {
+  const chosen = EDITION.rows.filter(isChosen);
+  const names = chosen.map((row) => row.key.slice(0, SHORT));
+  const command = `longwave compare ${names.join(" ")}`;
+  $("selected").hidden = !chosen.length;
+  $("selected").replaceChildren(`${many(chosen.length, "row")} selected. `,
+    make("button", { type: "button", on: { click: () => set({ only: state.only ? "" : "1" }) } }, state.only ? "Show all" : "Show only these"), " ",
+    make("button", { type: "button", on: { click: () => set({ sel: "", only: "" }) } }, "Clear"),
+    ...(chosen.length === 2 ? [" Compared by: ", make("code", {}, command), copyButton(command)] : []));
+}
+
+/** Return a figure of a board, or one view of it. Its file is read when it comes into sight. */
+function drawFigure(figure, view = "") {
+  const size = view ? { width: 480, height: 260 } : { width: figure.width, height: figure.height };
+  return make("figure", {}, make("figcaption", {}, make("strong", {}, figure.title), ". ", figure.note, " ",
+    make("a", { href: figure.file }, "SVG")), make("img", { src: figure.file + (view && `#${view}`), alt: `${figure.title}. ${figure.note}`,
+    loading: "lazy", decoding: "async", ...size }));
 }
 
 /** Say that filters hide what numbers were computed among, and the command that computes them among what is left. */
@@ -59,10 +137,14 @@ function unranked(said, before, left, where = "", seeds = 0) {
 
 function drawOverview() {
   const { boards, lines } = EDITION.overview;
+  onScreen = { names: [], rows: [] };
+  $("table").setAttribute("class", "overview");
   const found = lines.filter((line) => chosenModel(line.model) && holds(`${line.title} ${line.model} ${line.family}`));
   const head = ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text));
-  const rows = found.map((line) => make("tr", {}, make("th", { scope: "row" }, dot(line.family), line.title),
+  const rows = found.map((line) => make("tr", {}, make("th", { scope: "row" }, make("span", { class: "head" }, dot(line.family), make("span", { class: "name", title: line.title }, line.title))),
     make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.map(overviewCell)));
+  $("answers").replaceChildren(...EDITION.boards.flatMap((board) => [make("dt", {}, make("a", { href: link({ view: board.name }) },
+    board.name)), make("dd", {}, board.answer)]));
   show(make("thead", {}, make("tr", {}, head)), rows, found.length, 0);
   const all = many(lines.length, "model");
   $("shown").replaceChildren(found.length === lines.length ? `${all}.` : unranked(
@@ -81,7 +163,7 @@ function boardLink(place) {
 function overviewCell(key) {
   const row = byKey.get(key);
   if (!row) return make("td", {}, stateWord("not run"));
-  return make("td", { class: `nowrap cell ${row.leads ? "leads" : ""}` }, make("a", { href: link({ row: key }) }, row.asked ? row.texts.median : stateWord(row.state)));
+  return make("td", { class: `nowrap cell ${row.leads ? "leads" : row.faint ? "faint" : ""}` }, make("a", { href: link({ row: key }) }, row.asked ? row.texts.median : stateWord(row.state)));
 }
 
 function show(head, lines, total, start) {
@@ -96,55 +178,4 @@ function show(head, lines, total, start) {
   $("next").disabled = start + STEP >= total;
   $("back").onclick = () => set({ page: String(start / STEP - 1) });
   $("next").onclick = () => set({ page: String(start / STEP + 1) });
-}
-
-const facts = (pairs) => make("dl", {}, pairs.map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
-const cells = (values) => make("tr", {}, values.map((value) => make("td", {}, value)));
-const small = (head, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {},
-  head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, rows)));
-const number = (value) => (value === null ? "—" : String(Number(value.toPrecision(6))));
-
-const FIRST = ["rank_low", "ties", "median", "share", "mean", "low", "n"];
-const items = (texts) => (texts.length ? make("ul", {}, texts.map((text) => make("li", {}, text))) : "");
-
-/** Return a published number, and how the row stands to it. */
-function drawNumber(number) {
-  const told = [["verdict", number.verdict && verdictWord(number)], ["why", number.why], ["another protocol", items(number.departures)],
-    ["sources", items(number.sources)], ["note", number.note]];
-  return make("div", { class: "printed" }, make("p", {}, make("em", {}, number.text)), facts(told.filter(([, value]) => value)));
-}
-
-function drawRow(row) {
-  const board = boardOf(row);
-  const told = FIRST.filter((name) => COLUMNS.has(name) && row.texts[name] !== "—").map((name) => COLUMNS.get(name));
-  const found = [
-    make("p", {}, make("a", { href: link({ row: "" }) }, "← Back to the table")),
-    make("h2", { id: "row-title", tabindex: "-1" }, dot(row.family), `${row.title} on ${board.name}`),
-    make("p", {}, `${measured(board)}, ${arrow(board)}; ${KINDS[row.kind]}${row.rank_low === null ? ", not ranked" : ""}. `, methodsLink()),
-    facts(told.map(({ heading: name, cell }) => [name, cell(row)])),
-  ];
-  if (row.lost) found.push(lost(row));
-  if (row.superseded) found.push(make("p", { class: "doubt" }, `Superseded: ${row.superseded}.`));
-  if (row.command) found.push(make("p", {}, commandOf(row)));
-  if (row.seeds.length) {
-    found.push(make("h3", {}, "Retrainings"), small(["seed", "ended", `test ${measured(board)}`, "validation", "best epoch",
-      "epochs", "time", "trial"], row.seeds.map((s) => cells([String(s.seed), make("span", {}, stateWord(s.status === "planned"
-      || s.status === "running" ? "missing" : s.status), s.reason ? make("span", { class: "small" }, s.reason) : ""),
-    number(s.test), number(s.valid), s.best_epoch ?? "—", s.epochs ?? "—", s.time, make("code", {}, s.trial)]))));
-  }
-  if (row.published.length) {
-    found.push(make("h3", {}, "Published numbers"), ...row.published.map(drawNumber));
-  }
-  if (row.kind === "reproduced") {
-    const named = (values) => Object.entries(values).map(([name, v]) => [name, typeof v === "object" ? JSON.stringify(v) : short(v)]);
-    found.push(make("div", { class: "two" },
-      make("div", {}, make("h3", {}, "Configuration and protocol"), facts([["row", make("code", {}, row.key)],
-        ...named(row.settings), ["hidden", count(row.hidden)], ["parameters", count(row.parameters)], ...named(row.protocol),
-        ["recipe", row.texts.departures]])),
-      make("div", {}, make("h3", {}, "Provenance"), facts([["verified", row.verification],
-        ["sweeps", row.sweeps.join(", ") || "—"], ["searched",
-        `${count(row.searched)} trials, ${count(row.search_diverged)} diverged`], ["time to find", row.texts.find_seconds],
-      ["time to train", row.texts.train_seconds], ...Object.entries(row.facts)]))));
-  }
-  $("row-part").replaceChildren(...found);
 }

@@ -37,7 +37,7 @@ def parse(command: str) -> None:
 def test_each_folder_has_one_page() -> None:
     folders = {path.parent for path in DEPLOY.rglob("*") if path.is_file() and path.parent.name != "secrets"}
     assert {page.parent for page in PAGES} == folders
-    assert {folder.name for folder in folders} == {"docker", "ray", "kuberay", "slurm", "monitoring"}
+    assert {folder.name for folder in folders} == {"docker", "ray", "kuberay", "slurm", "monitoring", "login"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.parent.name for page in PAGES])

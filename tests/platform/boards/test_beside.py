@@ -105,7 +105,7 @@ def test_a_row_loses_to_the_best_trivial_predictor_that_is_better_than_its_media
 
 def test_a_row_of_before_loses_to_a_predictor_that_only_newer_rows_tell_and_a_printed_number_does_too() -> None:
     old = retrained("a", [2.5, 2.6, 2.4], trivial={"mean": 9.0})
-    new = retrained("b", [0.1, 0.2, 0.3], trivial={"mean": 9.0, "cubic AR": 1.0})
+    new = retrained("b", [0.1, 0.2, 0.3, 0.4, 0.5], trivial={"mean": 9.0, "cubic AR": 1.0})
     found = {row.model: row for row in rows([old, new], [printed("c", 1.5), printed("d", 0.5)])}
     assert {model: found[model].loses_to for model in "abcd"} == {"a": "cubic AR", "b": "", "c": "cubic AR", "d": ""}
     assert {row.model for row in found.values() if row.trivial} == {"mean", "cubic AR"}

@@ -258,7 +258,7 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[0] == "### t: mse [1] ↓" and set(lines[3]) <= set("|-: ")
     assert (
-        "**2.0 [1.0, 3.0] (50 %)** | 2.0 ± 1.4 (2, provisional)" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
+        "| 2.0 [1.0, 3.0] (50 %) | 2.0 ± 1.4 (2, provisional)" in lines[4] and "0.5 (mean, paper Table 1)" in lines[4]
     )
     assert all(line.count("|") == 13 for line in lines[2:6])
     assert lines[-1].endswith(

@@ -52,7 +52,7 @@ def said(folder: Path, commit: str = "d") -> list[tuple[str, str]]:
     sign(folder)
     made, file = received(folder)
     assert list(unlike(made, file)) == []
-    return [(found.severity, found.message) for found in edited(folder, made, commit)]
+    return [(found.severity, found.message) for found in edited(folder, made, file, commit)]
 
 
 def text(name: str, old: str, new: str) -> Callable[[Path], None]:
@@ -91,6 +91,9 @@ EDITED: tuple[tuple[Callable[[Path], None], str], ...] = (
     (text("index.html", '"median":"0.', '"median":"0.00'), "index.html shows another rows."),
     (text("index.html", '"counts":{"boards":1', '"counts":{"boards":9'), "index.html shows another counts.boards"),
     (text("index.html", 'id="data">', 'id="data">[] '), "cannot be read"),
+    (text("board-1-curves.svg", '<path d="M0,', '<path d="M0,1'), "board-1-curves.svg shows other curves than its"),
+    (text("board-1-medians.svg", ">GRU<", ">GRO<"), "board-1-medians.svg shows other models or numbers than board"),
+    (text("index.html", "Best median of", "Surely the best of"), "index.html shows another boards.0.answer"),
     (table("rows.parquet", "median", 1e-4), "rows.parquet has another median than board.json: it was edited."),
     (table("rows.parquet", "verification", "best"), "rows.parquet has another verification than board.json"),
     (table("rows.parquet", "prize", 1), "rows.parquet has a column 'prize' of its own: it was edited."),
@@ -115,6 +118,12 @@ def test_an_edited_file_is_named_though_the_manifest_was_hashed_anew(
     found = said(folder)
     assert found and found[0][0] == "reject" and any(message in line for _, line in found), found
     assert all("\n" not in line for _, line in found)
+
+
+def test_a_figure_whose_lines_alone_differ_is_noted_for_another_library_may_have_drawn_it(folder: Path) -> None:
+    text("board-1-medians.svg", 'stroke-width="2"', 'stroke-width="3"')(folder)
+    [(severity, message)] = said(folder)
+    assert (severity, message.partition(" is drawn")[0]) == ("note", "board-1-medians.svg")
 
 
 def test_a_page_of_other_code_is_noted_and_one_of_this_code_is_flagged(folder: Path) -> None:

@@ -26,7 +26,8 @@ from longwave.platform.records.group import Group
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
-FILES = {"index.html", "board.json", "rows.parquet", "trials.parquet", "sources.bib", "CHANGES.md", "changes.json"}
+FILES = {"index.html", "board.json", "rows.parquet", "trials.parquet", "sources.bib", "CHANGES.md", "changes.json",
+         *(f"board-1-{kind}.svg" for kind in ("medians", "parameters", "time"))}  # fmt: skip
 FACTS = {"commit": "abc1234", "device": "H200", "kernel": "fused"}
 
 
@@ -154,8 +155,9 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     made = publish(tmp_path / "one", filled, "A < {{data}} & </title>", "c")
     text = (tmp_path / "one/index.html").read_text(encoding="utf-8")
     assert "<title>A &lt; {{data}} &amp; &lt;/title&gt;</title>" in text
-    for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "\nimport ", "import(", "src=", "<link"):
+    for word in ("http://", "https://", "fetch(", "XMLHttpRequest", "\nimport ", "import(", "src="):
         assert word not in text.split('id="data">')[0] + text.split('id="data">')[1].split("</script>", 1)[1], word
+    assert text.count("<link") == 1 and '<link rel="icon" href="data:,">' in text, "no browser asks for an icon"
     found = page_data(tmp_path / "one")
     assert found["id"] == made.id
     assert [row["key"] for row in found["rows"]] == [row["key"] for row in made.rows]

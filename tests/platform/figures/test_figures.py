@@ -129,7 +129,7 @@ def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_t
         for row in rows([retrained("m", [score])], [])
     ]
     found = against_length(made, log=False)
-    assert found and [(m["length"], m["value"]) for m in marks(found)] == [(10.0, 2.0), (100.0, 1.0)]
+    assert found and [(m["cost"], m["value"]) for m in _data(found, 0)] == [(10.0, 2.0), (100.0, 1.0)]
     assert against_length(made[1:], log=False) is None, "one length is no figure"
 
 

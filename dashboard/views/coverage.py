@@ -27,17 +27,17 @@ def draw(url: str) -> None:
     found = [cell(titles[model], place, best.get((model, place))) for model in titles for place in places]
     head = ("model", *(named(place) for place in places))
     lines = [(title, *(c.word for c in found if c.line == title)) for title in titles.values()]
-    bar = st.columns([6, 1], vertical_alignment="bottom")
+    said, corner = frame.head()
     holes = sum(c.state == "not run" for c in found)
     done = sum(c.state == "done" for c in found)
-    bar[0].markdown(f"**{len(found) - holes} of {len(found)} cells were run**, {done} with {ENOUGH} seeds or more.")
-    with bar[1]:
-        frame.share("Coverage", [of_texts("Coverage", head, lines)])
-    frame.figure(lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid")
+    said.markdown(f"**{len(found) - holes} of {len(found)} cells were run**, {done} with {ENOUGH} seeds or more.")
+    drawn = frame.figure(lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid")
+    with corner:
+        frame.share("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
     st.subheader("Fill a cell", anchor=False)
-    pick = st.columns(2)
-    model = state.choose("Model", "model", list(titles), titles.__getitem__, pick[0])
-    place = state.choose("Board", "board", [named(p) for p in places], place=pick[1])
+    pick, _ = frame.head()
+    model = state.choose("Model", "model", list(titles), titles.__getitem__, pick)
+    place = state.choose("Board", "board", [named(p) for p in places], place=pick)
     frame.command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
         sweep_file(model, *dict(zip(map(named, places), places, strict=True))[place]),

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import frame, reads
+from longwave.dashboard.cells import BEST
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
@@ -15,6 +16,15 @@ from longwave.platform.boards.texts import DASH, median
 from longwave.platform.errors import ConfigError
 from longwave.platform.render import board as as_text
 from longwave.platform.render.export import Table, of_texts
+from longwave.platform.render.harmless import in_streamlit
+
+WIDTHS = {
+    "board": st.column_config.Column(width=130),
+    "best": st.column_config.Column(width=115, help="The row with the best median."),
+    "how sure": st.column_config.Column(width=720),
+    "rows": st.column_config.NumberColumn(width=50, help="Ranked rows."),
+}
+"""Pixels."""
 
 
 def draw(url: str) -> None:
@@ -31,11 +41,11 @@ def draw(url: str) -> None:
     found = overview(rows)
     if any(line.rank for line in found.lines):
         tables.append(as_text.overall(found))
-    head = st.columns([6, 1], vertical_alignment="bottom")
+    said, corner = frame.head()
     ran = sum(row.asked for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
-    head[0].markdown(f"**{len(models)} models on {len(boards)} boards, {ran:,} retrainings.** {frame.freshness()}")
-    with head[1]:
+    said.markdown(f"**{len(models)} models on {len(boards)} boards, {ran:,} retrainings.**")
+    with corner:
         frame.share("Longwave overview", tables)
     best(list(boards.values()))
     if len(boards) > 1:
@@ -49,17 +59,15 @@ def best(boards: Sequence[Sequence[Row]]) -> None:
     lines = pd.DataFrame(
         {
             "board": [row.place for row, _, _ in told],
-            "best": [" = ".join(dict.fromkeys(r.title for r in found.leaders)) or DASH for _, found, _ in told],
-            "median of the best [94–95 %]": [
-                median(found.leaders[0]) if found.leaders else DASH for _, found, _ in told
-            ],
-            "how sure": [found.sentence for _, found, _ in told],
+            "best": [found.first or DASH for _, found, _ in told],
+            "best median [94–95 %]": [median(found.leaders[0]) if found.leaders else DASH for _, found, _ in told],
+            "how sure": [found.sure for _, found, _ in told],
             "rows": [found.ranked for _, found, _ in told],
         }
     )
     event = st.dataframe(
         lines, key="boards", on_select="rerun", selection_mode="single-row", hide_index=True, height="content",
-        column_config={"how sure": st.column_config.Column(width="large")}, alt="The best rows of each board",
+        column_config=WIDTHS, alt="The best rows of each board",
     )  # fmt: skip
     if picked := event["selection"]["rows"]:
         row = told[picked[0]][0]
@@ -73,9 +81,13 @@ def answers(boards: Sequence[Sequence[Row]]) -> Table:
 
 
 def grid(table: Table) -> None:
-    """Draw a table of texts."""
-    st.dataframe(pd.DataFrame(table.lines, columns=list(table.columns)), hide_index=True, height="content", key="grid")
-    st.caption(table.caption)
+    """Draw a table of texts, its best cells on a ground of their own."""
+    lines = pd.DataFrame(table.lines, columns=list(table.columns))
+    tints = [[f"background-color: {BEST}" if (i, j) in table.bold else "" for j in range(len(table.columns))]
+             for i in range(len(table.lines))]  # fmt: skip
+    shown = lines.style.apply(lambda _: pd.DataFrame(tints, columns=lines.columns), axis=None)
+    st.dataframe(shown, hide_index=True, height="content", key="grid", alt=table.title)
+    st.caption(in_streamlit(table.caption))
 
 
 frame.page("Overview", draw)

@@ -9,15 +9,16 @@ import streamlit as st
 
 from longwave.dashboard import cells, frame, reads, state
 from longwave.platform.boards.compare import Comparison, compare
+from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.errors import ConfigError
+from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.palette import colour
 from longwave.platform.figures.ratios import Ratio, ratios
-from longwave.platform.figures.search import surface, varied
+from longwave.platform.figures.search import varied
+from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import Known
 from longwave.platform.render import board as as_text
-from longwave.platform.render.harmless import in_markdown
-
-BASELINES = ("lstm", "gru")
+from longwave.platform.render.harmless import in_streamlit
 
 
 def draw(url: str) -> None:
@@ -29,47 +30,51 @@ def draw(url: str) -> None:
             "The store holds no retrainings yet. A sweep retrains its winners last; models appear here then."
         )
     titles = {row.model: row.title.partition(" (")[0] for row in rows}
-    head = st.columns([3, 3, 1], vertical_alignment="bottom")
-    model = state.choose("Model", "model", models, titles.__getitem__, head[0])
+    pickers, corner = frame.head()
+    model = state.choose("Model", "model", models, titles.__getitem__, pickers)
     others = [name for name in (*BASELINES, *models) if name in models and name != model]
     mine = [row for row in rows if row.model == model]
     about = next((k for k in reads.catalogue(url) if (k.kind, k.name) == ("model", model)), None)
     tables = []
+    drawn: dict[str, Figure | None] = {}
     if others:
-        against = state.choose("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, head[1])
+        against = state.choose("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, pickers)
         try:
             found = compare(rows, model, against)
         except ConfigError as error:
-            st.info(in_markdown(str(error)))
+            st.info(in_streamlit(str(error)))
         else:
             tables = [as_text.contests(found)]
-            standing(found, mine[0].family)
-    with head[2]:
-        frame.share(titles[model], tables)
+            drawn[f"{found.a} against {found.b}"] = standing(found, mine[0].family)
     st.subheader("Its rows", anchor=False)
     st.dataframe(cells.rows_frame(mine), hide_index=True, height="content", key="its rows")
-    searched(url, model, sorted({row.task for row in mine}))
+    drawn[f"{titles[model]}, settings"] = searched(url, model, sorted({row.task for row in mine}))
+    with corner:
+        frame.share(titles[model], tables, drawn)
     if about:
         described(about)
 
 
-def standing(found: Comparison, family: str) -> None:
+def standing(found: Comparison, family: str) -> Figure | None:
     """Draw how a model stands to another, board by board: below 1 its errors are smaller."""
-    st.markdown(f"**{in_markdown(found.verdict)}**")
+    st.markdown(f"**{in_streamlit(found.verdict)}**")
     lines = [
         Ratio(c.place, r.value, r.low, r.high, colour(family), f"{c.place}: × {r.value:.3g}, {c.word}")
         for c in found.contests
         if c.contrast and (r := c.contrast.ratio)
     ]
-    if lines:
-        frame.figure(lambda: ratios(lines, f"error of {found.a} over that of {found.b}: left of 1 is better"), "ratios")
+    if not lines:
+        return None
+    return frame.figure(
+        lambda: ratios(lines, f"error of {found.a} over that of {found.b}: left of 1 is better"), "ratios"
+    )
 
 
-def searched(url: str, model: str, tasks: list[str]) -> None:
-    """Draw what the settings of its search trials did, two at a time."""
+def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
+    """Draw what the settings of its search trials did, two at a time, and return that."""
     st.subheader("What its settings do", anchor=False)
-    bar = st.columns([2, 2, 4], vertical_alignment="bottom")
-    task = state.choose("Task", "task", tasks, place=bar[0])
+    bar, _ = frame.head()
+    task = state.choose("Task", "task", tasks, place=bar)
     row = next(r for r in reads.board(url, task) if r.model == model and r.kind == "reproduced")
     ids = tuple(run.id for run in reads.store(url).searched(row.config))
     trials = reads.trials(url, ids)
@@ -77,10 +82,10 @@ def searched(url: str, model: str, tasks: list[str]) -> None:
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
     if not pairs:
         st.caption("No search of this model drew two settings on this task.")
-        return
-    pair = state.choose("Settings", "pair", pairs, place=bar[1])
+        return None
+    pair = state.choose("Settings", "pair", pairs, place=bar)
     across, up = pair.split(" × ")
-    frame.figure(
+    return frame.figure(
         lambda: surface(trials, across, up, row.goal, row.metric), "surface", "Too few search trials have ended."
     )
 
@@ -89,7 +94,7 @@ def described(about: Known) -> None:
     """Draw the model's equation, source, parameters and options."""
     facts = about.facts
     st.subheader("What it is", anchor=False)
-    st.caption(in_markdown(str(facts.get("source", ""))))
+    st.caption(in_streamlit(str(facts.get("source", ""))))
     st.code(str(facts.get("equation", "")), language=None, wrap_lines=True)
     if params := facts.get("params"):
         st.dataframe(pd.DataFrame(params).astype(str), hide_index=True, height="content", key="params")

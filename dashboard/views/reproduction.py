@@ -27,10 +27,10 @@ def draw(url: str) -> None:
     if not pairs:
         raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
     counts = Counter(number["verdict"] for _, number in pairs)
-    bar = st.columns([2, 2, 3, 1], vertical_alignment="bottom")
+    pickers, corner = frame.head()
     places = sorted({row.place for row, _ in pairs})
-    chosen = state.several("Boards", "boards", places, place=bar[0])
-    words = state.several("Verdict", "verdict", [w for w in WORDS if counts[w]], place=bar[1])
+    chosen = state.several("Boards", "boards", places, place=pickers)
+    words = state.several("Verdict", "verdict", [w for w in WORDS if counts[w]], place=pickers)
     kept = [
         (row, number)
         for row, number in pairs
@@ -38,8 +38,6 @@ def draw(url: str) -> None:
     ]
     lines = [said(row, number) for row, number in kept]
     table = of_texts("Published numbers and ours", HEAD, lines)
-    with bar[3]:
-        frame.share("Reproduction", [table])
     st.markdown(
         "**"
         + ", ".join(f"{count} {word}" for word, count in counts.most_common())
@@ -50,9 +48,13 @@ def draw(url: str) -> None:
               f"{row.title} on {row.place}: {n['verdict']}, {weighed(n)}")
         for row, n in kept if n["ratio"]
     ]  # fmt: skip
+    made = None
     if drawn:
         margin = kept[0][0].margin
-        frame.figure(lambda: ratios(drawn, "our error over the printed one: left of 1 is better", margin), "ratios")
+        said_of = "our error over the printed one: left of 1 is better"
+        made = frame.figure(lambda: ratios(drawn, said_of, margin), "ratios")
+    with corner:
+        frame.share("Reproduction", [table], {"Reproduction": made})
     st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="numbers")
 
 

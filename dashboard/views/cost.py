@@ -31,26 +31,28 @@ def draw(url: str) -> None:
     rows = [row for row in reads.board(url) if row.kind == "reproduced"]
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What they cost appears here.")
-    bar = st.columns([3, 3, 1], vertical_alignment="bottom")
-    by = state.toggle("Bars", "by", list(BY), BY.__getitem__, bar[0])
+    pickers, corner = frame.head()
+    by = state.toggle("Bars", "by", list(BY), BY.__getitem__, pickers)
     lines = [told(row) for row in rows]
     table = of_texts("What results cost", HEAD, lines)
-    with bar[2]:
-        frame.share("Cost", [table])
     total = sum(row.train_seconds + row.find_seconds for row in rows)
     st.markdown(
         f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
     )
-    frame.figure(lambda: bars(parts(rows, by), "hours"), "bars")
+    drawn = {"hours": frame.figure(lambda: bars(parts(rows, by), "hours"), "bars")}
     places = sorted({row.place for row in rows})
-    pick = st.columns([3, 3, 2], vertical_alignment="bottom")
-    place = state.choose("Board", "board", places, place=pick[0])
-    cost = state.choose("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick[1])
+    pick, _ = frame.head()
+    place = state.choose("Board", "board", places, place=pick)
+    cost = state.choose("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
     shown = [row for row in rows if row.place == place]
-    log = state.switch("Log axis", "log", shown[0].goal == "min", pick[2])
-    if not frame.figure(lambda: against_cost(shown, cells.labels(shown), cost, log), "scatter"):
-        st.caption("No row of this board has both a median and this cost.")
+    log = state.switch("Log axis", "log", shown[0].goal == "min", pick)
+    lacking = "No row of this board has both a median and this cost."
+    drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = frame.figure(
+        lambda: against_cost(shown, cells.labels(shown), cost, log), "scatter", lacking
+    )
     st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="costs")
+    with corner:
+        frame.share("Cost", [table], drawn)
 
 
 def parts(rows: list[Row], by: str) -> list[BarPart]:

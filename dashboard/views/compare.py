@@ -13,6 +13,7 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.forest import forest
 from longwave.platform.render import board as as_text
+from longwave.platform.render.harmless import in_streamlit
 
 MOST = 6  # Rows that stand side by side.
 
@@ -21,13 +22,13 @@ def draw(url: str) -> None:
     """Draw the comparison of the rows, or of two models, that the address names."""
     rows = reads.board(url)
     named = state.listed("rows")
+    pickers, corner = frame.head()
     if not named:
         models = sorted({row.model for row in rows if row.current})
         if len(models) < 2:
             raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
-        left, right = st.columns(2)
-        a = state.choose("First model", "a", models, place=left)
-        b = state.choose("Second model", "b", models, place=right, usual=models[1])
+        a = state.choose("First model", "a", models, place=pickers)
+        b = state.choose("Second model", "b", models, place=pickers, usual=models[1])
         pairs, chosen = [(a, b)], []
     else:
         chosen = [reads.row_named(url, name) for name in named[:MOST]]
@@ -36,18 +37,21 @@ def draw(url: str) -> None:
     for a, b in pairs:
         found = compare(rows, a, b)
         tables.append(as_text.contests(found))
-        st.markdown(f"**{found.verdict}**")
-    frame.share("Comparison", tables)
+        st.markdown(f"**{in_streamlit(found.verdict)}**")
     for table in tables:
         st.dataframe(
             pd.DataFrame(table.lines, columns=list(table.columns)), hide_index=True, height="content", key=table.title
         )
     if tables:
-        st.caption(tables[0].caption)
+        st.caption(in_streamlit(tables[0].caption))
+    drawn = None
     if len({row.place for row in chosen}) == 1:
-        frame.figure(lambda: forest(chosen, cells.labels(chosen), chosen[0].goal == "min"), "forest")
+        drawn = frame.figure(lambda: forest(chosen, cells.labels(chosen), chosen[0].goal == "min"), "forest")
+    bar = st.container(horizontal=True)
     for row in chosen:
-        frame.go(st, "row", f"{row.title} {row.config[:SHORT]}", row=row.config)
+        frame.go(bar, "row", f"{row.title} {row.config[:SHORT]}", row=row.config)
+    with corner:
+        frame.share("Comparison", tables, {"Medians compared": drawn})
 
 
 frame.page("Compare", draw)

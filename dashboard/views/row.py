@@ -12,8 +12,10 @@ from longwave.platform.boards.texts import measured, median
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.curves import OF, curves
 from longwave.platform.figures.forest import forest
+from longwave.platform.figures.frame import Figure
 from longwave.platform.records.stored import Trial
 from longwave.platform.render import board as as_text
+from longwave.platform.render.harmless import in_streamlit
 
 
 def draw(url: str) -> None:
@@ -23,43 +25,45 @@ def draw(url: str) -> None:
         raise ConfigError("No row is named. Select one on a task's board.")
     row = reads.row_named(url, name)
     board = [other for other in reads.board(url, row.task) if other.variant == row.variant]
-    head = st.columns([6, 1], vertical_alignment="bottom")
-    head[0].subheader(f"{row.title} on {row.place}: {median(row)}", anchor=False)
-    with head[1]:
-        frame.share(f"{row.title} on {row.place}", [as_text.table([row])])
+    said, corner = frame.head(1000)
+    said.subheader(in_streamlit(f"{row.title} on {row.place}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
     frame.go(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
         st.caption("Nobody retrained it here; it has no rank.")
         published(row)
+        with corner:
+            frame.share(f"{row.title} on {row.place}", [as_text.table([row])])
         return
-    st.caption(cells.in_short(row))
+    st.caption(in_streamlit(cells.in_short(row)))
     if row.superseded:
-        st.warning(f"Superseded: {row.superseded}. It is ranked with nobody.")
+        st.warning(in_streamlit(f"Superseded: {row.superseded}. It is ranked with nobody."))
     st.code(row.command, language=None)
-    trials = reads.trials(url, tuple(row.trials))
+    trials = sorted(reads.trials(url, tuple(row.trials)), key=lambda trial: trial.config.seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
-        seed_curves(url, row, trials)
+        drawn = {"learning curves": seed_curves(url, row, trials)}
         retrainings(trials)
         published(row)
-        frame.figure(lambda: forest(board, cells.labels(board), row.goal == "min"), "forest")
+        drawn["medians"] = frame.figure(lambda: forest(board, cells.labels(board), row.goal == "min"), "forest")
     with right:
         st.markdown("**Configuration**")
         st.table(cells.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
         provenance(row)
+    with corner:
+        frame.share(f"{row.title} on {row.place}", [as_text.table([row])], drawn)
 
 
-def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> None:
-    """Draw the curves of a row's seeds."""
+def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
+    """Draw the curves of a row's seeds, and return them."""
     names = {"valid": f"validation {measured(row)}", "loss": "training loss"}
     bar = st.container(horizontal=True, vertical_alignment="center")
     what = state.toggle("Curve", "curve", list(OF), names.__getitem__, bar)
     log = state.switch("Log y", "logy", row.goal == "min", bar)
     if not (points := reads.curves(url, tuple(row.trials))):
         st.info("No epoch of these retrainings is stored yet.")
-        return
-    frame.figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
+        return None
+    return frame.figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
 
 
 def retrainings(trials: Sequence[Trial]) -> None:

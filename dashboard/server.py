@@ -1,0 +1,39 @@
+"""The Lab as a server: what its first visitor would wait for is done before it answers."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import streamlit as st
+
+from longwave.dashboard import reads
+from longwave.platform.errors import LongwaveError
+
+PAGES = Path(__file__).parent / "views"
+
+
+def imported() -> set[str]:
+    """Return the modules that pages import; pages themselves are scripts, run for each visitor."""
+    trees = [ast.parse(page.read_text(encoding="utf-8")) for page in PAGES.glob("*.py")]
+    found = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {node.module for node in found if node.module}
+
+
+@asynccontextmanager
+async def ready(_: st.App) -> AsyncIterator[None]:
+    """Import what pages need and read the boards once; pages tell what is wrong with the store."""
+    for module in sorted(imported()):
+        importlib.import_module(module)
+    with suppress(LongwaveError):
+        reads.board(reads.where())
+    gc.collect()
+    gc.freeze()  # Streamlit looks for garbage after each run of a page: what stays need not be looked through
+    yield
+
+
+app = st.App("app.py", lifespan=ready)

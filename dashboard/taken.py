@@ -1,0 +1,38 @@
+"""A board as tables to take along: what stands on the page, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from longwave.dashboard import cells
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import plain, published
+from longwave.platform.records.group import EVERYBODY, Pool
+from longwave.platform.render import board as as_text
+from longwave.platform.render.export import Table, of_texts
+
+REFERENCES = ("kind", "model", "number", "parameters")
+
+
+def board(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
+    """Return the board as it stands on the page, to take along; its records hold more, at full precision."""
+    stand, names = cells.standing(rows), cells.labels(rows)
+    lines = [
+        [name if column.key == "title" else column.text(row) for column in stand]
+        for row, name in zip(rows, names, strict=True)
+    ]
+    place = [column.key for column in stand].index("median")
+    return replace(
+        as_text.table(rows, pool),
+        columns=[column.heading for column in stand],
+        lines=lines,
+        bold=frozenset((k, place) for k, row in enumerate(rows) if row.shines),
+        right=frozenset(k for k, column in enumerate(stand) if column.align == "right"),
+    )
+
+
+def references(rows: Sequence[Row]) -> Table:
+    """Return one line a number that nobody trained here: kind, name, the number, its size."""
+    lines = [(r.kind, r.title, plain(r.mean) if r.trivial else published(r), plain(r.parameters)) for r in rows]
+    return of_texts(f"{rows[0].place}: not trained here", REFERENCES, lines)

@@ -1,0 +1,133 @@
+"""One sweep while it runs: how far it is, who runs it, what failed, what was found so far, the commands that steer."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import found as search
+from longwave.dashboard import frame, reads, state
+from longwave.platform.errors import ConfigError
+from longwave.platform.render.export import Table, of_texts
+from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.render.sweeps import duration, line, took
+from longwave.platform.sweeps.standing import SweepStatus
+
+STEER = {
+    "running": ("pause", "stop"),
+    "paused": ("continue", "stop"),
+    "interrupted": ("resume",),
+    "waiting": ("pause", "stop"),
+    "over": (),
+}
+STATES = {
+    "planned": ("queued", "Asked for, and not begun."),
+    "running": ("running", "In training now."),
+    "ok": ("done", "Ended as it should."),
+    "stopped": ("stopped", "Ended early by successive halving: others were better."),
+    "diverged": ("diverged", "Met a loss or metric that is not finite."),
+    "failed": ("failed", "Ended by an error; retry opens it again."),
+}
+"""Heading and meaning of each state, by its name in the store."""
+LEAST = 5
+"""Seconds between two looks."""
+
+
+def draw(url: str) -> None:
+    """Draw the sweep that the address names."""
+    names = list(reads.sweeps(url))
+    if not names:
+        raise ConfigError("The store holds no sweep yet.")
+    pickers, corner = frame.head()
+    name = state.choose("Sweep", "sweep", names, place=pickers)
+    found = reads.standing_of(url, name)
+    st.markdown(f"**{in_streamlit(line(found))}**")
+    if found.expected:
+        st.progress(min(1.0, found.epochs / found.expected), text="Epochs of all trials")
+    tables = [counts(found)]
+    drivers(found)
+    packs(url, name, found)
+    failures(found)
+    steer(found)
+    trials = reads.trials_of(url, name)
+    drawn = search.search(url, name, trials) if trials else {}
+    with corner:
+        frame.share(f"Sweep {name}", tables, drawn)
+
+
+def counts(found: SweepStatus) -> Table:
+    """Draw how many trials stand how, in all and by cell; return that as a table."""
+    row = st.container(horizontal=True)
+    for key, (heading, meaning) in STATES.items():
+        row.metric(heading, found.counts.get(key, 0), border=True, help=meaning, width=112)
+    told = [found.name, *found.cells] if len(found.cells) > 1 else [found.name]
+    tallies = [found.counts, *found.cells.values()]
+    lines = [(label, *(str(tally.get(key, 0)) for key in STATES)) for label, tally in zip(told, tallies, strict=False)]
+    table = of_texts(f"Sweep {found.name}", ("cell", *(heading for heading, _ in STATES.values())), lines)
+    if len(lines) > 1:
+        shown = pd.DataFrame(table.lines[1:], columns=list(table.columns))
+        st.dataframe(shown, hide_index=True, height="content", key="cells", alt="Trials by cell and state")
+    return table
+
+
+def drivers(found: SweepStatus) -> None:
+    """Draw who runs it and when it was last heard of, and what it took beside what was expected."""
+    for driver in found.drivers:
+        seen = f"last heard of {duration(driver.silent) or '0 s'} ago"
+        told = f"runs since {duration(driver.seconds)}" if driver.alive else "is gone"
+        note = f": {driver.note}" if driver.note else ""
+        st.caption(in_streamlit(f"process {driver.process} on {driver.host} {told}, {seen}{note}"))
+    if found.spent.used:
+        st.caption(in_streamlit("; ".join(took(found.spent, {})) + "."))
+
+
+def packs(url: str, name: str, found: SweepStatus) -> None:
+    """Draw the packs that are trained now, on which machine and devices: progress, time left, last epoch."""
+    hosts = {d.owner: f"{d.host}, process {d.process}" for d in found.drivers}
+    kinds = {d.owner: ", ".join(d.devices) for d in found.drivers}
+    lines = [
+        {
+            "pack": pack.pack[:8],
+            "model": pack.model,
+            "trials": ", ".join(f"{pack.counts[key]} {STATES[key][0]}" for key in STATES if pack.counts.get(key)),
+            "progress": pack.epochs / max(1, pack.expected),
+            "epochs": f"{pack.epochs} of {pack.expected}",
+            "left": duration(pack.left) or "not known yet",
+            "last epoch": f"{duration(pack.silent)} ago",
+            "devices": kinds.get(pack.owner, ""),
+            "driver": hosts.get(pack.owner, "gone"),
+        }
+        for pack in reads.packs_of(url, name)
+    ]
+    if not lines:
+        return
+    st.markdown("**Packs in training**")
+    bar = {"progress": st.column_config.ProgressColumn("progress", format="percent", min_value=0, max_value=1)}
+    st.dataframe(
+        pd.DataFrame(lines), hide_index=True, height="content", key="packs", column_config=bar,
+        alt="Packs in training, with progress and time left",
+    )  # fmt: skip
+
+
+def failures(found: SweepStatus) -> None:
+    """Draw why trials failed."""
+    if found.failures:
+        st.markdown("**Failures**")
+        lines = sorted(found.failures.items(), key=lambda item: -item[1])
+        shown = pd.DataFrame(lines, columns=["why", "trials"])
+        wide = {"why": st.column_config.Column("why", width="large")}
+        st.dataframe(
+            shown, hide_index=True, height="content", key="failures", column_config=wide, alt="Why trials failed"
+        )
+
+
+def steer(found: SweepStatus) -> None:
+    """Draw the commands that steer it now."""
+    verbs = [*STEER.get(found.state, ()), *(["retry"] if found.failures else [])]
+    if verbs:
+        bar = st.container(horizontal=True)
+        for verb in verbs:
+            bar.code(f"longwave sweep {verb} {found.name}", language=None, width="content")
+
+
+frame.page("Sweep", draw, LEAST)

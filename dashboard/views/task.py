@@ -1,0 +1,106 @@
+"""One board: what the task is, what its rows are read against, the rows, and the figures behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import cells, drawn, frame, pool, reads, state, taken
+from longwave.dashboard.table import board_table
+from longwave.platform.boards.answer import answer
+from longwave.platform.boards.landmarks import landmarks
+from longwave.platform.boards.row import SHORT, Row, named
+from longwave.platform.errors import ConfigError
+from longwave.platform.render.harmless import in_streamlit
+
+LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched")
+
+
+def draw(url: str) -> None:
+    """Draw the pickers, the board of what is picked, and the figures of its rows."""
+    if not (tasks := reads.tasks(url)):
+        raise ConfigError(
+            "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
+        )
+    pickers, corner = frame.head()
+    task = state.choose("Task", "task", tasks, place=pickers)
+    everything = reads.board(url, task)
+    variants = cells.variants(everything)
+    variant = variants[0]
+    if len(variants) > 1:
+        variant = state.choose("Variant", "variant", variants, place=pickers)
+    with st.expander("Pool, filters and order"):
+        wanted = pool.pool([row for row in everything if row.variant == variant])
+        rows = [row for row in reads.board(url, task, wanted) if row.variant == variant]
+        left = pool.shown(rows)
+        bar = st.container(horizontal=True, vertical_alignment="bottom")
+        ours = pool.ordered([row for row in left if row.kind == "reproduced"], bar)
+        printed = state.switch("Published numbers", "published", True, bar)
+    about(url, task, variant)
+    if not ours:
+        raise ConfigError("No row is left by these filters. Take one of them back.")
+    st.markdown(f"**{in_streamlit(answer(rows).sentence)}**")
+    beside(rows)
+    st.caption(
+        f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
+        "that were trained here" + pool.told()
+    )
+    follow(board_table(ours))
+    others = [row for row in left if row.trivial or (printed and row.kind == "published")]
+    figures = drawn.board_figures(url, [*ours, *others], everything, printed)
+    references(others)
+    st.caption(cells.ranked_how(rows[0], {"best"}))
+    with corner:
+        tables = [taken.board(ours, wanted), *([taken.references(others)] if others else [])]
+        frame.share(named((task, variant)), tables, figures)
+
+
+def about(url: str, task: str, variant: str) -> None:
+    """Draw what the task tests, how long its sequences are, and what chance reaches."""
+    known = [k for k in reads.catalogue(url) if k.kind == "task" and k.name == task]
+    found = next((k.facts for k in known if k.variant == variant), None)
+    if not found:
+        return
+    length = found.get("length")
+    told = [
+        str(found.get("summary", "")),
+        f"Length {length}" + (f", {found['lag']}." if found.get("lag") else ".") if length else "",
+        f"Chance reaches {found['chance']:.4g}." if found.get("chance") is not None else "",
+        f"Source: {found['source']}." if found.get("source") else "",
+    ]
+    st.caption(f"**{in_streamlit(str(found.get('title', task)))}.** {in_streamlit(' '.join(filter(None, told)))}")
+
+
+def beside(rows: Sequence[Row]) -> None:
+    """Draw what the board is read against: best row, baselines, best printed number, best trivial predictor."""
+    lines = [list(asdict(line).values()) for line in landmarks(rows)]
+    shown = pd.DataFrame(lines, columns=list(LANDMARKS)).map(in_streamlit)
+    with st.container(key="landmarks"):
+        st.table(shown, border="horizontal", hide_index=True)
+
+
+def follow(chosen: Sequence[Row]) -> None:
+    """Draw where the selected rows lead to."""
+    if not chosen:
+        st.caption("Select a row for its seeds, curves and command; select two or more to compare them.")
+        return
+    bar = st.container(horizontal=True)
+    for row in chosen[:6]:
+        frame.go(bar, "row", row.title, row=row.config)
+    if len(chosen) > 1:
+        frame.go(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
+
+
+def references(rows: Sequence[Row]) -> None:
+    """Draw what nobody trained here, best first: it is ranked with nobody."""
+    if rows:
+        st.markdown("**Not trained here**: printed numbers without a row, and trivial predictors")
+        table = taken.references(rows)
+        lines = pd.DataFrame(table.lines, columns=list(table.columns))
+        st.dataframe(lines, hide_index=True, height="content", key="references", alt="Numbers of no training here")
+
+
+frame.page("Board", draw)

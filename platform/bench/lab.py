@@ -1,0 +1,215 @@
+"""``longwave bench board --dashboard``: how fast the Lab is over many runs, seen from a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from longwave.platform.bench.board import fill
+from longwave.platform.bench.browser import DESK, FILTERS, PAINTED, QUIET, chromium
+from longwave.platform.bench.report import Target
+from longwave.platform.errors import WorkerError
+from longwave.platform.storage.store import Store
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+OPENED, FILTERED, ANSWERED, MEMORY = 1500.0, 300.0, 1000.0, 600.0
+"""Asked for at most: ms until a page is painted, and until a filter has changed its table, one visitor alone; ms of the
+median answer with many sessions; MiB of the server."""
+PAGES = {
+    "home": "",
+    "a board": "task?task=task+00",
+    "a model": "model?model=model+00",
+    "a sweep": "sweep?sweep=task+00",
+}
+TURN = 10.0
+"""Seconds between two clicks of a session."""
+SEARCHED = ("model 07", "model 1")
+"""What is typed into a board's search, in turn: so many rows are left that each is another table."""
+CHANGED = """
+() => {
+  const lines = () => document.querySelector("table[role=grid]")?.getAttribute("aria-rowcount");
+  const before = lines(), start = performance.now();
+  window.changed = new Promise((found) => {
+    const look = () => {
+      const now = lines();
+      if (now && now !== before) requestAnimationFrame(() => found(performance.now() - start));
+      else requestAnimationFrame(look);
+    };
+    look();
+  });
+}
+"""
+
+
+@dataclass(frozen=True)
+class LabReport:
+    """How fast the Lab was.
+
+    Attributes:
+        versions: Of packages and the machine, by name.
+        runs: Runs in the store.
+        sessions: Visitors at once.
+        opened: Milliseconds until the first table of a page was painted, by page, each in a browser without a cache.
+        filtered: Milliseconds from a filter to the table that it leaves, one visitor alone.
+        answered: The same with all sessions.
+        memory: Most MiB of the server.
+        load: Processes that wanted to run in the minute before: above the cores, times say little.
+    """
+
+    versions: dict[str, str]
+    runs: int
+    sessions: int
+    opened: dict[str, list[float]] = field(default_factory=dict)
+    filtered: list[float] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+    memory: float = 0.0
+    load: float = 0.0
+
+    @property
+    def targets(self) -> list[Target]:
+        """What is asked for, as found: medians."""
+        opened = [
+            Target(f"ms to open {name}, its first table painted", median(times), OPENED, most=True)
+            for name, times in self.opened.items()
+        ]
+        return [
+            *opened,
+            Target("ms to change a filter", median(self.filtered), FILTERED, most=True),
+            Target(f"ms to answer a click of {self.sessions} sessions", median(self.answered), ANSWERED, most=True),
+            Target("MiB of the server", self.memory, MEMORY, most=True),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, with the targets."""
+        return asdict(self) | {"targets": [asdict(target) | {"met": target.met} for target in self.targets]}
+
+
+def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Callable[[str], None]) -> LabReport:
+    """Return how fast the Lab is on a generated store.
+
+    Args:
+        runs: Runs in the store, about.
+        repeats: Times that each page is opened and a filter changed.
+        sessions: Visitors at once.
+        turns: Clicks of each, one in ten seconds.
+        say: Told what is measured now.
+
+    Raises:
+        ConfigError: There is no Chromium.
+    """
+    from longwave.platform.training.environment import describe
+
+    path, load = chromium(), os.getloadavg()[0]
+    facts = describe() | {name: version(name) for name in ("streamlit", "pandas", "altair", "playwright")}
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'store.db'}"
+        say("Filling the store")
+        with Store(url) as store:
+            made = fill(store, runs)
+        report = LabReport(facts | {"cores": str(os.cpu_count())}, made, sessions, load=load)
+        with serving(url) as (address, server):
+            memory = asyncio.run(_visited(path, address, server, report, (repeats, turns), say))
+    return replace(report, memory=memory)
+
+
+@contextmanager
+def serving(url: str) -> Iterator[tuple[str, psutil.Process]]:
+    """Serve the Lab of a store on a free port of this machine; give its address and the server's process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "longwave", "dashboard", "--port", str(port), "--store", url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lab:
+        try:
+            if not lab.stdout or not lab.stdout.readline():
+                raise WorkerError("The Lab has not started.")
+            yield f"http://127.0.0.1:{port}", psutil.Process(lab.pid).children()[0]
+        finally:
+            lab.terminate()
+
+
+async def _visited(
+    path: str,
+    address: str,
+    server: psutil.Process,
+    report: LabReport,
+    turns: tuple[int, int],
+    say: Callable[[str], None],
+) -> float:
+    """Fill the report's times; return the server's most MiB."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=QUIET)
+        report.versions["browser"] = browser.version
+        for name, where in PAGES.items():
+            say(f"Opening {name}")
+            report.opened[name] = [await _opened(browser, f"{address}/{where}") for _ in range(turns[0])]
+        peak = server.memory_info().rss
+        say("Changing a filter")
+        page = await _board(browser, address, 0)
+        for k in range(turns[0]):
+            report.filtered.append(await _filtered(page, SEARCHED[k % 2]))
+            await page.wait_for_timeout(500)
+        await page.context.close()
+        say(f"{report.sessions} sessions")
+        visitors = [_clicking(browser, address, k, report, turns[1]) for k in range(report.sessions)]
+        await asyncio.gather(*visitors)
+        peak = max(peak, server.memory_info().rss)
+        await browser.close()
+    return float(peak / 2**20)
+
+
+async def _opened(browser: Browser, address: str) -> float:
+    """Return the milliseconds until the page's first table has been painted, in a browser that was never here."""
+    context = await browser.new_context(viewport=DESK)
+    page = await context.new_page()
+    await page.goto(address, wait_until="commit")
+    painted = float(await page.evaluate(PAINTED))
+    await context.close()
+    return painted
+
+
+async def _board(browser: Browser, address: str, number: int) -> Page:
+    """Return a board with its filters in view."""
+    page = await (await browser.new_context(viewport=DESK)).new_page()
+    await page.goto(f"{address}/task?task=task+{number:02}", wait_until="commit")
+    await page.evaluate(PAINTED)
+    await page.get_by_text(FILTERS, exact=True).click()
+    return page
+
+
+async def _filtered(page: Page, text: str) -> float:
+    """Return the milliseconds from a new search to the table that it leaves."""
+    await page.get_by_label("Search", exact=True).fill(text)
+    await page.evaluate(CHANGED)
+    await page.keyboard.press("Enter")
+    return float(await page.evaluate("window.changed"))
+
+
+async def _clicking(browser: Browser, address: str, number: int, report: LabReport, turns: int) -> None:
+    """Visit a board and change its filter again and again, each session at a time of its own."""
+    await asyncio.sleep(number * TURN / report.sessions)
+    page = await _board(browser, address, number % 10)
+    clock = asyncio.get_running_loop().time
+    due = clock()
+    for k in range(turns):
+        due += TURN
+        await asyncio.sleep(max(0.0, due - clock()))
+        report.answered.append(await _filtered(page, SEARCHED[k % 2]))
+    await page.context.close()

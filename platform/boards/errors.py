@@ -1,0 +1,37 @@
+"""A board of accuracies as one of errors, so that a logarithmic axis shows what is left to gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longwave.platform.boards.row import Row
+
+
+def has_errors(row: Row) -> bool:
+    """Return whether a row's metric is to be large and has a score of no error, as an accuracy in % has."""
+    return row.goal == "max" and row.scale.perfect is not None
+
+
+def in_errors(row: Row) -> Row:
+    """Return a row whose numbers are what is missing to a perfect score, in the same unit; others as they are."""
+    perfect = row.scale.perfect
+    if row.goal != "max" or perfect is None:
+        return row
+
+    def error(value: float | None) -> float | None:
+        return None if value is None else perfect - value
+
+    return replace(
+        row,
+        metric="error" if row.metric == "accuracy" else f"{perfect:g} − {row.metric}",
+        goal="min",
+        scores=[perfect - score for score in row.scores],
+        published=[{**number, "value": perfect - float(number["value"])} for number in row.published],
+        low=error(row.high),
+        high=error(row.low),
+        mean=error(row.mean),
+        median=error(row.median),
+        median_best=error(row.median_best),
+        median_worst=error(row.median_worst),
+        valid=error(row.valid),
+    )

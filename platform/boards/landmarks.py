@@ -1,0 +1,65 @@
+"""What a board is read against: its best row, the baselines, the best printed number, the best trivial predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longwave.platform.boards.answer import answer
+from longwave.platform.boards.overview import best_on_validation
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH, median, plain, quoted, rank, searched
+from longwave.platform.statistics.stats import direction
+
+BASELINES = ("lstm", "gru")
+"""Models that every other one is held against: always to be found on a board, whatever its filters hide."""
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """One line to read a board against, as text; a dash where something has no meaning.
+
+    Attributes:
+        what: ``best``, ``baseline``, ``best published`` or ``best trivial``.
+        name: Of the model or predictor.
+        value: Its median with the interval, or the number as printed.
+        rank, parameters, searched: As in the board's columns.
+    """
+
+    what: str
+    name: str
+    value: str
+    rank: str = DASH
+    parameters: str = DASH
+    searched: str = DASH
+
+
+def landmarks(rows: Sequence[Row]) -> list[Landmark]:
+    """Return the landmarks of one board, the best row first; what the board does not have is left out."""
+    found = [_trained("best", row) for row in answer(rows).leaders[:1]]
+    for name in BASELINES:
+        if theirs := [row for row in rows if row.current and row.asked and row.model == name]:
+            found.append(_trained("baseline", best_on_validation(theirs)))
+    sign = direction(rows[0].goal) if rows else 1
+    numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
+    if numbers:
+        row, number = max(numbers, key=lambda pair: sign * float(pair[1]["value"]))
+        found.append(Landmark("best published", _printed(row), quoted(number), parameters=_size(row, number)))
+    if simple := [row for row in rows if row.trivial and row.mean is not None]:
+        best = max(simple, key=lambda row: sign * (row.mean or 0.0))
+        found.append(Landmark("best trivial", best.title, plain(best.mean)))
+    return found
+
+
+def _trained(what: str, row: Row) -> Landmark:
+    few = f", {row.asked} seed{'s' if row.asked > 1 else ''}: provisional" if row.provisional else ""
+    return Landmark(what, row.title, median(row) + few, rank(row), plain(row.parameters), searched(row))
+
+
+def _printed(row: Row) -> str:
+    return row.title.partition(" (")[0] if row.kind == "reproduced" else row.title
+
+
+def _size(row: Row, number: Mapping[str, Any]) -> str:
+    return plain(row.parameters if row.kind == "published" else number.get("params"))

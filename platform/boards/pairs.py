@@ -1,0 +1,64 @@
+"""Each row of a board against each other: who is told apart from whom, how probably better, by which factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from longwave.platform.boards.row import Row
+from longwave.platform.statistics.contrast import improvement, ratio
+from longwave.platform.statistics.ranking import apart
+from longwave.platform.statistics.stats import Estimate
+
+PairWord = Literal["better", "worse", "not told apart"]
+WORDS: dict[int, PairWord] = {1: "better", -1: "worse", 0: "not told apart"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One row as seen from another of its board.
+
+    Attributes:
+        a, b: The rows.
+        word: What the board's ranks rest on: the guarded rank test of all pairs of its ranked rows, by Holm at 5 %.
+        better: Probability that a seed of the first is better than one of the second.
+        ratio: Error of the first over that of the second; None where the metric has no positive scale.
+    """
+
+    a: Row
+    b: Row
+    word: PairWord
+    better: Estimate
+    ratio: Estimate | None
+
+
+def ranked(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of a board that tests are made of, in order."""
+    return [row for row in rows if row.rank_low is not None]
+
+
+def pairs(rows: Sequence[Row], shown: Sequence[Row]) -> list[Pair]:
+    """Return each ordered pair of ``shown``, by rows and then columns.
+
+    Args:
+        rows: Rows of one board; those that are ranked are the tests' family.
+        shown: Some of the ranked ones.
+    """
+    family = ranked(rows)
+    if not family:
+        return []
+    told = apart([row.seeds for row in family], family[0].scale)
+    place = {row.key: k for k, row in enumerate(family)}
+    return [
+        Pair(
+            a,
+            b,
+            WORDS[int(told[place[a.key], place[b.key]])],
+            improvement(a.seeds, b.seeds, a.scale),
+            ratio(a.seeds, b.seeds, a.scale),
+        )
+        for a in shown
+        for b in shown
+        if a.key != b.key
+    ]

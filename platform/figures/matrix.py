@@ -1,0 +1,65 @@
+"""The pairwise matrix: each row of a board against each other, for a few rows the most compact answer there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from longwave.platform.boards.pairs import Pair
+from longwave.platform.boards.texts import estimate
+from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, Figure, Mark, framed, values
+
+SQUARE = 44
+"""Pixels that a line takes: two lines of text."""
+TINTS = ["#E3A27A", "#F2F2F2", "#86B4DA"]
+"""From worse over even to better: told apart by the colour-blind, and light enough for dark text."""
+DARK = "#10161C"
+SIGNS = {"better": "better", "worse": "worse", "not told apart": "≈"}
+
+
+def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
+    """Return how each row stands to each column: the ratio of errors, and whether the board's ranks tell them apart.
+
+    Args:
+        found: All ordered pairs of the rows shown, by rows and then columns.
+        names: Labels by ``Row.key``, no two the same.
+    """
+    order = list(dict.fromkeys(names[pair.a.key] for pair in found))
+    if len(order) < 2:
+        return None
+    marks: list[Mark] = [
+        {
+            "line": names[pair.a.key],
+            "column": names[pair.b.key],
+            "better": pair.better.value,
+            "factor": f"{pair.ratio.value:.2g}" if pair.ratio else estimate(pair.better),
+            "word": SIGNS[pair.word],
+            "tip": said(pair, names),
+        }
+        for pair in found
+    ]
+    side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
+    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=-35, **side))
+    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **side))
+    base = alt.Chart(values(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    tint = alt.Color(
+        "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),
+        legend=alt.Legend(title="chance that a seed of the row is better", format=".0%", titleLimit=320),
+    )  # fmt: skip
+    made = alt.layer(
+        base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
+        base.mark_text(dy=-8, color=DARK, fontSize=11).encode(text="factor:N"),
+        base.mark_text(dy=8, color=DARK, fontSize=10).encode(text="word:N", opacity=alt.value(0.85)),
+    )
+    told = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
+    return framed(made, told, LEGEND + 2 * AXIS + SQUARE * len(order))
+
+
+def said(pair: Pair, names: Mapping[str, str]) -> str:
+    """Return a pair in a sentence."""
+    a, b = names[pair.a.key], names[pair.b.key]
+    factor = f", its error × {estimate(pair.ratio)} of the other's" if pair.ratio else ""
+    told = f"{a} is {pair.word} than {b}" if pair.word != "not told apart" else f"{a} and {b} are not told apart"
+    return f"{told}: a seed of {a} is the better one with probability {estimate(pair.better)}{factor}"

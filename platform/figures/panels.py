@@ -1,0 +1,140 @@
+"""Learning curves of a whole board in one picture: a small panel a row, all on the same axes. SVG of few bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from longwave.platform.boards.texts import plain
+from longwave.platform.figures.frame import FONT, named, thinned
+from longwave.platform.figures.palette import NEUTRAL
+from longwave.platform.figures.svg import THEME, escaped
+
+PAIR = tuple[int, float]
+"""An epoch and its metric."""
+ACROSS = 2
+"""Panels side by side."""
+WIDTH, HEIGHT = 240, 130
+"""Pixels of a panel; a view named ``p0``, ``p1``, … shows one alone."""
+LEFT, TOP, PLOT, DEEP = 46, 22, 184, 86
+"""Pixels: where a panel's plot begins, and its size."""
+TITLE = 30
+"""Of a title; it ends in dots where it is longer."""
+
+
+@dataclass(frozen=True)
+class CurveLine:
+    """One retraining: its metric by epoch, its best epoch if it ended ok, and whether it broke."""
+
+    points: Sequence[PAIR]
+    best: int | None = None
+    broken: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One row: its title, its colour and its retrainings."""
+
+    title: str
+    colour: str
+    lines: Sequence[CurveLine]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """What all panels share: the last epoch, and the least and largest metric."""
+
+    last: int
+    low: float
+    high: float
+    log: bool
+
+    def at(self, epoch: int, value: float) -> tuple[int, int]:
+        """Return where a point stands in a plot, in half pixels from its upper left."""
+        low, high, here = (math.log(v) if self.log else v for v in (self.low, self.high, value))
+        across = (epoch - 1) / (self.last - 1) if self.last > 1 else 0.5
+        up = (here - low) / (high - low) if high > low else 0.5
+        return round(2 * PLOT * across), round(2 * DEEP * (1 - up))
+
+
+def panels(found: Sequence[Panel], metric: str, log: bool, limit: float | None = None, most: int = 64) -> str:
+    """Return learning curves as SVG, a panel a row: a dot marks a best epoch, a cross where a retraining broke.
+
+    Args:
+        found: Rows in order; one without a finite metric has an empty panel.
+        metric: What the curves show, with its direction and unit.
+        log: Whether the y axis is logarithmic; what is not positive is left out then.
+        limit: A dashed line, the best trivial predictor's; left out where no curve comes near.
+        most: Points that a line keeps, and its best epoch.
+    """
+    numbers = [v for panel in found for line in panel.lines for _, v in _shown(line, log)]
+    last = max((e for panel in found for line in panel.lines for e, _ in _shown(line, log)), default=1)
+    scale = _Scale(last, min(numbers, default=1.0), max(numbers, default=1.0), log)
+    down = math.ceil(len(found) / ACROSS)
+    size = f'width="{ACROSS * WIDTH}" height="{down * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {down * HEIGHT}"'
+    said = f"{metric[:1].upper()}{metric[1:]} by epoch, one panel a row: {named([panel.title for panel in found])}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escaped(said)}" {size}'
+    style = f'font-family="{FONT}" font-size="11" fill="none" stroke-width="2.5" stroke-linejoin="round"'
+    parts = [_panel(k, panel, scale, most) for k, panel in enumerate(found)]
+    return f"{head} {style}>{THEME}<defs>{_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
+
+
+def _axes(scale: _Scale, limit: float | None) -> str:
+    """Return what stands in every panel: the frame, the ends of both axes, and the limit."""
+    right, bottom = LEFT + PLOT, TOP + DEEP
+    ends = ((LEFT - 4, TOP + 8, "end", plain(float(f"{scale.high:.3g}"))),
+            (LEFT - 4, bottom, "end", plain(float(f"{scale.low:.3g}"))),
+            (LEFT, bottom + 13, "start", "1"), (right, bottom + 13, "end", plain(scale.last)),
+            (LEFT + PLOT // 2, bottom + 13, "middle", "epoch"))  # fmt: skip
+    texts = "".join(f'<text x="{x}" y="{y}" text-anchor="{side}">{text}</text>' for x, y, side, text in ends)
+    line = ""
+    if limit is not None and scale.low <= limit <= scale.high and (limit > 0 or not scale.log):
+        y = TOP + scale.at(1, limit)[1] / 2
+        line = f'<path d="M{LEFT},{y}H{right}" stroke="{NEUTRAL}" stroke-width="1.5" stroke-dasharray="5 4"/>'
+    frame = f'<path d="M{LEFT},{TOP}V{bottom}H{right}" stroke="{NEUTRAL}" stroke-width="1"/>'
+    return f'<g id="a"><g fill="currentColor">{texts}</g>{frame}{line}</g>'
+
+
+def _panel(k: int, panel: Panel, scale: _Scale, most: int) -> str:
+    """Return one panel, and the view that shows it alone."""
+    x, y = k % ACROSS * WIDTH, k // ACROSS * HEIGHT
+    title = panel.title if len(panel.title) <= TITLE else f"{panel.title[: TITLE - 1]}…"
+    lines, dots = (
+        "".join(each) for each in zip(*(_line(one, scale, most) for one in panel.lines), ("", ""), strict=True)
+    )
+    drawn = f'<path d="{lines}"/><path d="{dots}" stroke-width="9" stroke-linecap="round"/>' if lines else ""
+    return (
+        f'<view id="p{k}" viewBox="{x} {y} {WIDTH} {HEIGHT}"/><g transform="translate({x},{y})"><use href="#a"/>'
+        f'<text x="{LEFT}" y="14" font-weight="600" fill="currentColor">{escaped(title)}</text>'
+        f'<g transform="translate({LEFT},{TOP})scale(.5)" stroke="{panel.colour}">{drawn}</g></g>'
+    )
+
+
+def _line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
+    """Return a retraining's line, with the cross where it broke, and the dot at its best epoch."""
+    shown = _shown(line, scale.log)
+    best = next((k for k, (epoch, _) in enumerate(shown) if epoch == line.best), None)
+    places = [scale.at(*shown[k]) for k in thinned(len(shown), most, () if best is None else (best,))]
+    if not places:
+        return "", ""
+    steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(places))
+    drawn = f"M{places[0][0]},{places[0][1]}" + (f"l{steps}" if steps else "h0")
+    if best is not None:
+        x, y = scale.at(*shown[best])
+        return drawn, f"M{x},{y}h0"
+    return drawn + ("m-6,-6l12,12m0,-12l-12,12" if line.broken else ""), ""
+
+
+def _shown(line: CurveLine, log: bool) -> list[PAIR]:
+    """Return the points of a line that the axes have a place for."""
+    return [(epoch, value) for epoch, value in line.points if math.isfinite(value) and (value > 0 or not log)]
+
+
+def gathered(points: Iterable[tuple[str, int, float]]) -> dict[str, list[PAIR]]:
+    """Return epochs and metrics by trial, given (trial, epoch, metric) in order."""
+    found: dict[str, list[PAIR]] = {}
+    for trial, epoch, value in points:
+        found.setdefault(trial, []).append((epoch, value))
+    return found

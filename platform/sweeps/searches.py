@@ -1,0 +1,27 @@
+"""What the searches behind rows were expected to find, from the store: the one place that says which searches learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from longwave.platform.boards.budget import SearchCurve, budgets
+from longwave.platform.boards.row import Row
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.space import learning
+
+
+def searches(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
+    """Return the search of each model's best row on each task of ``rows``; see ``budgets``."""
+    rows = list(rows)
+    learned = [name for name in sorted({name for row in rows for name in row.sweeps}) if learns(store, name)]
+    return budgets(rows, lambda row: store.searched(row.config), learned)
+
+
+def learns(store: Store, sweep: str) -> bool:
+    """Return whether a sweep's trials are no draws of one law: it learns from earlier ones, or starts with known ones.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    content = store.sweep(sweep).content
+    return content.get("sampler") in learning() or bool(content.get("warm"))

@@ -1,0 +1,182 @@
+"""What a link says of a board and of a sweep: order, filters, figures, ranges, theme; against numbers by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from lab import about, marks, notes, ok, printed, trial
+from streamlit.testing.v1 import AppTest
+
+from longwave.dashboard import found, pace, taken
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Known
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.render.export import Format, write
+from longwave.platform.storage import leases
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import check_sweep
+
+Visit = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A store with a search of six trials on two settings, its winner, a failure, and a pack in training."""
+    place = f"sqlite:///{tmp_path_factory.mktemp('searched') / 'longwave.db'}"
+    store = Store(place)
+    store.add_sweep("s", {})
+
+    def drawn(k: int, dt: float, lr: float) -> TrialConfig:
+        return replace(trial("lem", k, phase="search"), params={"dt": dt, "lr": lr})
+
+    search = [drawn(10 + k, dt, lr) for k, (dt, lr) in enumerate([(0.1, 1e-3), (0.2, 1e-3), (0.4, 1e-2), (0.8, 1e-1)])]
+    late, failed = drawn(20, 0.3, 5e-3), drawn(21, 0.5, 5e-3)
+    won = [trial("lem", k) for k in range(5)]
+    others = [trial("gru", 0), trial("lstm", 0)]
+    asked = [*search, late, failed, *won, *others]
+    store.ask("s", asked, [about(c) for c in asked])
+    runs = [
+        Run(c.id, "ok", "", 3, 2, valid, None, 2.0, 1, 1233) for c, valid in zip(search, (3.0, 1.0, 2.0), strict=False)
+    ]
+    runs += [Run(search[3].id, "diverged", "loss is nan in epoch 1", 1), Run(failed.id, "failed", "worker died")]
+    store.write([], [*runs, *(ok(c, 0.1 + 0.01 * k) for k, c in enumerate(won))])
+    store.write([], [replace(ok(c, 0.5), parameters=size) for c, size in zip(others, (1500, 1600), strict=True)])
+    store.assign({"packet01": [late]})
+    facts = {
+        "title": "FitzHugh-Nagumo",
+        "summary": "Predict v.",
+        "length": "1000",
+        "lag": "some 50 steps",
+        "chance": 0.25,
+    }
+    store.learn([Known("task", "fitzhugh_nagumo", "1", "dynamics", data="d1", facts=facts)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leases, "SECONDS", 3600.0)
+        driver = Leases(store, "s").__enter__()
+    driver.take([late.id])
+    driver.write(Report(began={late.id: 0}, points=[Point(late.id, 1, 1.0, 1.0, 1.0, 4e9)]))
+    yield place
+    driver.__exit__()
+    store.close()
+
+
+def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: str, visit: Visit) -> None:
+    page = visit(url, "task", task="fitzhugh_nagumo", sort="model", largest="yes")
+    assert list(printed(page.dataframe[0])["title"]) == ["LSTM", "LEM", "coRNN"]
+    seeds = visit(url, "task", task="fitzhugh_nagumo", sort="diverged", largest="yes")
+    assert list(printed(seeds.dataframe[0])["title"])[0] == "coRNN"
+    with Store(url, create=False) as store:
+        rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
+    table = taken.board(rows[::-1])
+    assert [line[1] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
+    assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
+    assert write([table], Format.markdown).count("\n| ") >= 4
+
+
+def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit: Visit, searched: str) -> None:
+    near = visit(searched, "task", size=trial("lem", 0).row)
+    assert list(printed(near.dataframe[0])["title"]) == ["LEM", "GRU"], "of 1233 numbers, 1500 and 1600"
+    assert "2 of 3 rows that were trained here; set: equal size." in notes(near)
+    lem, cornn = trial("lem", 0).row, trial("cornn", 0).row
+    page = visit(url, "task", task="fitzhugh_nagumo", size=lem)
+    assert list(printed(page.dataframe[0])["title"]) == ["LEM", "LSTM"], "coRNN's size is not known"
+    assert "2 of 3 rows that were trained here" in notes(page)
+    budget = visit(url, "task", task="fitzhugh_nagumo", budget=cornn)
+    assert list(printed(budget.dataframe[0])["title"]) == ["coRNN"]
+    own = visit(url, "task", task="fitzhugh_nagumo", protocol="yes")
+    assert own.info[0].value == "No row is left by these filters. Take one of them back."
+
+
+def test_the_baselines_stay_in_view_whatever_is_filtered(url: str, visit: Visit) -> None:
+    page = visit(url, "task", task="fitzhugh_nagumo", q="cornn")
+    assert list(printed(page.dataframe[0])["title"]) == ["coRNN"]
+    lines = [tuple(line)[:2] for line in page.table[0].value.itertuples(index=False)]
+    assert lines == [("best", "LSTM"), ("baseline", "LSTM"), ("best published", "LEM")]
+
+
+def test_each_figure_of_a_board_has_its_link(url: str, visit: Visit, searched: str) -> None:
+    pairs = marks(visit(url, "task", task="fitzhugh_nagumo", figure="pairs"))
+    assert len(pairs) == 6 and {mark["word"] for mark in pairs} == {"≈"}
+    dots = marks(visit(url, "task", task="fitzhugh_nagumo", figure="seeds", log="no"))
+    assert sum(bool(mark.get("lost")) for mark in dots) == 2, "both of coRNN's diverged"
+    length = marks(visit(url, "task", task="adding", figure="length"))
+    assert {mark["value"] for mark in length} == {0.25, 0.75}
+    lacking = visit(url, "task", task="fitzhugh_nagumo", figure="length")
+    assert "This task has no two lengths with results." in notes(lacking)
+    curve = marks(visit(searched, "task", task="fitzhugh_nagumo", figure="search", log="no"))
+    # Of 1, 2, 3 and one that diverged: of the pairs 1 is best in three, 2 in two, 3 in one; of the triples 1 in three.
+    assert [mark["value"] for mark in curve] == pytest.approx([2, (3 * 1 + 2 * 2 + 3) / 6, (3 * 1 + 2) / 4, 1])
+
+
+def test_a_board_says_what_its_task_tests_how_long_it_is_and_what_chance_reaches(searched: str, visit: Visit) -> None:
+    text = notes(visit(searched, "task"))
+    assert "**FitzHugh-Nagumo.** Predict v. Length 1000, some 50 steps. Chance reaches 0.25." in text
+
+
+def test_a_sweep_tells_of_its_packs_its_best_and_what_half_of_it_would_find(searched: str, visit: Visit) -> None:
+    page = visit(searched, "sweep", sweep="s")
+    packs = next(frame.value for frame in page.dataframe if "progress" in frame.value)
+    assert packs.loc[0, ["pack", "model", "epochs", "trials"]].tolist() == ["packet01", "lem", "1 of 3", "1 running"]
+    assert packs.loc[0, "progress"] == pytest.approx(1 / 3)
+    text = notes(page)
+    assert "Best of 4 search trials: **validation l2_error 1**" in text
+    assert "half as many are expected to find 1.667 [1, 3], 80 % of such searches" in text
+    assert "retrained: **test l2_error 0.120 [0.100, 0.140]**, 5 seeds." in text
+    failures = next(frame.value for frame in page.dataframe if "why" in frame.value)
+    assert failures.values.tolist() == [["lem: worker died", 1]]
+    assert "longwave sweep retry s" in text
+
+
+def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_them(
+    searched: str, visit: Visit
+) -> None:
+    page = visit(searched, "sweep", sweep="s", **{"in-dt": "0.4..0.8"})
+    table = next(frame.value for frame in page.dataframe if "validation" in frame.value)
+    assert table["dt"].tolist() == [0.4, 0.8] and table["validation"].tolist()[0] == 2.0
+    file = tomllib.loads(next(code.value for code in page.code if code.value.startswith("name =")))
+    assert file["space"] == {"lem": {"dt": 0.4, "lr": 0.01}} and file["retrain"] == 5
+    assert "2 of 4 trials lie in the ranges" in notes(page)
+    page.select_slider(key="pick in-dt 0.4..0.8").set_range(0.1, 0.8).run()
+    assert page.query_params.get("in-dt") in (None, []), "all of it is what is usual"
+    odd = visit(searched, "sweep", sweep="s", **{"in-dt": "nan..<b>"})
+    assert "4 of 4 trials lie in the ranges" in notes(odd)
+
+
+def test_the_sweep_file_of_a_trial_is_one_that_a_sweep_reads(searched: str) -> None:
+    with Store(searched, create=False) as store:
+        trial = next(t for t in store.trials("s") if t.config.phase == "search")
+    file = check_sweep(tomllib.loads(found.retrain(trial)), "again.toml")
+    assert (file.task, file.models, file.trials, file.retrain) == ("fitzhugh_nagumo", ["lem"], 1, 5)
+    assert (file.hidden, file.batch, file.epochs) == (16, 32, 3) and file.space["lem"]["dt"] == 0.1
+
+
+def test_the_theme_of_a_link_is_asked_of_the_browser_and_taken_along(url: str, visit: Visit) -> None:
+    row = trial("lem", 0).row
+    page = visit(url, "row", row=row, theme="dark")
+    assert any('wanted = "\\"Dark\\""' in part.proto.body for part in page.get("html"))
+    assert all("theme=dark" in link.proto.query_string for link in page.get("page_link"))
+    assert any("theme=dark" in code.value for code in page.code)
+    plain = visit(url, "row", row=row)
+    assert any("max-width: 640px" in part.proto.body for part in plain.get("html")), "a first page has its style"
+    assert any('wanted = "\\"System\\""' in part.proto.body for part in plain.get("html"))
+    assert not any("theme" in link.proto.query_string for link in plain.get("page_link"))
+
+
+def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_takes() -> None:
+    looks = pace.Pace()
+    assert looks.every() == pace.LEAST
+    looks.heard("a", 0.2)
+    assert looks.every() == pace.LEAST and looks.every(5) == 5
+    for k in range(40):
+        looks.heard(f"v{k}", 0.2)
+    # 41 visitors of 0.2 s each are 8.2 s of work: a quarter of a core does that in 33 s.
+    assert looks.every() == 40 and looks.every(5) == 40
+    for _ in range(50):
+        looks.heard("a", 100.0)
+    assert looks.every() == pace.MOST

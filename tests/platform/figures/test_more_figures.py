@@ -1,0 +1,115 @@
+"""Surfaces, matrices, seeds and the best so far, read as Vega-Lite's data, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from boards import retrained, trials
+from hypothesis import given
+from hypothesis import strategies as some
+
+from longwave.platform.boards.board import rows
+from longwave.platform.boards.pairs import pairs
+from longwave.platform.boards.progress import progress
+from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.legend import DASHES, legend_height, told_apart
+from longwave.platform.figures.matrix import matrix
+from longwave.platform.figures.palette import FAMILIES
+from longwave.platform.figures.progress import so_far
+from longwave.platform.figures.search import parallel
+from longwave.platform.figures.seeds import seeds
+from longwave.platform.figures.surface import Bins, surface
+from longwave.platform.records.stored import Trial
+
+
+def layers(figure: Figure | None) -> list[list[dict[str, Any]]]:
+    """Return the data of each layer of a figure."""
+    assert figure
+    spec = figure.spec()
+    sets = spec.get("datasets", {})
+    found = [part.get("data") or spec["data"] for part in spec["layer"]]
+    return [data.get("values") or sets.get(data.get("name"), []) for data in found]
+
+
+def drawn(*points: tuple[float, float, float | str]) -> list[Trial]:
+    """Return search trials: settings dt and lr, and the metric or how it ended."""
+    made = trials(retrained("a", [score for _, _, score in points]))
+    return [
+        replace(trial, config=replace(trial.config, phase="search", params={"dt": dt, "lr": lr}))
+        for trial, (dt, lr, _) in zip(made, points, strict=True)
+    ]
+
+
+def test_a_surface_has_the_median_of_each_cell_and_is_hatched_where_half_diverged() -> None:
+    made = surface(
+        drawn((1, 1, 2.0), (1, 1, 4.0), (1, 1, 9.0), (2, 2, "diverged"), (2, 1, 7.0), (2, 1, "diverged"),
+              (1, 2, 5.0), (1, 2, 6.0), (1, 2, "diverged")), "dt", "lr", "min", "mse")  # fmt: skip
+    full, empty, strokes, good, bad = layers(made)
+    medians = {(mark["x"] > 1.3, mark["y"] > 1.3): (mark["valid"], mark["lost"]) for mark in full}
+    assert medians == {
+        (False, False): (4.0, 0), (True, False): (7.0, 0.5), (False, True): (5.5, pytest.approx(1 / 3)),
+    }  # fmt: skip
+    assert [(mark["x"] > 1.3, mark["y"] > 1.3, mark["tip"]) for mark in empty] == [(True, True, "1 of 1 diverged")]
+    assert len(strokes) == 8, "two cells, four strokes each"
+    assert all(mark["x"] >= 1.6 - 1e-9 for mark in strokes), "both lie to the right"
+    assert len(good) == 6 and len(bad) == 3
+    assert surface(drawn((1, 1, 2.0)), "dt", "lr", "min", "mse") is None
+
+
+@given(some.lists(some.floats(1e-6, 1e6), min_size=1, max_size=12), some.integers(2, 8))
+def test_each_number_lies_in_the_part_of_the_axis_that_holds_it(found: list[float], count: int) -> None:
+    bins = Bins.of(found, count)
+    for value in found:
+        k = bins.part(value)
+        assert 0 <= k < bins.count
+        assert bins.at(k) <= value * (1 + 1e-6) and value <= bins.at(k + 1) * (1 + 1e-6)
+    assert bins.log == (max(found) > 10 * min(found))
+
+
+def test_a_matrix_says_of_each_pair_the_factor_and_whether_it_is_sure() -> None:
+    good, bad = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [9.0, 9.1, 9.2, 9.3, 9.4, 9.5]
+    board = rows([retrained("a", good), retrained("b", bad)], [])
+    [cells, *_] = layers(matrix(pairs(board, board), {row.key: row.title for row in board}))
+    told = {(c["line"], c["column"]): (c["word"], c["factor"]) for c in cells}
+    ratio = math.exp(sum(map(math.log, good)) / 6 - sum(map(math.log, bad)) / 6)
+    assert told["A", "B"] == ("better", f"{ratio:.2g}") and told["B", "A"][0] == "worse"
+    assert "A is better than B: a seed of A is the better one with probability 1.00" in cells[0]["tip"]
+    assert matrix([], {}) is None
+
+
+def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_number() -> None:
+    made = rows([retrained("a", [1.0, 2.0, 3.0]), retrained("b", [4.0, "diverged", 5.0])], [])
+    made = [replace(row, family="gated") for row in made]
+    limit, middles, good, bad = layers(seeds(made, ["A", "B"], log=False))
+    assert sorted(dot["value"] for dot in good) == [1, 2, 3, 4, 5] and {d["tint"] for d in good} == {FAMILIES["gated"]}
+    assert [(dot["name"], dot["value"]) for dot in bad] == [("B", 5.0)]
+    assert [(m["name"], m["value"]) for m in middles] == [("A", 2.0), ("B", 5.0)] and limit == []
+    assert len({dot["off"] for dot in good if dot["name"] == "A"}) == 3, "equal numbers are told apart"
+    assert seeds(rows([retrained("a", ["failed"])], []), ["A"], log=False) is None
+
+
+def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> None:
+    found = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
+    others, bad, good = layers(parallel(found, "min", "mse", {found[1].config.id}))
+    assert {m["trial"] for m in good} == {found[1].config.id} and len({m["trial"] for m in others}) == 2 and not bad
+    assert [m["at"] for m in good if m["axis"] == "dt"] == [pytest.approx(0.5)], "the middle by logarithm"
+    assert all(m["kept"] for m in layers(parallel(found, "min", "mse"))[2])
+
+
+def test_the_best_so_far_stands_beside_what_was_expected() -> None:
+    found = progress(drawn((1, 1, 4.0), (1, 1, 2.0), (1, 1, 3.0)), "min", False)
+    band, line, steps = layers(so_far(found, "gated", "mse", log=False))
+    assert [mark["value"] for mark in steps] == list(found.best)
+    assert band == line and line[0]["value"] == pytest.approx(3.0) and line[-1]["value"] == 2.0
+    assert so_far(progress(drawn((1, 1, "diverged")), "min", False), "gated", "mse", log=False) is None
+
+
+def test_lines_of_one_colour_are_told_apart_by_their_dashes() -> None:
+    made = told_apart("name:N", {"a": "red", "b": "blue", "c": "red", "d": "red"})
+    scale = made["strokeDash"].to_dict()["scale"]
+    assert scale["domain"] == ["a", "b", "c", "d"] and made["color"].to_dict()["scale"]["range"][0] == "red"
+    assert scale["range"] == [DASHES[0], DASHES[0], DASHES[1], DASHES[2]]
+    assert [legend_height(n) for n in (1, 3, 4)] == [30, 30, 60]

@@ -1,0 +1,93 @@
+"""Learning curves in panels, read back from their SVG, against the numbers they were drawn from."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from longwave.platform.figures.panels import DEEP, PLOT, CurveLine, Panel, panels
+
+SVG = "{http://www.w3.org/2000/svg}"
+VALUES = some.lists(some.floats(1e-6, 1e6), min_size=2, max_size=120)
+
+
+def drawn(svg: str) -> list[list[tuple[float, float]]]:
+    """Return the points of each line of a picture, in half pixels."""
+    found = []
+    for start, steps in re.findall(r"M(-?\d+,-?\d+)(?:l|h0)((?:-?\d+,-?\d+ ?)*)", svg):
+        x, y = map(float, start.split(","))
+        points = [(x, y)]
+        for step in steps.split():
+            dx, dy = map(float, step.split(","))
+            points.append((points[-1][0] + dx, points[-1][1] + dy))
+        found.append(points)
+    return found
+
+
+def one(values: list[float], log: bool, most: int = 64, best: int | None = None) -> str:
+    return panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, most=most)
+
+
+@settings(deadline=None)
+@given(VALUES, some.booleans())
+def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], log: bool) -> None:
+    line = drawn(one(values, log, most=1000))[0]
+    scaled = [math.log(v) if log else v for v in values]
+    low, high = min(scaled), max(scaled)
+    for k, (x, y) in enumerate(line):
+        assert abs(x - 2 * PLOT * k / (len(values) - 1)) <= 0.5
+        up = (scaled[k] - low) / (high - low) if high > low else 0.5
+        assert abs(y - 2 * DEEP * (1 - up)) <= 0.51
+
+
+@settings(deadline=None)
+@given(VALUES, some.integers(8, 64), some.integers(1, 120))
+def test_a_line_keeps_its_ends_its_best_epoch_and_few_points(values: list[float], most: int, best: int) -> None:
+    svg = one(values, False, most, best)
+    line, full = drawn(svg)[0], drawn(one(values, False, 1000))[0]
+    assert line[0] == full[0] and line[-1] == full[-1] and len(line) <= most + 1
+    dots = re.findall(r"M(\d+),(\d+)h0\"", svg)
+    assert best > len(values) or full[best - 1] in line
+    wanted = [tuple(str(int(v)) for v in full[best - 1])] if best <= len(values) else []
+    assert dots == wanted
+
+
+def test_a_line_that_broke_ends_in_a_cross_and_one_that_has_no_number_is_not_drawn() -> None:
+    lines = [CurveLine([(1, 1.0), (2, 4.0)], None, True), CurveLine([(1, math.nan), (2, math.inf)]), CurveLine([])]
+    svg = panels([Panel("a", "#000", lines), Panel("b", "#000", [])], "mse", False)
+    assert svg.count("m-6,-6l12,12m0,-12l-12,12") == 1 and len(drawn(svg)) == 1
+    assert [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")][-2:] == ["a", "b"]
+
+
+def test_what_is_not_positive_has_no_place_on_a_logarithmic_axis() -> None:
+    [line] = drawn(one([0.0, 1.0, -1.0, 4.0], log=True))
+    assert [y for _, y in line] == [2 * DEEP, 0]
+
+
+@pytest.mark.parametrize(("limit", "y"), [(10.0, 65.0), (1e3, None), (-1.0, None), (None, None)])
+def test_the_trivial_predictor_is_a_line_where_a_curve_comes_near(limit: float | None, y: float | None) -> None:
+    svg = panels([Panel("a", "#000", [CurveLine([(1, 1.0), (2, 100.0)])])], "mse", True, limit)
+    found = re.findall(r'M46,([\d.]+)H230" [^>]*dasharray', svg)
+    assert [float(at) for at in found] == ([] if y is None else [y])
+
+
+def test_each_panel_has_a_view_of_its_own_and_all_have_one_pair_of_axes() -> None:
+    root = ET.fromstring(
+        panels([Panel(f"<m{k}>", "#000", [CurveLine([(1, k + 1.0)])]) for k in range(5)], "mse ↓", False)
+    )
+    views = [view.attrib for view in root.iter(f"{SVG}view")]
+    assert [view["id"] for view in views] == [f"p{k}" for k in range(5)]
+    assert len({view["viewBox"] for view in views}) == 5 == len([*root.iter(f"{SVG}use")])
+    axes = [text.text for text in root.findall(f"{SVG}defs//{SVG}text")]
+    assert axes == ["5", "1", "1", "1", "epoch"]
+    assert root.get("aria-label") == "Mse ↓ by epoch, one panel a row: <m0>, <m1>, <m2>, <m3>, <m4>"
+
+
+def test_a_long_title_ends_in_dots() -> None:
+    texts = [t.text for t in ET.fromstring(panels([Panel("x" * 300, "#000", [])], "mse", False)).iter(f"{SVG}text")]
+    assert texts[-1] == "x" * 29 + "…"

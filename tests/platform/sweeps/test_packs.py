@@ -1,0 +1,67 @@
+"""How far packs are and which searches learn, on SQLite and on PostgreSQL, against what was reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from lab import about, ok, trial
+
+from longwave.platform.records.report import Report
+from longwave.platform.records.run import Point, Run
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases, drivers
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.packs import packs
+from longwave.platform.sweeps.searches import learns, searches
+
+OpenStore = Callable[[str], Store]
+
+
+def points(trial: str, epochs: range, start: float, each: float) -> list[Point]:
+    return [Point(trial, e, 1.0, 1.0, e * each, start + (e - epochs.start + 1) * each) for e in epochs]
+
+
+def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
+    any_store_url: str, open_store: OpenStore
+) -> None:
+    store = open_store(any_store_url)
+    store.add_sweep("s", {})
+    asked = [trial("lem", k, phase="search") for k in range(5)]  # of three epochs each
+    store.ask("s", asked, [about(c) for c in asked])
+    store.assign({"first": asked[:3], "second": asked[3:4]})
+    with Leases(store, "s") as driver:
+        driver.spent = lambda: {"used": {"A100": 3.0}, "expected": {}}
+        driver.beat("")
+        ids = [c.id for c in asked]
+        driver.take(ids)
+        assert packs(store, "s") == [], "nothing is in training yet"
+        driver.write(Report(began={ids[0]: 0, ids[1]: 0, ids[2]: 0, ids[3]: 1}))
+        began = time.time()
+        driver.write(Report(points=[*points(ids[0], range(1, 3), began, 10), *points(ids[1], range(1, 3), began, 10)]))
+        driver.write(Report(runs=[Run(ids[2], "diverged", "loss is nan in epoch 1", 1)]))
+        first, second = packs(store, "s", now=began + 25)
+        [alive] = drivers(store, "s")
+    assert (first.pack, first.epochs, first.expected, first.owner) == ("first", 4, 6, alive.owner)
+    assert dict(first.counts) == {"running": 2, "diverged": 1} and first.model == "lem"
+    # Four epochs in 20 s, two left: 10 s from the last one, of which 5 are over.
+    assert first.left == pytest.approx(5, abs=1) and first.silent == pytest.approx(5, abs=1)
+    assert (second.pack, second.epochs, second.expected, second.left) == ("second", 1, 3, None), "from its checkpoint"
+    assert second.silent == pytest.approx(25, abs=5) and list(alive.devices) == ["A100"]
+    assert packs(store, "s") == [], "its driver let go of them"
+
+
+@pytest.mark.parametrize(
+    ("content", "curve"), [({}, True), ({"sampler": "tpe"}, False), ({"sampler": "qmc", "warm": ["rows"]}, False)]
+)
+def test_a_search_that_learns_or_begins_with_known_settings_has_no_expected_curve(
+    store: Store, content: dict[str, object], curve: bool
+) -> None:
+    store.add_sweep("s", content)
+    asked = [trial("lem", 1), *(trial("lem", k, phase="search") for k in (7, 8))]
+    store.ask("s", asked, [about(c) for c in asked])
+    store.write([], [ok(asked[0], 0.5), *(ok(c, None) for c in asked[1:])])
+    [found] = searches(store, read_board(store))
+    assert learns(store, "s") is not curve
+    assert (len(found.curve), bool(found.why)) == ((2, False) if curve else (0, True))

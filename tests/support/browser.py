@@ -1,0 +1,112 @@
+"""The Lab in a real browser: pages that remember what they asked for and what went wrong on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
+
+from longwave.platform.bench.browser import DESK, QUIET, chromium
+from longwave.platform.errors import ConfigError
+
+PAGES = "overview task model compare sweep reproduction cost coverage row methods".split()
+IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']"
+GRID = "table[role=grid]"
+"""What a screen reader reads of a table, which itself is a picture."""
+
+
+@contextmanager
+def opened_browser() -> Iterator[Browser]:
+    """Give a headless Chromium; skip what needs one where there is none."""
+    try:
+        path = chromium()
+    except ConfigError as error:
+        pytest.skip(str(error))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """Somebody who looks at one Lab, with a browser of their own.
+
+    Attributes:
+        page: What they see.
+        wrong: Errors of the console and of scripts.
+        asked: Addresses that were asked for something.
+    """
+
+    def __init__(self, browser: Browser, address: str, **look: Any) -> None:
+        self.address = address
+        self.wrong: list[str] = []
+        self.asked: set[str] = set()
+        self.context: BrowserContext = browser.new_context(**{"viewport": DESK, "accept_downloads": True, **look})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self.asked.add(request.url))
+        self.page.on("websocket", lambda socket: self.asked.add(socket.url))
+
+    def _heard(self, said: ConsoleMessage) -> None:
+        """Remember an error; but of a page below the root Streamlit asks first whether it is the root itself."""
+        if said.type == "error" and not said.location["url"].endswith(("/_stcore/health", "/_stcore/host-config")):
+            self.wrong.append(said.text)
+
+    def open(self, name: str, **query: str) -> Page:
+        """Open a page by its name or its whole address, and wait until it is drawn."""
+        path = "" if name == "overview" else name  # home has no name
+        where = name if name.startswith("http") else f"{self.address}/{path}?{urlencode(query)}"
+        self.page.goto(where)
+        return self.settled()
+
+    def settled(self) -> Page:
+        """Wait until nothing more is drawn."""
+        self.page.wait_for_selector(IDLE)
+        self.page.wait_for_selector("[data-testid=stMain] [data-testid=stElementContainer]", state="attached")
+        self.page.wait_for_function(
+            "!document.querySelector('[data-testid=stSkeleton], [data-stale=true], [data-testid=stAppSkeleton]')"
+        )
+        return self.page
+
+    def strangers(self) -> list[str]:
+        """Return what was asked of anybody but the Lab."""
+        ours = urlsplit(self.address).netloc
+        return sorted(url for url in self.asked if urlsplit(url).netloc not in (ours, ""))
+
+    def violations(self) -> list[str]:
+        """Return what axe-core finds on the page that is serious or worse."""
+        self.page.evaluate(AXE_SCRIPT)
+        found = self.page.evaluate("axe.run()")["violations"]
+        return [
+            f"{rule['id']} ({rule['impact']}): {node['html'][:200]}: {node['failureSummary']}"
+            for rule in found
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"]
+        ]
+
+    def text(self) -> str:
+        """Return what stands on the page, tables included."""
+        return str(self.page.locator("[data-testid=stMainBlockContainer]").evaluate("e => e.innerText + e.textContent"))
+
+    def close(self) -> None:
+        self.context.close()
+
+
+Come = Callable[..., Visitor]
+"""Somebody comes to the Lab of a store: ``come(url, "task", task="adding")``."""
+
+
+def lines(page: Page, place: int = 0) -> list[list[str]]:
+    """Return the cells of a table on a page, in the order on screen, the line of headings first."""
+    grid: Locator = page.locator(GRID).nth(place)
+    found: list[list[str]] = grid.evaluate(
+        "t => [...t.querySelectorAll('tr')].map(l => [...l.querySelectorAll('th,td')].map(c => c.textContent))"
+    )
+    return found

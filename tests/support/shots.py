@@ -1,0 +1,48 @@
+"""Pictures of every page of the Lab, light and dark, on a desk and on a phone: to be looked at one by one.
+
+Run as a program: ``python tests/support/shots.py sqlite:///store.db FOLDER``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from browser import PAGES, Visitor, opened_browser
+
+from longwave.platform.bench.browser import DESK, PHONE
+from longwave.platform.bench.lab import serving
+from longwave.platform.storage.store import Store
+
+WINDOWS = {"desk": DESK, "phone": PHONE}
+
+
+def shots(url: str, folder: Path) -> list[Path]:
+    """Write a picture a page, theme and window, named ``task-dark-phone.png``; return them, and raise what is wrong.
+
+    Args:
+        url: Of the store; its first row and that row's board are shown.
+        folder: Is made where it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with Store(url, create=False, reads=True) as store:
+        first = next(iter(store.retrainings(store.tasks()[0])), None) if store.tasks() else None
+    query = {"task": first.config.task, "row": first.config.row} if first else {}
+    made = []
+    with serving(url) as (address, _), opened_browser() as browser:
+        for window, size in WINDOWS.items():
+            for theme in ("light", "dark"):
+                visitor = Visitor(browser, address, viewport=size, color_scheme=theme)
+                for name in PAGES:
+                    page = visitor.open(name, **{k: v for k, v in query.items() if k == name})
+                    page.wait_for_timeout(1500)  # a figure draws itself after the page has said that it is done
+                    made.append(folder / f"{name}-{theme}-{window}.png")
+                    page.screenshot(path=made[-1])
+                assert not visitor.wrong and not visitor.strangers(), (visitor.wrong, visitor.strangers())
+                visitor.close()
+    return made
+
+
+if __name__ == "__main__":
+    for picture in shots(sys.argv[1], Path(sys.argv[2])):
+        print(picture)

@@ -76,4 +76,4 @@ freeze: install
 	$(BIN)/python tests/support/frozen.py
 
 lock: | $(UV)
-	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra cluster --extra s3 pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra cluster --extra graphs --extra s3 pyproject.toml -o requirements.lock

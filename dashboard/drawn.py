@@ -13,6 +13,7 @@ from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.boards.pairs import pairs, ranked
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured
+from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.matrix import matrix
@@ -26,6 +27,7 @@ NAMES = {
     "seeds": "Seeds",
     "pairs": "Pairs",
     "length": "Against length",
+    "depth": "Against depth",
     "search": "Search budgets",
 }
 ABOUT = {
@@ -36,6 +38,7 @@ ABOUT = {
     "pairs": "Error of each row over that of each column, geometric means. Better and worse: told apart by the guarded "
     "rank tests of all pairs, by Holm at 5 %, that the ranks rest on.",
     "length": "The best median of each model against the length of the sequences.",
+    "depth": "Against the number of layers: each retraining as a dot, a line through the medians.",
     "search": "What a search of so many trials is expected to find: how much of a result is budget. Of three or fewer "
     "with the band of 80 % of such searches.",
 }
@@ -44,6 +47,7 @@ LACKING = {
     "seeds": "No retraining has ended yet.",
     "pairs": "Two ranked rows are compared here; there are fewer.",
     "length": "This task has no two lengths with results. Sweep another variant of it.",
+    "depth": "Nothing was measured of these rows by depth.",
     "search": "No search behind these rows has a curve: none ended, or all of them learned from earlier trials.",
 }
 MOST = 10
@@ -60,9 +64,12 @@ def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], print
         printed: Whether printed numbers are drawn.
     """
     bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center")
-    chosen = state.toggle("Figure", "figure", list(NAMES), NAMES.__getitem__, bar)
-    log = logarithmic(rows[0], bar) if chosen != "pairs" else False
-    make = made(url, chosen, rows, task_rows, log, printed)
+    names = [name for name in NAMES if name != "depth" or stacked(rows)]
+    chosen = state.toggle("Figure", "figure", names, NAMES.__getitem__, bar)
+    if chosen == "depth":
+        make = by_depth(url, rows, bar)
+    else:
+        make = made(url, chosen, rows, task_rows, chosen != "pairs" and logarithmic(rows[0], bar), printed)
     st.caption(ABOUT[chosen])
     return {f"{rows[0].place} {NAMES[chosen].lower()}": frame.figure(make, chosen, LACKING[chosen])}
 
@@ -87,6 +94,14 @@ def made(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log
         return lambda: budgets(url, rows, log)
     shown = rows if printed else [replace(row, published=()) for row in rows]
     return lambda: forest(shown, names, log)
+
+
+def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
+    """Draw the choice of what is shown against depth, and return what makes that figure."""
+    trials = reads.trials(url, tuple(k for row in stacked(rows) for k in row.trials))
+    told = [metric_of(rows), *measures_of(trials)]
+    shown = state.toggle("Shown by depth", "depth", told, place=bar) if len(told) > 1 else told[0]
+    return lambda: depth(rows, trials, shown)
 
 
 def pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:

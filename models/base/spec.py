@@ -59,6 +59,7 @@ class ModelSpec:
         printed: Names that published tables give to forms of the model, and the options each stands for; none for
             a name that says a size, a source or a parameter's value. The plain name, ``""``, stands for the defaults.
         looped: Whether a pack trains its members one after another, so that a larger pack saves no time.
+        lacks: Says in one line how to get what the model needs and is not installed; empty where all is here.
         version: Bumped when the same settings begin to give another result.
     """
 
@@ -74,6 +75,7 @@ class ModelSpec:
     best_source: str = ""
     printed: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
     looped: bool = False
+    lacks: Callable[[], str] = str
     version: str = "1"
 
     @property

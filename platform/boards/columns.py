@@ -124,6 +124,8 @@ COLUMNS: tuple[Column, ...] = (
            write=texts.protocol),
     Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
            write=lambda row: texts.plain(row.hidden or None)),
+    Column("layers", "layers", "Layers of the model.", "whole", DATA,
+           write=lambda row: texts.plain(row.layers or None)),
     Column("parameters", "parameters", "Trainable numbers; of published rows, as printed.", "whole", ("page", *LAB)),
     Column("valid", "validation", "Median over all seeds of the best validation metric, a diverged one worst: what a"
            " model's best row is chosen by.", "number", DATA, PAGE, METRIC),

@@ -39,6 +39,7 @@ def trained(seat: Seat, seeds: Sequence[Score], numbers: Sequence[Mapping[str, A
         **_described([score for score in seeds if score is not None]),
         **{name: getattr(config, name) for name in ("model", "params", "options", "hidden")},
         title=about.model,
+        layers=about.layers,
         config=group.row,
         settings=config.in_full(),
         recipe=about.recipe,

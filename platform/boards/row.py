@@ -32,6 +32,7 @@ class Row:
         superseded: Why it is of an older version than what is trained now; empty if it is not.
         config: Identity of the configuration; ``params``, ``options``, ``hidden`` say what it is, ``settings`` all of
             it: ``TrialConfig.in_full``.
+        layers: Of the model, its default too; 0 where that is not known.
         n: Retrainings behind the mean; of a published row, runs as printed, 0 where the paper does not say.
         low, high: 95 % t-interval of the mean.
         median: Median test metric over ``seeds``, a diverged one worst: what rows are ordered and ranked by. None where
@@ -80,6 +81,7 @@ class Row:
     params: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
     hidden: int = 0
+    layers: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     std: float | None = None
     n: int = 0

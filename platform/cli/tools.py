@@ -166,6 +166,21 @@ def bench_data(
     render_bench.footprints(measured, format.value)
 
 
+@bench.command("smoothing")
+def bench_smoothing(
+    layers: Annotated[int, typer.Option(help="Layers of the untrained graph models: 100 or 1000.")] = 100,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Follow the differences between neighbours through untrained graph models, on a grid of 10 by 10 nodes.
+
+    Example: longwave bench smoothing --layers 1000
+    """
+    from longwave.platform.bench.smoothing import study
+    from longwave.platform.render import bench as render_bench
+
+    render_bench.smoothing(study(layers), format.value)
+
+
 @bench.command("store")
 def bench_store(
     points: Annotated[int, typer.Option(min=500, help="Curve points that one process writes in batches.")] = 20_000,

@@ -10,7 +10,7 @@ FAMILIES = {
     "delay": "#C961D8",
     "orthogonal": "#A58E4A",
     "plain": "#72634A",
-    "graph": "#8C5723",
+    "message passing": "#8C5723",
 }
 """By the ``family`` of a model's registration. A test holds that they are told apart with deuteranopia, protanopia and
 tritanopia, and seen on white and on the Lab's dark ground."""

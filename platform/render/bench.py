@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -124,6 +124,18 @@ def lab(report: LabReport, format: str) -> None:
         return
     _judged(report.targets)
     say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
+
+
+def smoothing(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -> None:
+    """Print Dirichlet energy and mean average distance by layer: as JSON of each, as a table of a few."""
+    if format == "json":
+        as_json([{"name": n, "energy": [e for e, _ in t], "mad": [d for _, d in t]} for n, t in lines.items()])
+        return
+    count = len(next(iter(lines.values())))
+    shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
+    for place, what in enumerate(("Dirichlet energy", "mean average distance")):
+        rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
+        table([f"{what} after layer", *map(str, shown)], rows)
 
 
 def stores(lines: Sequence[StoreSpeed], format: str) -> None:

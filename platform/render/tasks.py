@@ -104,8 +104,15 @@ def _facts(spec: TaskSpec) -> dict[str, str]:
 
 
 def _sizes(data: Data[Batch]) -> str:
-    train = "fresh batches" if data.train is None else f"{len(data.train)} examples"
-    return f"{train} to train, {len(data.valid)} to validate, {len(data.test)} to test"
+    kind = "places of one example" if len(data.test) == 1 else "examples"
+    train = "fresh batches" if data.train is None else f"{_many(data.train)} {kind}"
+    return f"{train} to train, {_many(data.valid)} to validate, {_many(data.test)} to test"
+
+
+def _many(split: Batch) -> int:
+    """Return how many examples a split has; of a single one, how many places are asked, as nodes of a graph."""
+    asked = split.targets.isfinite().all(-1) if split.targets.is_floating_point() else split.targets >= 0
+    return int(asked.sum()) if len(split) == 1 else len(split)
 
 
 def _repeated(data: Data[Batch]) -> str:

@@ -55,7 +55,9 @@ def catalogue(sweep: Sweep) -> list[Known]:
 
 
 def _check_reads(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: Batch) -> None:
-    """Raise ConfigError where the model cannot read the task's batches."""
+    """Raise ConfigError where the model cannot read the task's batches, or what it needs is not installed."""
+    if missing := model.lacks():
+        raise ConfigError(f"{file.name}: models: {model.name}: {missing}")
     reads, given = model.layer.READS, type(batch)
     if not issubclass(given, reads):
         kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {given.__name__}"

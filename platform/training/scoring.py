@@ -32,5 +32,5 @@ def measured(network: Network, metrics: Sequence[Metric], split: Batch) -> Tenso
     for piece in split.pieces(size):
         outputs, last = piece.shared(network.members).answers(network.run, state)
         state = last if split.CARRIED else None
-        total += torch.stack([torch.stack(metric.sums(outputs, piece.asked)) for metric in metrics])
+        total += torch.stack([torch.stack(metric.of(outputs, piece)) for metric in metrics])
     return torch.stack([m.finish(part[0] / part[1]) for m, part in zip(metrics, total, strict=True)])

@@ -60,6 +60,10 @@ class Batch(ABC):
         """The targets, in the order of the outputs."""
         return self.targets
 
+    def ordered(self, outputs: Tensor) -> Tensor:
+        """Return outputs of a whole split, (N, places, q) or (N, q), in the order of ``asked``."""
+        return outputs
+
     @property
     def rule(self) -> str:
         """What of the batch decides results and is no tensor; part of the data's version. Empty by default."""
@@ -73,6 +77,10 @@ class Batch(ABC):
     def content(self) -> Iterator[str | Tensor]:
         """Yield what is fed, in a fixed order, for the data's version."""
         yield from self._tensors().values()
+
+    def told_by(self) -> tuple[Tensor, ...]:
+        """Return what tells two examples apart, whatever their answers: ``INPUTS`` by default."""
+        return tuple(getattr(self, name) for name in self.INPUTS)
 
     def take(self, index: Tensor) -> Self:
         """Return the examples ``index``, (...), as they are fed: each tensor is then (..., ·)."""

@@ -26,6 +26,11 @@ def _squares(outputs: Tensor, targets: Tensor) -> Sums:
     return _sums(errors, asked)
 
 
+def _distances(outputs: Tensor, targets: Tensor) -> Sums:
+    asked = targets.isfinite().expand_as(outputs)
+    return _sums(torch.where(asked, outputs - targets.nan_to_num(), 0.0).abs(), asked)
+
+
 def _nats(outputs: Tensor, targets: Tensor) -> Sums:
     asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
     classes = targets.clamp_min(0).expand(outputs.shape[:-1]).unsqueeze(-1)
@@ -65,6 +70,12 @@ def _sums(values: Tensor, asked: Tensor) -> Sums:
 def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean over all that is asked of (output − target)², (M,)."""
     total, count = _squares(outputs, targets)
+    return total / count
+
+
+def mean_absolute_error(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean over all that is asked of |output − target|, (M,)."""
+    total, count = _distances(outputs, targets)
     return total / count
 
 
@@ -116,6 +127,7 @@ NRMSE = Metric(
     _relative_squares,
     torch.sqrt,
 )
+MAE = Metric("mae", "1", "min", "mean absolute error over all that is asked of all test graphs", _distances)
 ACCURACY = Metric(
     "accuracy", "%", "max", "100 × correct / number asked, argmax over the logits, or a single logit above 0", _hits
 )

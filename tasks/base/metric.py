@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+from longwave.tasks.base.batch import Batch
 
 PIECE = 1024
 """Examples, or places of them, scored at a time."""
@@ -24,14 +26,20 @@ class Metric:
         definition: The exact formula in words.
         sums: ``sums(outputs, targets)``: numerator and denominator, (M,) each, for outputs (M, ..., q).
         finish: From the ratio to the metric.
+        whole: Whether ``sums`` takes the batch in place of its targets, as what looks at the edges of a graph does.
     """
 
     name: str
     unit: str
     goal: Literal["max", "min"]
     definition: str
-    sums: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+    sums: Callable[[Tensor, Any], tuple[Tensor, Tensor]]
     finish: Callable[[Tensor], Tensor] = field(default=lambda ratio: ratio)
+    whole: bool = False
+
+    def of(self, outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return numerator and denominator, (M,) each, of outputs in the order of what ``batch`` asks."""
+        return self.sums(outputs, batch if self.whole else batch.asked)
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
@@ -55,7 +63,8 @@ class Further:
     """A metric measured beside the headline one, on the test split.
 
     Attributes:
-        metric: Its sums take outputs and targets time-major, (M, T, B, q) and (T, B, q).
+        metric: Its sums take outputs and targets in the order of a batch's ``asked``: of sequences time-major,
+            (M, T, B, q) and (T, B, q).
         x_name, x: Where along an axis, if anywhere: ``("steps ahead", 50.0)``.
     """
 
@@ -63,9 +72,9 @@ class Further:
     x_name: str = ""
     x: float = 0.0
 
-    def score(self, outputs: Tensor, asked: Tensor) -> float:
-        """Return it for outputs (N, T, q) and targets (T, N, q)."""
-        total, count = self.metric.sums(outputs.transpose(0, 1).unsqueeze(0), asked)
+    def score(self, outputs: Tensor, split: Batch) -> float:
+        """Return it for outputs (N, places, q) of a split."""
+        total, count = self.metric.of(split.ordered(outputs).unsqueeze(0), split)
         return self.metric.finish(total / count).item()
 
     @property

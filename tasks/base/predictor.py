@@ -124,4 +124,4 @@ def _one_thread() -> Iterator[None]:
 
 def _scores(outputs: Tensor, data: Data[Any], metric: Metric, further: Sequence[Further]) -> list[float]:
     first = metric.score(outputs.unsqueeze(0), data.test.targets).item()
-    return [first, *(each.score(outputs, data.test.asked) for each in further)]
+    return [first, *(each.score(outputs, data.test) for each in further)]

@@ -104,6 +104,10 @@ class Sequences(Batch):
             return self.targets
         return self.targets.transpose(-3, -2) if self.targets.is_floating_point() else self.targets.transpose(-2, -1)
 
+    def ordered(self, outputs: Tensor) -> Tensor:
+        """Return outputs of a whole split time-major, (T, N, q), where every step is read."""
+        return outputs.transpose(0, 1) if self.every_step else outputs
+
     def ends(self, outputs: Tensor) -> Tensor:
         """Return the last of the outputs (..., T, B, d) of each sequence, (..., B, d)."""
         if self.lengths is None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from batches import fed
+from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import Heard, trained
@@ -20,7 +21,7 @@ from trials import present_trial
 from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import all_models, get_model
+from longwave.platform.registry import get_model
 from longwave.platform.training import pack as pack_module
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
@@ -204,7 +205,7 @@ def test_a_text_goes_on_without_the_member_that_looked_back_furthest(model: str,
         torch.testing.assert_close(second.parameters.values, whole.parameters.values, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("model", sorted(all_models()))
+@pytest.mark.parametrize("model", sorted(sequence_models()))
 def test_every_layer_takes_up_what_its_members_carried_among_others(model: str) -> None:
     spec = get_model(model)
     lows = {p.name: p.low for p in spec.space("")[1:]}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
@@ -22,7 +23,7 @@ from longwave.models.base.spec import Sizes
 from longwave.models.gru import GRU
 from longwave.models.lstm import LSTM
 from longwave.models.tanh_rnn import TanhRNN
-from longwave.platform.registry import all_models, get_model
+from longwave.platform.registry import get_model
 
 FLOAT64 = torch.float64
 Array = np.ndarray
@@ -308,7 +309,7 @@ BY_HAND: dict[str, Callable[[Array, list[Array], W], Outcome]] = {
 }
 CASES = [
     pytest.param(name, dict(zip(spec.options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
-    for name, spec in all_models().items()
+    for name, spec in sequence_models().items()
     for chosen in product(*spec.options.values())
 ]
 LAYERS = range(1, 7)

@@ -11,6 +11,7 @@ import torch
 import toy_attention
 import toy_blocks
 import toy_scan
+from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
@@ -222,6 +223,6 @@ def test_a_layer_says_which_batches_it_reads_and_refuses_others() -> None:
         def places(self) -> int:
             return self.inputs.shape[-2]
 
-    assert all(spec.layer.READS is Sequences for spec in all_models().values())
+    assert all(spec.layer.READS is Sequences for spec in sequence_models().values())
     with pytest.raises(ValueError, match=r"^LEM reads Sequences, got Cloud\.$"):
         layer_of("lem", 2).features(Cloud(normal(2, 5, 7, 2), torch.zeros(2, 5)))

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from cases import sequence_models
 from torch import Tensor
 
 from longwave.models.base.network import Network
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import Sizes
-from longwave.platform.registry import all_models, get_model
+from longwave.platform.registry import get_model
 
 P, D, LENGTH = 3, 16, 100
 
@@ -88,7 +89,7 @@ STARTS: dict[str, dict[str, Any]] = {
 """The start of each weight at the default options; * stands for all. expRNN and chrono-LSTM have tests of their own."""
 
 
-@pytest.mark.parametrize("name", sorted(set(all_models()) - {"exprnn", "chrono_lstm"}))
+@pytest.mark.parametrize("name", sorted(set(sequence_models()) - {"exprnn", "chrono_lstm"}))
 def test_every_weight_starts_from_its_stated_distribution(name: str) -> None:
     layer = many_starts(name).layer
     expected = STARTS[name]
@@ -124,7 +125,7 @@ def test_weights_start_alike_under_other_options(
     assert_drawn_from(getattr(layer, weight), distribution)
 
 
-@pytest.mark.parametrize("name", sorted(all_models()))
+@pytest.mark.parametrize("name", sorted(sequence_models()))
 def test_read_outs_start_as_torchs_but_lems_and_unicornns_weights_with_variance_2_over_d(name: str) -> None:
     network = many_starts(name)
     kaiming = name in ("lem", "unicornn", "residual_unicornn")
@@ -219,7 +220,7 @@ def test_exprnn_of_odd_size_starts_with_one_unit_that_does_not_turn() -> None:
     assert np.count_nonzero(full) == 2
 
 
-@pytest.mark.parametrize("name", sorted(all_models()))
+@pytest.mark.parametrize("name", sorted(sequence_models()))
 def test_weights_differ_between_members_and_follow_from_the_seed(name: str) -> None:
     network, again = many_starts(name, members=2), many_starts(name, members=2)
     for weight, same in zip(network.parameters(), again.parameters(), strict=True):

@@ -20,7 +20,13 @@ from tree import ROOT
 FOLDERS = ("platform", "models", "tasks", "dashboard")
 TOP = {*FOLDERS, "tests", "infra", "pyproject.toml", "README.md", "Makefile", "requirements.lock"}
 ALLOWED = {
-    "models": ("longwave.models", "longwave.tasks.base.batch", "longwave.tasks.base.sequences", "longwave.files"),
+    "models": (
+        "longwave.models",
+        "longwave.tasks.base.batch",
+        "longwave.tasks.base.graphs",
+        "longwave.tasks.base.sequences",
+        "longwave.files",
+    ),
     "tasks": ("longwave.tasks", "longwave.files"),
     "platform": ("longwave.platform", "longwave.models", "longwave.tasks", "longwave.files"),
     "dashboard": ("longwave.dashboard", "longwave.platform"),

@@ -1,4 +1,4 @@
-"""The cases that contract tests run on: all models, each with each of its choices."""
+"""The cases that contract tests run on: models of graphs and of sequences, each of these with each of its choices."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ from typing import Any
 
 import pytest
 
+from longwave.models.base.graph import GraphLayer
 from longwave.models.base.param import OptionValue
+from longwave.models.base.spec import ModelSpec
 from longwave.platform.registry import all_models
 
 Options = dict[str, OptionValue]
 
 
+def graph_models() -> dict[str, ModelSpec]:
+    """Return all models that read graphs, by name."""
+    return {name: spec for name, spec in all_models().items() if issubclass(spec.layer, GraphLayer)}
+
+
+def sequence_models() -> dict[str, ModelSpec]:
+    """Return all models that read sequences, by name."""
+    return {name: spec for name, spec in all_models().items() if name not in graph_models()}
+
+
 def every_case() -> list[Any]:
-    """Return all models, each with its defaults and then with each other choice alone; of a number two others."""
+    """Return all models of sequences, each with its defaults, then each other choice alone; of a number two."""
     cases = []
-    for spec in all_models().values():
+    for spec in sequence_models().values():
         cases.append(pytest.param(spec, {}, id=spec.name))
         for name, (default, *others) in spec.options.items():
             some = others[:2] if type(default) is int else others

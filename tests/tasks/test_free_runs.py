@@ -10,6 +10,7 @@ import pytest
 import scipy.integrate
 import torch
 from batches import fed
+from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import Heard
@@ -19,7 +20,7 @@ from trials import present_trial
 from longwave.models.base.network import Network
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
-from longwave.platform.registry import all_models, get_model, get_task
+from longwave.platform.registry import get_model, get_task
 from longwave.platform.training.scoring import measured, scored
 from longwave.platform.training.train import train
 from longwave.tasks import enso_free, fitzhugh_nagumo_free, lorenz96, lorenz96_free, mackey_glass_free
@@ -55,7 +56,7 @@ def rerun(network: Network, inputs: Tensor, horizon: int) -> Tensor:
     return torch.stack(outputs, 1)
 
 
-@pytest.mark.parametrize("model", all_models())
+@pytest.mark.parametrize("model", sequence_models())
 @pytest.mark.parametrize("path", ["reference", "cpu"])
 @torch.no_grad()
 def test_a_free_run_is_what_the_growing_sequence_gives_run_from_its_start_at_each_step(model: str, path: str) -> None:

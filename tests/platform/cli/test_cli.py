@@ -48,7 +48,16 @@ COMMANDS = [
     "bench store",
 ]
 COMMANDS += ["mlflow sync", "sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
-COMMANDS += ["reproduce", "diff", "publish", "methods", "sweep submit", "sweep logs", "bench cluster"]
+COMMANDS += [
+    "reproduce",
+    "diff",
+    "publish",
+    "methods",
+    "sweep submit",
+    "sweep logs",
+    "bench cluster",
+    "bench smoothing",
+]
 
 
 @pytest.fixture

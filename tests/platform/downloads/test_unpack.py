@@ -16,9 +16,16 @@ from hostile import NAMES
 from longwave.platform.downloads import fetch, unpack
 from longwave.platform.registry import all_tasks
 from longwave.tasks.base.raw import DataError
+from longwave.tasks.formats import geom_gcn, planetoid
 
+ANIMALS = ("chameleon", "squirrel")
+GRAPHS = ("texas", "wisconsin", "cornell", "film", *ANIMALS)
 NO_SUM = {"UCI HAR Dataset.zip", "EigenWorms.zip"}
 NO_SUM |= {f"BIDMC32{what}_{part}.ts" for what in ("HR", "RR", "SpO2") for part in ("TRAIN", "TEST")}
+NO_SUM |= {f"ind.{name}.{part}" for name in ("cora", "citeseer", "pubmed") for part in planetoid.PARTS}
+NO_SUM |= {geom_gcn.NODES, geom_gcn.EDGES, "molecules.zip", "train.index", "val.index", "test.index"}
+NO_SUM |= {split for name in GRAPHS for split in geom_gcn.split_files(name)}
+NO_SUM |= {f"{name}_{part}" for name in ANIMALS for part in ("edges.csv", "target.csv", "features.json")}
 """Files of which no publisher prints a checksum: their MD5 is noted when they come first."""
 
 

@@ -15,13 +15,15 @@ from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
 from longwave.platform.figures.bars import BarPart, bars
 from longwave.platform.figures.curves import curves
+from longwave.platform.figures.depth import LEAST, depth, measures_of, metric_of
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure, axis, thinned
 from longwave.platform.figures.grid import Square, grid
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.scatter import against_cost, against_length
-from longwave.platform.records.run import Point
+from longwave.platform.records.run import Measure, Point
+from longwave.platform.records.stored import Trial
 
 
 def marks(figure: Figure, kind: str = "") -> list[dict[str, Any]]:
@@ -178,3 +180,37 @@ def _data(figure: Figure, layer: int) -> list[dict[str, Any]]:
 def test_a_row_of_no_family_is_grey(family: str) -> None:
     made = forest([replace(row, family=family) for row in rows([retrained("a", [1.0])], [])], ["A"], log=False)
     assert {m["tint"] for m in marks(made)} == {FAMILIES[family] if family else NEUTRAL}
+
+
+def deep(
+    model: str, layers: int, tests: list[float | str], energy: float = 1.0, **options: Any
+) -> tuple[Row, list[Trial]]:
+    """A row of a model with so many layers, and its retrainings, each with an energy."""
+    [row], group = rows([made := retrained(model, tests, "max")], []), made
+    own = [replace(t, config=replace(t.config, options={"layers": layers, **options})) for t in trials(group)]
+    told = [
+        replace(t, run=t.run and replace(t.run, trial=t.config.id, measures=(Measure("energy", "1", energy),)))
+        for t in own
+    ]
+    row = replace(row, layers=layers, options={"layers": layers, **options}, trials=[t.config.id for t in told])
+    return replace(row, family="gated", title=f"{row.title} (layers {layers})"), told
+
+
+def test_depth_joins_the_medians_of_a_models_rows_and_leaves_out_models_of_one_depth() -> None:
+    found = [deep("a", 2, [90.0, 80.0, 85.0]), deep("a", 64, [30.0, 50.0, "diverged"], 0.0), deep("b", 2, [70.0])]
+    board, ran = [row for row, _ in found], [t for _, own in found for t in own]
+    made = depth(board, ran, metric_of(board))
+    assert made is not None
+    line = [(m["layers"], m["value"]) for m in marks(made) if "median" in m["tip"]]
+    assert line == [(2, 85.0), (64, 40.0)] and {m["model"] for m in marks(made)} == {board[0].title.partition(" (")[0]}
+    assert sorted(m["value"] for m in marks(made) if "median" not in m["tip"]) == [30, 50, 80, 85, 90]
+    assert measures_of(ran) == ["energy"]
+    energies = depth(board, ran, "energy")
+    assert energies is not None and {m["value"] for m in marks(energies)} == {1.0, LEAST}, "0 stands at the axis' end"
+    assert depth(board[2:], ran, metric_of(board)) is None and depth(board, ran, "no such measure") is None
+
+
+def test_forms_of_a_model_have_a_line_each() -> None:
+    found = [deep("a", n, [50.0 + n], coupling=c) for c in ("gcn", "gat") for n in (2, 4)]
+    made = depth([row for row, _ in found], [t for _, own in found for t in own], "mse")
+    assert made is not None and len({m["model"] for m in marks(made)}) == 2

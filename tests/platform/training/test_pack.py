@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from batches import fed
+from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import Heard, trained, trial
@@ -19,7 +20,7 @@ from longwave.models.base.network import Network
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import all_models, get_model, get_task
+from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.feed import epoch_batches
@@ -46,7 +47,7 @@ def step_losses(configs: Sequence[TrialConfig], member: TrialConfig, steps: int)
     return losses[:steps]
 
 
-@pytest.mark.parametrize("model", sorted(all_models()))
+@pytest.mark.parametrize("model", sorted(sequence_models()))
 def test_a_trial_alone_and_in_a_pack_of_eight_gives_the_same_loss_at_each_step(model: str) -> None:
     params, steps = trial(model).params, 50 if model in ("lem", "cornn", "lstm", "tau_gru", "unicornn") else 10
     pack = [trial(model, "digits", k, batch=100, params={**params, "lr": 0.001 * (k + 1)}) for k in range(8)]
@@ -103,7 +104,7 @@ def test_an_epoch_taken_up_in_the_middle_gives_the_batches_that_were_left(epoch:
         assert torch.equal(old.inputs, new.inputs) and torch.equal(old.targets, new.targets)
 
 
-@pytest.mark.parametrize("model", sorted(all_models()))
+@pytest.mark.parametrize("model", sorted(sequence_models()))
 def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
     network = Network(spec, Sizes(2, 4, 1, 6), {p.name: [p.low] for p in spec.space("")[1:]}, [1])

@@ -1,0 +1,85 @@
+"""PyTorch Geometric, an optional package: how it is reached, its layers without weights, and a pack's edges."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from longwave.tasks.base.graphs import Graphs
+
+HEADS = 4
+"""Heads of graph attention, as in the authors' code of GraphCON and G²."""
+
+
+def lacks() -> str:
+    """Return how to get PyTorch Geometric, in one line; empty where it is here."""
+    return "" if find_spec("torch_geometric") else "Graph models need PyTorch Geometric: pip install 'longwave[graphs]'"
+
+
+@dataclass(frozen=True)
+class Links:
+    """The edges of all graphs of a batch and of all members, as those of one graph of disjoint copies.
+
+    Attributes:
+        edges: (2, E) int64, from and to; nodes are counted through members, then graphs.
+        nodes: Number of nodes, padding included, M B V.
+    """
+
+    edges: Tensor
+    nodes: int
+
+    @classmethod
+    def of(cls, batch: Graphs) -> Links:
+        """Return those of a batch with a members axis."""
+        copies, v = batch.edges.flatten(0, -3), batch.places
+        begins = torch.arange(len(copies), device=copies.device)[:, None, None] * v
+        there = (copies < v).all(-1)
+        return cls((copies + begins)[there].mT, len(copies) * v)
+
+    @cached_property
+    def normalised(self) -> tuple[Tensor, Tensor]:
+        """The edges with one self-loop a node, (2, E'), and 1/√(d_i d_j) of each, (E',) float64, as PyG's gcn_norm."""
+        edges, weights = pyg("nn.conv.gcn_conv").gcn_norm(self.edges, None, self.nodes, dtype=torch.float64)
+        return edges, weights
+
+    @cached_property
+    def looped(self) -> Tensor:
+        """The edges with one self-loop a node in place of any other, (2, E')."""
+        return self.normalised[0]
+
+
+@cache
+def blank_layer(name: str, channels: int = 1) -> Any:
+    """Return a layer of PyG without linear maps and biases of its own; attention's vectors are given at each call."""
+    kinds, more = pyg("nn"), dict[str, Any]()
+    if name == "GCNConv":
+        more = {"normalize": False}
+    elif name == "SAGEConv":
+        more = {"root_weight": False}
+    else:
+        more = {"heads": HEADS, "add_self_loops": False}
+    with torch.random.fork_rng(devices=[]):
+        layer = getattr(kinds, name)(1, channels, bias=False, **more)
+    setattr(layer, "lin_l" if name == "SAGEConv" else "lin", nn.Identity())
+    return layer
+
+
+@cache
+def pyg(part: str) -> Any:
+    """Return a module of PyTorch Geometric, which warns of torch.jit when it is first imported.
+
+    Raises:
+        ValueError: It is not installed; the message says how to get it.
+    """
+    if missing := lacks():
+        raise ValueError(missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return import_module(f"torch_geometric.{part}")

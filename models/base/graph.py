@@ -1,0 +1,136 @@
+"""Layers that read graphs: from nodes and edges to what a read-out sees of each node, or of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Generic
+
+import torch
+from torch import Generator, Tensor, nn
+
+from longwave.models.base.couplings import Conv, conv_shapes, draw_conv
+from longwave.models.base.dropout import dropped
+from longwave.models.base.geometric import Links
+from longwave.models.base.layer import Generators, Layer, State
+from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.weights import W
+from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.graphs import Graphs
+
+DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 14, 16, 22, 32, 64, 100, 128, 1000)
+"""Numbers of layers that a graph model may have: those in print, and powers of 2."""
+DROPOUT = Param(
+    "dropout",
+    "p",
+    0.0,
+    0.6,
+    False,
+    "1",
+    "Share of the numbers set to zero in training after each layer.",
+    zero=True,
+    most=1.0,
+    searched=False,
+)
+
+
+def depths(default: int) -> tuple[OptionValue, ...]:
+    """Return the choices of ``layers``, the default first."""
+    return (default, *(n for n in DEPTHS if n != default))
+
+
+class GraphLayer(Layer[W], Generic[W]):
+    """A layer over graphs. Subclasses give ``WEIGHTS``, ``shapes`` and ``states``.
+
+    The graphs of all members are disjoint copies in one; see ``couplings``. Padded nodes have no edges. Where the
+    graph as a whole is asked, the read-out sees the sum over its nodes.
+    """
+
+    READS = Graphs
+    OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": depths(2)}
+    layers: int
+    _links: tuple[Tensor, Links] | None = None
+
+    def states(self, x: Tensor, links: Links, w: W, generators: Generators) -> Iterator[Tensor]:
+        """Yield what a read-out would see, (M, N, d), after each layer; before the first too if that has d.
+
+        Args:
+            x: Features of all nodes of each member's graphs, (M, N, p).
+            links: Their edges.
+            w: The weights.
+            generators: One a member, for dropout in training.
+        """
+        raise NotImplementedError
+
+    def trace(self, batch: Graphs, generators: Generators = None) -> Iterator[Tensor]:
+        """Yield ``states`` of a batch, (M, B, V, d) each, without a members axis where the layer has none.
+
+        Raises:
+            ValueError: The batch has not the members or the features of the layer.
+        """
+        lone, wanted = self.members is None, self.members or 1
+        fed = batch.shared(1) if lone else batch
+        axes = tuple(fed.nodes.shape)
+        if len(axes) != 4 or axes[0] != wanted or axes[-1] != self.input_size:
+            shape = f"({'' if lone else f'{wanted}, '}B, V, {self.input_size})"
+            raise ValueError(f"{type(self).__name__}: nodes must be {shape}, got {tuple(batch.nodes.shape)}.")
+        if fed.nodes.dtype != self.dtype:
+            rule = f"nodes must have the weights' dtype {self.dtype}, got {fed.nodes.dtype}"
+            raise ValueError(f"{type(self).__name__}: {rule}.")
+        x = fed.nodes.masked_fill(~fed.real.unsqueeze(-1), 0.0).flatten(1, 2)
+        for state in self.states(x, self._linked(fed), self.weights(self.held()), generators):
+            seen = state.unflatten(1, axes[1:3])
+            yield seen.squeeze(0) if lone else seen
+
+    def features(self, batch: Batch, state: State | None = None, generators: Generators = None) -> tuple[Tensor, State]:
+        """Return what a read-out sees, (M, B, V, d) of nodes or (M, B, d) of graphs, and no state; see ``Layer``."""
+        if not isinstance(batch, Graphs):
+            raise ValueError(f"{type(self).__name__} reads Graphs, got {type(batch).__name__}.")
+        for seen in self.trace(batch, generators):
+            last = seen
+        return last if batch.of_nodes else (last * batch.real.unsqueeze(-1)).sum(-2), ()
+
+    def dropped(self, x: Tensor, generators: Generators) -> Tensor:
+        """Return x, (M, N, d), with a share set to zero in training, where there is a ``dropout``."""
+        rate = getattr(self, "dropout", None) if self.training else None
+        return x if rate is None else dropped(x, rate.to(x.dtype), generators, per_step=True)
+
+    def _linked(self, batch: Graphs) -> Links:
+        """Return the batch's edges; those of the call before where they are the same, as of one graph all along."""
+        held = self._links
+        if held is None or held[0].device != batch.edges.device or not torch.equal(held[0], batch.edges):
+            self._links = held = (batch.edges, Links.of(batch))
+        return held[1]
+
+
+class EncodedLayer(GraphLayer[W], Generic[W]):
+    """A graph layer whose layers all have d channels, after an encoder e = We x + be of each node.
+
+    Subclasses give ``conv_kinds``: the kind of convolution by the prefix of its weights.
+    """
+
+    shared: bool
+
+    def conv_kinds(self) -> dict[str, str]:
+        """Return the kind of each convolution by the prefix of its weights' names."""
+        raise NotImplementedError
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return We (d, p), be (d,) and the weights of the convolutions: one, or one a layer."""
+        p, d, n = self.input_size, self.hidden_size, 1 if self.shared else self.layers
+        found: dict[str, tuple[int, ...]] = {"We": (d, p), "be": (d,)}
+        for prefix, kind in self.conv_kinds().items():
+            found |= conv_shapes(kind, n, d, d, prefix)
+        return found
+
+    def draw(self, name: str, weight: Tensor, hyper: Mapping[str, float], generator: Generator | None) -> None:
+        """Fill ``weight``: the encoder as torch.nn.Linear, convolutions as PyG does."""
+        for prefix, kind in self.conv_kinds().items():
+            if name.startswith(prefix) and name.removeprefix(prefix) in Conv.__annotations__:
+                return draw_conv(kind, name.removeprefix(prefix), weight, self.hidden_size, generator)
+        bound = (self.input_size if name in ("We", "be") else self.hidden_size) ** -0.5
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+
+    def weights(self, given: Mapping[str, Tensor]) -> W:
+        """Return what the mathematics reads, each convolution's weights as one ``Conv`` by its prefix."""
+        convs: dict[str, Any] = {prefix.rstrip("_"): Conv.of(given, prefix) for prefix in self.conv_kinds()}
+        return super().weights({**given, **convs})

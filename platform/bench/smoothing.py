@@ -1,0 +1,74 @@
+"""How far neighbours stay apart through the layers of untrained graph models, on a grid (thesis, Figures 7.2, 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from longwave.models.base.graph import DEPTHS, GraphLayer
+from longwave.models.base.spec import Sizes
+from longwave.platform.errors import ConfigError
+from longwave.platform.registry import get_model
+from longwave.tasks.base.graphs import Graphs
+from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
+
+SIDE, HIDDEN = 10, 16
+"""Nodes along a side of the grid; channels. The papers do not state the channels."""
+STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "GCN": ("gcn", {}),
+    "GAT": ("gat", {}),
+    "GraphCON-GCN, α = 0": ("graphcon", {"gamma": 1.0, "alpha": 0.0}),
+    "GraphCON-GCN, α = 0.5": ("graphcon", {"gamma": 1.0, "alpha": 0.5}),
+    "GraphCON-GAT, α = 0": ("graphcon", {"coupling": "gat", "gamma": 1.0, "alpha": 0.0}),
+    "G²-GCN": ("g2", {"p": 2.0, "shared": False}),
+    "G²-GAT": ("g2", {"coupling": "gat", "p": 2.0, "shared": False}),
+}
+"""What the study compares: model, options and parameters."""
+
+
+def grid(side: int = SIDE, seed: int = 0) -> Graphs:
+    """Return a square grid with four neighbours a node and features U[0, 1), (1, side², 1), float64."""
+    place = torch.arange(side * side).view(side, side)
+    pairs = torch.cat([torch.stack((place[:, :-1].flatten(), place[:, 1:].flatten()), 1),
+                       torch.stack((place[:-1].flatten(), place[1:].flatten()), 1)])  # fmt: skip
+    nodes = torch.rand(1, side * side, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    edges = torch.cat([pairs, pairs.flip(1)]).unsqueeze(0)
+    return Graphs(nodes, torch.ones(nodes.shape[:2], dtype=torch.bool), edges, torch.zeros(nodes.shape[:2]).long())
+
+
+@torch.no_grad()
+def traced(model: str, layers: int, batch: Graphs, seed: int = 0, **chosen: Any) -> list[tuple[float, float]]:
+    """Return Dirichlet energy and mean average distance of the hidden states, after each layer, of a drawn network.
+
+    Args:
+        model: Name of a graph model with ``layers``.
+        layers: Their number, one that the model takes.
+        batch: What it runs on, without members, in float64.
+        seed: Of the weights.
+        chosen: Options and hyper-parameters.
+    """
+    layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.places), layers=layers, **chosen)
+    assert isinstance(layer, GraphLayer)
+    layer.reset_parameters([torch.Generator().manual_seed(seed)])
+    found = []
+    for state in layer.double().eval().trace(batch):
+        x = state.unsqueeze(0)
+        sums = dirichlet_sums(x, batch), distance_sums(x, batch)
+        energy, distance = ((total / count).item() for total, count in sums)
+        found.append((energy, distance))
+    return found[-layers:]
+
+
+def study(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
+    """Return ``traced`` on the grid of all that ``STUDY`` compares, by name.
+
+    Raises:
+        ConfigError: The models do not take that many layers, or PyTorch Geometric is not installed.
+    """
+    if missing := get_model("gcn").lacks():
+        raise ConfigError(missing)
+    if layers not in DEPTHS:
+        raise ConfigError(f"layers: it must be one of {', '.join(map(str, DEPTHS))}, got {layers}.")
+    return {name: traced(model, layers, grid(), **chosen) for name, (model, chosen) in STUDY.items()}

@@ -1,0 +1,146 @@
+"""Graphs: nodes with features and edges between them, of which each node or the graph as a whole is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.data import Data
+
+
+@dataclass(frozen=True)
+class Graphs(Batch):
+    """Graphs of at most V nodes and E edges, padded.
+
+    Of one graph whose nodes are split (transductive), each split is one example: the same nodes and edges, and
+    targets that are ``NOT_ASKED``, or NaN, at the nodes of the other splits. See ``one_graph``; for graphs of several
+    sizes, ``padded``.
+
+    Attributes:
+        nodes: (N, V, p) float, what is known of each node; or kinds of nodes, tokens (N, V) of an integer type.
+        real: (N, V) bool, whether a node is there.
+        edges: (N, E, 2) int64: from a node to the node that hears of it; V at both ends stands for none. An undirected
+            edge is there twice, once each way; self-loops and repeated edges are kept as they are.
+        targets: Of the nodes, (N, V) int64 classes or (N, V, q) float32 values; or of the graphs, (N,) or (N, q).
+
+    Raises:
+        ValueError: Shapes do not fit, an edge ends at no node, or something is asked of padding.
+    """
+
+    INPUTS: ClassVar[tuple[str, ...]] = ("nodes",)
+
+    nodes: Tensor
+    real: Tensor
+    edges: Tensor
+    targets: Tensor
+
+    def __post_init__(self) -> None:
+        n, v = self.real.shape if self.real.ndim == 2 else (0, 0)
+        axes = tuple(self.targets.shape[:-1] if self.targets.is_floating_point() else self.targets.shape)
+        fits = self.nodes.shape[:2] == (n, v) and self.nodes.ndim == 2 + self.nodes.is_floating_point()
+        if not (
+            n and v and fits and axes in ((n, v), (n,)) and self.edges.ndim == 3 and self.edges.shape[::2] == (n, 2)
+        ):
+            shapes = ", ".join(str(tuple(t.shape)) for t in (self.nodes, self.real, self.edges, self.targets))
+            raise ValueError(f"Graphs need nodes (N, V, p), real (N, V), edges (N, E, 2) and N targets, got {shapes}.")
+        self._check_edges(v)
+        if self.of_nodes and (self._asked & ~self.real).any():
+            row = int((self._asked & ~self.real).any(1).nonzero()[0])
+            raise ValueError(f"Nothing may be asked of a node that is not there, but it is of graph {row}.")
+
+    @property
+    def places(self) -> int:
+        """Nodes V of a graph."""
+        return self.real.shape[-1]
+
+    @property
+    def of_nodes(self) -> bool:
+        """Whether nodes are asked, and not the graph as a whole."""
+        return self.targets.ndim - self.targets.is_floating_point() == self.real.ndim
+
+    def numbers(self, outputs: int) -> int:
+        """Return about how many numbers training keeps of one graph, beside a layer's states."""
+        return super().numbers(outputs) + 4 * self.edges[0].numel()
+
+    def told_by(self) -> tuple[Tensor, ...]:
+        """Return nodes, edges and which nodes are asked: one graph whose nodes are split repeats nothing."""
+        return (self.nodes, self.edges, self._asked)
+
+    def take(self, index: Tensor) -> Self:
+        """Return the graphs ``index``, (...), as they are fed; of a lone graph nothing is copied."""
+        if len(self) > 1:
+            taken = super().take(index)
+        else:
+            taken = self._with(**{k: t.expand(*index.shape, *t.shape[1:]) for k, t in self._tensors().items()})
+        return taken if self.nodes.is_floating_point() else taken._with(nodes=taken.nodes.long())
+
+    def _check_edges(self, v: int) -> None:
+        """Raise ValueError where an edge has an end that is no node of its graph."""
+        ends = self.edges.flatten(1)
+        if ends.numel() and (ends.min() < 0 or ends.max() > v):
+            got = f"{int(ends.min())} to {int(ends.max())}"
+            raise ValueError(f"An edge must join nodes 0 to {v - 1}, or be {v} at both ends for none, got {got}.")
+        there = torch.cat([self.real, self.real.new_zeros(len(self.real), 1)], 1)
+        begin, end = there.gather(1, ends).view_as(self.edges).unbind(-1)
+        padding = (self.edges == v).all(-1)
+        wrong = ~padding & ~(begin & end)
+        if wrong.any():
+            row, edge = wrong.nonzero()[0].tolist()
+            got = f"{self.edges[row, edge].tolist()} of graph {row}"
+            raise ValueError(f"An edge must join nodes that are there, got {got}.")
+
+    @property
+    def _asked(self) -> Tensor:
+        if self.targets.is_floating_point():
+            return ~self.targets.isnan().all(-1)
+        return self.targets != NOT_ASKED
+
+
+def one_graph(
+    nodes: Tensor, edges: Tensor, targets: Tensor, train: Tensor, valid: Tensor, test: Tensor
+) -> Data[Graphs]:
+    """Return one graph whose nodes are split.
+
+    Args:
+        nodes: (V, p) features.
+        edges: (2, E) int64, in PyTorch Geometric's form: row 0 from, row 1 to.
+        targets: (V,) classes or (V, q) values.
+        train, valid, test: (V,) bool, which nodes are asked.
+    """
+    real = torch.ones(1, len(nodes), dtype=torch.bool)
+    none = torch.nan if targets.is_floating_point() else NOT_ASKED
+
+    def split(mask: Tensor) -> Graphs:
+        rows = mask.unsqueeze(-1) if targets.is_floating_point() else mask
+        asked = torch.where(rows, targets, torch.full_like(targets, none))
+        return Graphs(nodes.unsqueeze(0), real, edges.mT.contiguous().unsqueeze(0), asked.unsqueeze(0))
+
+    return Data(train=split(train), valid=split(valid), test=split(test))
+
+
+def padded(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequence[Tensor] | Tensor) -> Graphs:
+    """Return graphs of several sizes as one batch.
+
+    Args:
+        nodes: (V_k, p) features, or (V_k,) kinds, of each graph.
+        edges: (2, E_k) int64 of each.
+        targets: (V_k,) classes or (V_k, q) values of each graph's nodes, a sequence; or of the graphs, a tensor (N,)
+            or (N, q).
+    """
+    most = max(map(len, nodes))
+    real = torch.arange(most) < torch.tensor([len(x) for x in nodes]).unsqueeze(1)
+    pairs = [e.mT for e in edges]
+
+    def filled(parts: Sequence[Tensor], value: float) -> Tensor:
+        return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=value)
+
+    if isinstance(targets, Tensor):
+        asked = targets
+    else:
+        asked = filled(targets, torch.nan if targets[0].is_floating_point() else NOT_ASKED)
+    return Graphs(filled(nodes, 0), real, filled(pairs, most), asked)

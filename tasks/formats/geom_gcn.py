@@ -1,0 +1,168 @@
+"""Reader of the graphs of Geom-GCN (Pei et al. 2020, arXiv:2002.05287): two texts, and ten splits of the nodes."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.graphs import Graphs
+from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint, opened
+from longwave.tasks.base.spec import check_variant
+from longwave.tasks.formats.geometric import check_size, split_graph, through_dataset
+
+CLASSES, SPLITS = 5, 10
+NODES, EDGES = "out1_node_feature_label.txt", "out1_graph_edges.txt"
+ORIGIN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
+PARTS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
+"""Of a split: our names, and those in the files."""
+VARIANTS = {"": 0, **{f"split={k}": k for k in range(1, SPLITS)}}
+TOLD = "empty: split 0 of the ten of Pei et al. 2020; split=1 to split=9: the others"
+KINDS = {"film": ("Actor", "raw")}
+"""By name: the class in PyTorch Geometric and where it looks for files. All others follow their names."""
+
+
+def split_files(name: str) -> tuple[str, ...]:
+    """Return the names of the files of a graph's ten splits; they say 60 and 20 %, and hold 48, 32 and 20."""
+    return tuple(f"{name}_split_0.6_0.2_{k}.npz" for k in range(SPLITS))
+
+
+def split_remotes(name: str) -> tuple[Remote, ...]:
+    """Return where the files of a graph's ten splits are."""
+    return tuple(Remote(f"{ORIGIN}/splits/{split}", split) for split in split_files(name))
+
+
+def source(name: str, title: str, cite: str, nodes: int, edges: int) -> Source:
+    """Return the files of a graph; ``edges`` are directed, without those that are there twice."""
+    texts = (NODES, EDGES)
+    return Source(
+        name=name,
+        title=title,
+        licence=f"none stated; cite Pei et al. 2020 and {cite}",
+        needs=(*texts, *split_files(name)),
+        remotes=(*(Remote(f"{ORIGIN}/new_data/{name}/{text}", text) for text in texts), *split_remotes(name)),
+        by_hand="The raw folder of PyTorch Geometric's data set does as well.",
+        counts={"nodes": nodes, "edges": edges},
+    )
+
+
+def node_classes(files: Source, features: int, variant: str) -> Data[Graphs]:
+    """Return a graph at one of its ten splits.
+
+    Raises:
+        ValueError: There is no such variant.
+        DataError: A file is missing or breaks a rule, or PyTorch Geometric is not installed.
+    """
+    check_variant(files.name, variant, VARIANTS)
+    place = files.locate(files.name)
+    arrays = cached(
+        f"{files.name}-1-{fingerprint(place / name for name in (NODES, EDGES))}", lambda: _parse(files, features)
+    )
+    return split_graph(arrays, read_split(place / split_files(files.name)[VARIANTS[variant]], len(arrays["y"])))
+
+
+def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
+    """Return which nodes are of which part, (V,) bool each, by ``train``, ``valid`` and ``test``.
+
+    Raises:
+        DataError: A part is missing, empty, of another size or no mask, or two share a node.
+    """
+    try:
+        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
+            masks = {part: np.asarray(stored[name]) for part, name in PARTS.items()}
+    except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
+        rule = f"it must be a whole .npz file of {', '.join(PARTS.values())}"
+        raise DataError(f"{path}: {rule}, got: {str(error).partition(chr(10))[0]}.") from None
+    for part, mask in masks.items():
+        if mask.shape != (nodes,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+            rule = f"{PARTS[part]} must be 0 or 1 for each of the {nodes} nodes"
+            raise DataError(f"{path}: {rule}, got {mask.dtype} {mask.shape}, or other numbers.")
+    found = {part: mask.astype(bool) for part, mask in masks.items()}
+    shared = int((np.stack([*found.values()]).sum(0) > 1).sum())
+    if shared or not all(mask.any() for mask in found.values()):
+        got = ", ".join(f"{part} {mask.sum()}" for part, mask in found.items())
+        raise DataError(f"{path}: each part must have nodes, and none of another part, got {got}, {shared} in several.")
+    return found
+
+
+def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
+    """Return ``x`` (V, p), ``edge_index`` (2, E) and ``y`` (V,), a node's number being what the files call it."""
+    single = files.name in KINDS
+    ids = _checked_nodes(files.root / NODES, features, as_indices=single)
+    _checked_edges(files.root / EDGES, len(ids))
+    for name in split_files(files.name):
+        read_split(files.root / name, len(ids))
+    if single:
+        found = through_dataset(files, *KINDS[files.name])
+    elif files.name in ("chameleon", "squirrel"):
+        found = through_dataset(files, "WikipediaNetwork", f"{files.name}/geom_gcn/raw", files.name)
+    else:
+        found = through_dataset(files, "WebKB", f"{files.name}/raw", files.name)
+    check_size(files, found, features)
+    if not single:  # numbered there by line
+        found |= {name: found[name][np.argsort(ids)] for name in ("x", "y")}
+    return {name: found[name] for name in ("x", "edge_index", "y")}
+
+
+def _rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield where a line is and what it holds, without the first, a header."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for k, line in enumerate(file, 1):
+            cells = line.rstrip("\n").split("\t")
+            where = f"{path}, line {k}"
+            if len(cells) != columns:
+                raise DataError(f"{where}: there must be {columns} columns with tabs between, got {len(cells)}.")
+            if "\ufffd" in line:
+                raise DataError(f"{where}: it must be UTF-8, got other bytes.")
+            if not line.endswith("\n"):
+                raise DataError(f"{where}: the last line must have an end, got none. Is the file whole?")
+            if k > 1:
+                yield where, cells
+
+
+def _whole(cell: str, where: str, what: str, below: int) -> int:
+    """Return a number of 0 to ``below`` − 1."""
+    if not (cell.isascii() and cell.isdecimal() and len(cell) < 10 and int(cell) < below):
+        raise DataError(f"{where}: {what} must be a whole number of 0 to {below - 1}, got {cell[:40]!r}.")
+    return int(cell)
+
+
+def _checked_nodes(path: Path, features: int, as_indices: bool) -> np.ndarray:
+    """Return the numbers of the nodes, in the order of the lines; or raise a DataError for the first wrong line."""
+    ids = []
+    for where, (node, held, label) in _rows(path, 3):
+        ids.append(_whole(node, where, "a node", 10**6))
+        _whole(label, where, "a class", CLASSES)
+        cells = held.split(",")
+        if as_indices:
+            for cell in cells:
+                _whole(cell, where, "a feature", features)
+        else:
+            _check_values(cells, where, features)
+    if sorted(ids) != list(range(len(ids))) or not ids:
+        raise DataError(f"{path}: the nodes must be 0 to {len(ids) - 1}, each once, got others. Is a line missing?")
+    return np.array(ids)
+
+
+def _check_values(cells: list[str], where: str, features: int) -> None:
+    if len(cells) != features:
+        raise DataError(f"{where}: a node must have {features} features, got {len(cells)}.")
+    try:
+        values = np.array(cells, np.float32)
+    except ValueError:
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        raise DataError(f"{where}: every feature must be a finite number.")
+
+
+def _checked_edges(path: Path, nodes: int) -> None:
+    where = ""
+    for where, ends in _rows(path, 2):
+        for end in ends:
+            _whole(end, where, "an end of an edge", nodes)
+    if not where:
+        raise DataError(f"{path}: there must be edges after the first line, found none.")

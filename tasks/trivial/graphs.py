@@ -1,0 +1,116 @@
+"""Predictors for graphs: classes from edges alone, values from features alone or from counts of what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.graphs import Graphs
+from longwave.tasks.base.predictor import Fitted, Predictor
+from longwave.tasks.trivial.nodes import RIDGES
+
+STEPS = 50
+"""Of label propagation."""
+FeaturesAndValues = tuple[np.ndarray, np.ndarray]
+"""What a fit reads, (n, k), and what is asked of it, (n,)."""
+
+
+@dataclass(frozen=True)
+class LabelPropagation(Predictor):
+    """Classes of training nodes spread along edges, both ways: Zhou et al. 2004, with the share chosen on validation.
+
+    It reads no features.
+
+    Attributes:
+        classes: Their number.
+    """
+
+    classes: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return what reaches each node of the one graph whose nodes are split; it keeps the known classes."""
+        train: Graphs = data.training(1)
+        step, known = _spread(train), torch.zeros(train.places, self.classes, dtype=torch.float64)
+        asked = train.targets[0] != NOT_ASKED
+        known[asked] = torch.nn.functional.one_hot(train.targets[0, asked], self.classes).double()
+        valid = data.valid.targets[0]
+        tried = {}
+        for share in (0.5, 0.9, 0.99):
+            reached = known
+            for _ in range(STEPS):
+                reached = share * (step @ reached) + (1 - share) * known
+            tried[share] = reached
+        hits = {share: int((reached.argmax(-1) == valid).sum()) for share, reached in tried.items()}
+        best = max(hits, key=lambda share: hits[share])
+        return Fitted(lambda split: tried[best].expand(*split.real.shape, -1), int(asked.sum()), f"share {best:g}")
+
+
+@dataclass(frozen=True)
+class FeatureRidge(Predictor):
+    """Ridge regression of a node's value on its own features, with the penalty chosen on validation."""
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the map of least error on the validation split."""
+        return _ridge(_asked(data.training(1)), _asked(data.valid), _rows)
+
+
+@dataclass(frozen=True)
+class CountRidge(Predictor):
+    """Ridge regression of a graph's value on how many nodes of each kind it has, and how many edges.
+
+    Attributes:
+        kinds: Of nodes, which are tokens.
+    """
+
+    kinds: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return the map of least error on the validation split."""
+        x, held = ((self._counts(split), split.targets[:, 0].numpy()) for split in (data.training(1), data.valid))
+        return _ridge(x, held, self._counts)
+
+    def _counts(self, split: Graphs) -> np.ndarray:
+        kinds = torch.nn.functional.one_hot(split.nodes.long(), self.kinds) * split.real.unsqueeze(-1)
+        edges = (split.edges < split.places).all(-1).sum(-1, keepdim=True)
+        return torch.cat([kinds.sum(1), edges], -1).double().numpy()
+
+
+def _ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
+    """Return a ridge regression with an intercept, whose penalty has the least squared error on ``held``."""
+    from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
+
+    tried = {ridge: Ridge(alpha=ridge).fit(*x) for ridge in RIDGES}
+    best = min(tried, key=lambda ridge: float(((tried[ridge].predict(held[0]) - held[1]) ** 2).mean()))
+
+    def outputs(split: Graphs) -> Tensor:
+        return torch.from_numpy(tried[best].predict(rows(split))).view(split.targets.shape)
+
+    return Fitted(outputs, x[0].shape[1] + 1, f"ridge {best:g}")
+
+
+def _rows(split: Graphs) -> np.ndarray:
+    """Return the features of all nodes, (N V, p) float64."""
+    return split.nodes.flatten(0, 1).double().numpy()
+
+
+def _asked(split: Graphs) -> FeaturesAndValues:
+    """Return features and values of the nodes that are asked."""
+    asked = split.targets[..., 0].isfinite()
+    return split.nodes[asked].double().numpy(), split.targets[asked][:, 0].numpy()
+
+
+def _spread(split: Graphs) -> Tensor:
+    """Return D^-1/2 A D^-1/2 of a graph's edges, both ways and once each, (V, V) sparse float64."""
+    n = split.places
+    edges = split.edges[0][(split.edges[0] < n).all(-1)]
+    both = torch.cat([edges, edges.flip(1)]).unique(dim=0).mT
+    degree = torch.bincount(both[0], minlength=n).double().clamp_min(1)
+    values = (degree[both[0]] * degree[both[1]]).rsqrt()
+    return torch.sparse_coo_tensor(both, values, (n, n), dtype=torch.float64, check_invariants=True).coalesce()

@@ -1,0 +1,56 @@
+"""Least squares on a node's features and the means over its neighbours: what a graph gives to no network at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.graphs import Graphs
+from longwave.tasks.base.predictor import Fitted, Predictor
+
+RIDGES = tuple(10.0**k for k in range(-3, 4))
+"""Penalties that the validation split chooses from."""
+
+
+@dataclass(frozen=True)
+class NodeRidge(Predictor):
+    """Ridge regression of the classes, one-hot, on x, P x, ..., P^hops x, with P the mean over what a node hears.
+
+    Attributes:
+        classes: Their number.
+        hops: 0 looks at no edge.
+    """
+
+    classes: int
+    hops: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return it with the penalty of the best validation accuracy, the largest of those."""
+        train, valid = data.training(1), data.valid
+        x, y = self._asked(train)
+        held, answers = self._asked(valid)
+        wanted = torch.nn.functional.one_hot(y, self.classes).double()
+        maps = [torch.linalg.solve(x.mT @ x + r * torch.eye(x.shape[1]).double(), x.mT @ wanted) for r in RIDGES]
+        hits = [int(((held @ w).argmax(-1) == answers).sum()) for w in maps]
+        best = max(range(len(RIDGES)), key=lambda k: (hits[k], k))
+        return Fitted(lambda split: self._seen(split) @ maps[best], maps[best].numel(), f"ridge {RIDGES[best]:g}")
+
+    def _asked(self, split: Graphs) -> tuple[Tensor, Tensor]:
+        asked = split.targets != NOT_ASKED
+        return self._seen(split)[asked], split.targets[asked]
+
+    def _seen(self, split: Graphs) -> Tensor:
+        """Return what the regression reads of each node, (N, V, (hops + 1) p + 1)."""
+        found = [split.nodes.double().masked_fill(~split.real.unsqueeze(-1), 0.0)]
+        for _ in range(self.hops):
+            held = torch.cat([found[-1], torch.zeros_like(found[-1][:, :1])], 1)
+            begin, end = (k.unsqueeze(-1).expand(*k.shape, held.shape[-1]) for k in split.edges.unbind(-1))
+            total = torch.zeros_like(held).scatter_add(1, end, held.gather(1, begin))[:, :-1]
+            count = torch.zeros_like(held).scatter_add(1, end, torch.ones_like(held.gather(1, begin)))[:, :-1]
+            found.append(total / count.clamp_min(1))
+        return torch.cat([*found, torch.ones_like(found[0][..., :1])], -1)

@@ -38,7 +38,8 @@ def by_frequency(split: Sequences) -> float:
 
 def commonest(train: Sequences, test: Sequences) -> float:
     """Return how often, in %, what is asked of the test split is the class that training asks most, counted."""
-    best, _ = Counter(t for t in train.targets.flatten().tolist() if t != NOT_ASKED).most_common(1)[0]
+    counts = Counter(t for t in train.targets.flatten().tolist() if t != NOT_ASKED)
+    best = min(counts, key=lambda t: (-counts[t], t))  # of several as common the first, as torch's argmax
     asked = [t for t in test.targets.flatten().tolist() if t != NOT_ASKED]
     return 100 * sum(t == best for t in asked) / len(asked)
 

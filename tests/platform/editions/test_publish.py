@@ -273,6 +273,7 @@ def test_a_source_names_the_paper_that_prints_it_and_those_it_credits() -> None:
 def test_every_source_of_a_number_on_a_sequence_task_has_an_entry() -> None:
     from longwave.platform.registry import all_tasks
 
-    ours = [row for row in published_rows() if row["task"] in all_tasks()]
+    sequences = {name for name, task in all_tasks().items() if task.family != "graph"}
+    ours = [row for row in published_rows() if row["task"] in sequences]
     named = {key for row in ours for source in row["sources"].split("\n") for key in keys(source)}
     assert len(ours) > 300 and named <= set(entries())

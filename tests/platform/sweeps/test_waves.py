@@ -38,6 +38,12 @@ Tiny = Callable[..., SweepFile]
 Trials = dict[str, list[str]]
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Ray that another test started takes the place of the simulated workers."""
+    monkeypatch.setattr(executor, "_clients", [])
+
+
 def all_of(waves: Waves) -> list[Trials]:
     """Return the trials of each pack, wave by wave."""
     told = iter(lambda: waves.next(), {})
@@ -140,6 +146,7 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.usefixtures("alone")
 def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_rest(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,8 +9,8 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.spec import Recipe
 from longwave.tasks.cora import TASK as CORA
-from longwave.tasks.cora import baselines
 from longwave.tasks.formats.planetoid import papers, source
+from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES, CLASSES = 3703, 6
 FILES = source("citeseer", "Planetoid's Citeseer", 3327, 9104)
@@ -42,5 +42,5 @@ TASK = replace(
     length="2120 nodes, 3679 undirected edges",
     protocols=tuple(found for found in CORA.protocols if "Adamax" not in found.text),
     files=FILES,
-    baselines=baselines(CLASSES),
+    baselines=of_classes(CLASSES),
 )

@@ -10,9 +10,7 @@ from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
 from longwave.tasks.formats.planetoid import TOLD, papers, source
-from longwave.tasks.trivial.constant import Majority
-from longwave.tasks.trivial.graphs import LabelPropagation
-from longwave.tasks.trivial.nodes import NodeRidge
+from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES, CLASSES = 1433, 7
 FILES = source("cora", "Planetoid's Cora", 2708, 10556)
@@ -21,15 +19,6 @@ FILES = source("cora", "Planetoid's Cora", 2708, 10556)
 @cache
 def _load(variant: str) -> Data[Graphs]:
     return papers(FILES, FEATURES, CLASSES, variant)
-
-
-def baselines(classes: int) -> dict[str, Majority | NodeRidge | LabelPropagation]:
-    """Return the trivial predictors of a graph whose nodes have classes."""
-    return {
-        "majority": Majority(classes),
-        "ridge on own features": NodeRidge(classes, 0),
-        "label propagation, no features": LabelPropagation(classes),
-    }
 
 
 TASK = TaskSpec(
@@ -66,5 +55,5 @@ TASK = TaskSpec(
     ),
     files=FILES,
     further=SMOOTHING,
-    baselines=baselines(CLASSES),
+    baselines=of_classes(CLASSES),
 )

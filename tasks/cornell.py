@@ -36,7 +36,6 @@ TASK = replace(
             paper="thesis",
         ),
     },
-    source="Craven et al. 1998; features, classes and splits, 87/59/37 nodes, of Pei et al. 2020",
     length="183 nodes, 298 directed edges",
     files=FILES,
 )

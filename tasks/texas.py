@@ -9,8 +9,8 @@ from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
-from longwave.tasks.cora import baselines
 from longwave.tasks.formats.geom_gcn import CLASSES, TOLD, node_classes, source
+from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES = 1703
 FILES = source("texas", "WebKB's Texas", "Craven et al. 1998", 183, 325)
@@ -61,5 +61,5 @@ TASK = TaskSpec(
     ),
     files=FILES,
     further=SMOOTHING,
-    baselines=baselines(CLASSES),
+    baselines=of_classes(CLASSES),
 )

@@ -94,6 +94,12 @@ def logged() -> Iterator[io.StringIO]:
 
 
 @pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Ray that another test started takes the place of one of the test's own, or of simulated workers."""
+    monkeypatch.setattr("longwave.platform.sweeps.executor._clients", [])
+
+
+@pytest.fixture
 def tiny() -> Callable[..., SweepFile]:
     """Return a maker of tiny sweeps: ``tiny(trials=2)``."""
     return lambda **changes: check_sweep({**TINY, **changes}, "tiny.toml")

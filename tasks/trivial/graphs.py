@@ -14,7 +14,8 @@ from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.predictor import Fitted, Predictor
-from longwave.tasks.trivial.nodes import RIDGES
+from longwave.tasks.trivial.constant import Majority
+from longwave.tasks.trivial.nodes import RIDGES, NodeRidge
 
 STEPS = 50
 """Of label propagation."""
@@ -114,3 +115,12 @@ def _spread(split: Graphs) -> Tensor:
     degree = torch.bincount(both[0], minlength=n).double().clamp_min(1)
     values = (degree[both[0]] * degree[both[1]]).rsqrt()
     return torch.sparse_coo_tensor(both, values, (n, n), dtype=torch.float64, check_invariants=True).coalesce()
+
+
+def of_classes(classes: int) -> dict[str, Predictor]:
+    """Return the trivial predictors of a graph whose nodes have classes."""
+    return {
+        "majority": Majority(classes),
+        "ridge on own features": NodeRidge(classes, 0),
+        "label propagation, no features": LabelPropagation(classes),
+    }

@@ -19,21 +19,16 @@ from longwave.platform.bench.shares import LEASES, READS, SEALS, WRITES, part_of
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import executor
 from longwave.platform.training.journal import VARIABLE
 
 SIZE = ScaleSize(trials=200, workers=7, pack=5, epochs=5, earlier=0)
 RETRAININGS = 5 * CELLS
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 
 class Ended(Exception):
     """In place of a driver's death."""
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Ray that another test started takes the place of the simulated workers."""
-    monkeypatch.setattr(executor, "_clients", [])
 
 
 def said(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:

@@ -26,7 +26,6 @@ from longwave.platform.bench.cluster import scaling
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import place
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.on_ray.cluster import is_of, resources
 from longwave.platform.sweeps.on_ray.listener import Listener, Queue
 from longwave.platform.sweeps.on_ray.several import several
@@ -171,10 +170,10 @@ def other_source(folder: Path) -> Path:
 
 
 @pytest.mark.slow  # five nodes start
+@pytest.mark.usefixtures("alone")
 def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_line_says_so_and_no_trial_fails(
-    tmp_path: Path, longwave: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, longwave: Callable[..., object]
 ) -> None:
-    monkeypatch.setattr(executor, "_clients", [])
     nothing, file = tmp_path / "nothing/longwave", tmp_path / "tiny.toml"
     nothing.mkdir(parents=True)
     (nothing / "__init__.py").write_text("raise ImportError('none here')\n")
@@ -234,8 +233,8 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
 
 
 @pytest.mark.slow  # two nodes train the same packs three times
-def test_a_benchmark_of_two_nodes_trains_all_packs_on_one_and_on_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "_clients", [])
+@pytest.mark.usefixtures("alone")
+def test_a_benchmark_of_two_nodes_trains_all_packs_on_one_and_on_both() -> None:
     first, both, second = scaling("lem", packs=2, members=2, epochs=1)
     assert [line.nodes for line in (first, both, second)] == [1, 2, 1]
     assert both.ratio == pytest.approx((first.seconds + second.seconds) / 2 / both.seconds)

@@ -29,9 +29,8 @@ DECLARED = "RAY_OVERRIDE_RESOURCES"
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
+def places(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
     """Where packs were started, in a Ray of the test's own."""
-    monkeypatch.setattr(executor, "_clients", [])
     found, start = list[Slot](), Desk.started
 
     def started(desk: Desk, pack: str, place: Slot) -> None:

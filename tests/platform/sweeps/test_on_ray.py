@@ -250,10 +250,10 @@ def test_what_is_left_of_a_killed_driver_and_its_killed_keeper_is_reaped_at_the_
 
 
 @pytest.mark.slow  # five nodes and five workers are started, one after another
+@pytest.mark.usefixtures("alone")
 def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_clients", [])
     for name, value in LOOPBACK.items():
         monkeypatch.setenv(name, value)
     ear = Ear()

@@ -38,12 +38,6 @@ Tiny = Callable[..., SweepFile]
 Trials = dict[str, list[str]]
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Ray that another test started takes the place of the simulated workers."""
-    monkeypatch.setattr(executor, "_clients", [])
-
-
 def all_of(waves: Waves) -> list[Trials]:
     """Return the trials of each pack, wave by wave."""
     told = iter(lambda: waves.next(), {})

@@ -78,7 +78,7 @@ def plan(
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.expecting import expected, here
     from longwave.platform.sweeps.forecast import prices
-    from longwave.platform.sweeps.plan import searches
+    from longwave.platform.sweeps.plan import first
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.warm import with_rows
 
@@ -96,7 +96,7 @@ def plan(
     if "rows" in checked.warm:
         with Store(store_url(store), create=False) as known:
             resolved = with_rows(resolved, known)
-    terminal.plan(resolved, searches(resolved, {}), format.value, here(how))
+    terminal.plan(resolved, first(resolved), format.value, here(how))
 
 
 @sweep.command("run")

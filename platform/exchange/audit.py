@@ -92,11 +92,11 @@ def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> 
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are not told."
     elif told:
         goal = get_task(first.task).metric.goal
-        best = winner(search, ends, goal)
+        best = winner(search, ends, goal) if settings.trials else next(iter(told.values()))
         if others := sorted({c.row for c in told.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
-        elif set(told) != {c.id for c in retrainings(settings, goal, search, ends)}:
+        elif best and set(told) != {c.id for c in retrainings(settings, best)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 

@@ -100,24 +100,27 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
             say(f"  {made.caption}\n")
 
 
-def plan(sweep: Sweep, searches: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
-    """Print the search trials of a sweep, one table a cell, and where it would be trained."""
+def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
+    """Print the trials that a sweep begins with, one table a cell, and where it would be trained."""
     if format == "json":
-        as_json([{"id": c.id, **c.to_dict()} for trials in searches for c in trials])
+        as_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
         return
     file = sweep.file
     for task, variant in file.places.items():
-        say(f"{file.name}: search on {task} {variant}".rstrip())
-        for entry, trials in zip(sweep.entries, searches, strict=True):
+        say(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
+        for entry, trials in zip(sweep.entries, first, strict=True):
             if entry.base.task == task:
                 say(f"  {_cell(entry)}")
                 for line in _warm(entry) if file.warm else ():
                     say(f"  {line}")
                 table(*_trials(entry, trials))
-    first = " This is the first round." if file.rounds > 1 else ""
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
-    then = f"then {file.retrain} retrainings of each {each}'s best"
-    say(f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{first}")
+    if file.trials:
+        then = f"then {file.retrain} retrainings of each {each}'s best"
+        begun = " This is the first round." if file.rounds > 1 else ""
+        say(f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{begun}")
+    else:
+        say(f"  Nothing is searched: {file.retrain} retrainings a {each}, of what the file fixes.")
     say(f"  On this machine: {where}.")
 
 

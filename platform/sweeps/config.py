@@ -12,6 +12,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     StringConstraints,
@@ -105,7 +106,7 @@ class SweepFile(RecipeChanges):
         task, variant: What to train on; the task's default variant if empty.
         tasks, variants: In their place several tasks, and the variants of those that are not to take their default.
         models: Which models.
-        trials: Search trials a model, or a cell.
+        trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained.
         retrain: Retrainings of each winner, with fresh seeds.
         seed: Decides all draws and seeds of the search.
         sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, does so from the
@@ -132,7 +133,7 @@ class SweepFile(RecipeChanges):
     tasks: list[str] = []
     variants: dict[str, str] = {}
     models: Annotated[list[str], Field(min_length=1)]
-    trials: PositiveInt
+    trials: NonNegativeInt
     retrain: Annotated[int, Field(ge=0)] = 5
     seed: Annotated[int, Field(ge=0)] = 0
     sampler: Annotated[str, AfterValidator(_known)] = SAMPLER
@@ -201,11 +202,20 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     if file.tasks and file.variant:
         form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
         raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
+    if not file.trials:
+        _check_unsearched(file, origin)
     for name, table in file.model.items():
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
     return file
+
+
+def _check_unsearched(file: SweepFile, origin: str) -> None:
+    if not file.retrain:
+        raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
+    if idle := sorted(file.model_fields_set & {"halving", "rounds", "sampler", "warm"}):
+        raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
 
 
 def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:

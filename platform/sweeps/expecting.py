@@ -16,7 +16,7 @@ from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.forecast import Expected, expect, in_retraining
 from longwave.platform.sweeps.jobs import divided
 from longwave.platform.sweeps.placement import told
-from longwave.platform.sweeps.plan import searches
+from longwave.platform.sweeps.plan import first
 from longwave.platform.sweeps.trying import tried
 from longwave.platform.sweeps.workers import Workers
 
@@ -41,15 +41,16 @@ def expected(
     Raises:
         WorkerError: As ``run_packs``.
     """
-    search = [config for trials in searches(sweep, {}) for config in trials]
-    again = [c for trials in searches(sweep, {}) for c in in_retraining(trials, sweep.file.retrain)]
+    begins = first(sweep)
+    trials = [config for mine in begins for config in mine]
+    again = [c for mine in begins for c in in_retraining(mine, sweep.file.retrain)]
     with executor.running(workers) if workers.address or probe else nullcontext():
         fleet = Fleet(workers.room(executor.machines(workers)), workers.gpus)
         if probe:
             with Store(store_url(store)) as known:
-                fleet = tried(fleet.knowing(probes(known)), search, workers, known, say)
+                fleet = tried(fleet.knowing(probes(known)), trials, workers, known, say)
         elif store or Path(store_url(None).removeprefix("sqlite:///")).exists():
             with Store(store_url(store), create=False) as known:
                 fleet = fleet.knowing(probes(known))
-    stages: list[Sequence[TrialConfig]] = [*[search] * sweep.file.rounds, again]
+    stages: list[Sequence[TrialConfig]] = [*[trials] * (sweep.file.rounds if sweep.file.trials else 0), again]
     return fleet, expect(fleet, [divided(sweep, fleet, stage) for stage in stages if stage])

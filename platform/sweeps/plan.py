@@ -14,7 +14,7 @@ from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.rounds import next_round, search_seeds
+from longwave.platform.sweeps.rounds import fixed, next_round, search_seeds
 
 
 def searches(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
@@ -28,11 +28,17 @@ def searches(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
     return found
 
 
+def first(sweep: Sweep) -> list[list[TrialConfig]]:
+    """Return the trials that each cell begins with: those of its search's first round, or retrainings without one."""
+    found = searches(sweep, {})
+    return [mine or retrainings(sweep.file, fixed(e)) for mine, e in zip(found, sweep.entries, strict=True)]
+
+
 def asked(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
     """Return every trial the sweep asks for, as far as ``ends`` decides it.
 
     The search trials of a round come first; a cell's next round, and the retrainings of its winner, join once all
-    its trials so far have ended.
+    its trials so far have ended. Without a search there are the retrainings of what is fixed, at once.
 
     Args:
         sweep: The sweep.
@@ -43,7 +49,8 @@ def asked(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
         config
         for entry, mine in zip(sweep.entries, search, strict=True)
         if all(c.id in ends for c in mine)
-        for config in retrainings(sweep.file, entry.goal, mine, ends)
+        and (best := winner(mine, ends, entry.goal) if sweep.file.trials else fixed(entry))
+        for config in retrainings(sweep.file, best)
     ]
     return [*chain(*search), *again]
 
@@ -69,8 +76,10 @@ def further(
         if len(mine) < file.trials:
             known = list(read([a.id for a in mine]).values())
             wanted = next_round(file, entry, [c for c, _ in known], {c.id: run for c, run in known})
+        elif not file.trials:
+            wanted = retrainings(file, fixed(entry))
         elif best := _best([(a.valid, a.id) for a in mine if a.status == "ok"], entry.goal):
-            wanted = _again(file, read([best])[best][0])
+            wanted = retrainings(file, read([best])[best][0])
         yield from ((cell, config) for config in wanted)
 
 
@@ -95,12 +104,12 @@ def winner(trials: Sequence[TrialConfig], ends: Mapping[str, Run], goal: str) ->
     return next((c for c in trials if c.id == best), None)
 
 
-def retrainings(
-    file: SweepFile, goal: str, search: Sequence[TrialConfig], ends: Mapping[str, Run]
-) -> list[TrialConfig]:
+def retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
     """Return the configuration of a cell's winner once a fresh seed, different from every search seed."""
-    best = winner(search, ends, goal)
-    return _again(file, best) if best else []
+    taken = set(search_seeds(file, best.model))
+    fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
+    again = replace(best, phase="retrain", halving=None)
+    return [replace(again, seed=next(fresh)) for _ in range(file.retrain)]
 
 
 def _best(scores: Sequence[tuple[float | None, str]], goal: str) -> str | None:
@@ -108,11 +117,3 @@ def _best(scores: Sequence[tuple[float | None, str]], goal: str) -> str | None:
     sign = -1.0 if goal == "max" else 1.0
     usable = [(sign * valid, trial) for valid, trial in scores if valid is not None]
     return min(usable)[1] if usable else None
-
-
-def _again(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
-    """Return the retrainings of a search trial."""
-    taken = set(search_seeds(file, best.model))
-    fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
-    again = replace(best, phase="retrain", halving=None)
-    return [replace(again, seed=next(fresh)) for _ in range(file.retrain)]

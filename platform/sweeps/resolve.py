@@ -99,6 +99,7 @@ def _entry(
         **found.fields,
     )
     _check_halving(file, found)
+    _check_fixed(file, model, found)
     drawn = {d.name for d in found.space}
     entry = ModelPlan(
         base if drawn & {*WORDS} else settled(base, found.numbers),
@@ -113,6 +114,13 @@ def _entry(
         numbers=found.numbers,
     )
     return replace(entry, warm=within(file, published_starts(entry, model))) if "published" in file.warm else entry
+
+
+def _check_fixed(file: SweepFile, model: ModelSpec, found: Settled) -> None:
+    """Raise ConfigError where nothing is searched and something is drawn."""
+    if found.space and not file.trials:
+        what = f"0 searches nothing, and {found.space[0].name} of {model.name} is drawn"
+        raise ConfigError(f"{file.name}: trials: {what}. Fix it in [space.{model.name}], or give search trials.")
 
 
 def _check_halving(file: SweepFile, found: Settled) -> None:

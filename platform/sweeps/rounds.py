@@ -58,6 +58,11 @@ def settled(config: TrialConfig, numbers: Defaults) -> TrialConfig:
     return replace(config, params=kept, drops=tuple(d for d in config.drops if falls and d < config.epochs))
 
 
+def fixed(entry: ModelPlan) -> TrialConfig:
+    """Return the trial of a cell in which nothing is drawn."""
+    return _trial(entry, {}, entry.base.seed)
+
+
 def _trial(entry: ModelPlan, point: Mapping[str, Drawn], seed: int) -> TrialConfig:
     """Return the trial of a point that was drawn."""
     fields: dict[str, Any] = {n: int(v) if n in SIZES else v for n, v in point.items() if n in FIELDS}

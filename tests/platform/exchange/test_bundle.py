@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundles import FORGED, Content, content, forge, named, of
+from bundles import FORGED, Content, a_seed_of_choice, content, forge, named, of
 from rich.console import Console
 
 from longwave.platform.errors import ConfigError
@@ -49,6 +49,24 @@ def genuine(swept: str) -> File:
 def said(file: File, severity: str) -> list[str]:
     """Return what an audit says of a bundle, with the name of the check before each line."""
     return [f"{f.check}: {f.message}" for f in audit(file) if f.severity == severity]
+
+
+@pytest.fixture(scope="module")
+def unsearched(tmp_path_factory: pytest.TempPathFactory) -> File:
+    """A bundle of a row whose settings a sweep file fixed."""
+    folder = tmp_path_factory.mktemp("unsearched")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        fixed = {"models": ["gru"], "trials": 0, "space": {"gru": {"lr": 0.01}}}
+        file = check_sweep({**SWEEP, **SIZES, **fixed}, "tiny.toml")
+        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        return seal(collect(store))
+
+
+def test_a_row_without_a_search_passes_and_one_with_seeds_of_its_own_does_not(unsearched: File) -> None:
+    assert [e.config.phase for e in unsearched.content.trials] == ["retrain"] * 3
+    assert not said(unsearched, "reject")
+    line = "plan: sweep tiny, gru: its retrainings have seeds that the sweep does not give."
+    assert line in said(forge(unsearched, a_seed_of_choice), "reject")
 
 
 def test_a_bundle_of_a_real_sweep_holds_all_that_is_behind_its_rows_and_passes_every_check(

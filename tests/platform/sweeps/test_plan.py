@@ -23,7 +23,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.packing import divide, member_bytes, pack_key
-from longwave.platform.sweeps.plan import asked, winner
+from longwave.platform.sweeps.plan import asked, first, further, winner
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.space import Dimension, draw
 
@@ -73,11 +73,11 @@ def test_quasi_random_draws_fill_the_space_more_evenly_than_random_ones() -> Non
 
 
 def test_a_plan_is_the_same_each_time_and_another_seed_gives_another(tiny: Tiny) -> None:
-    first, again, other = (asked(resolve(tiny(seed=s)), {}) for s in (0, 0, 1))
-    assert first == again
-    assert not {c.id for c in first} & {c.id for c in other}
-    assert len({c.id for c in first}) == 8 and {c.phase for c in first} == {"search"}
-    assert len({c.seed for c in first}) == 8
+    one, again, other = (asked(resolve(tiny(seed=s)), {}) for s in (0, 0, 1))
+    assert one == again
+    assert not {c.id for c in one} & {c.id for c in other}
+    assert len({c.id for c in one}) == 8 and {c.phase for c in one} == {"search"}
+    assert len({c.seed for c in one}) == 8
 
 
 def test_the_name_of_a_sweep_is_no_part_of_a_trials_identity(tiny: Tiny) -> None:
@@ -111,6 +111,17 @@ def test_the_winner_has_the_best_validation_metric_whatever_the_test_metrics_say
     assert winner([c], ends, "min") is None
 
 
+def test_without_a_search_what_is_fixed_is_retrained_at_once_as_the_winner_of_a_search_would_be(tiny: Tiny) -> None:
+    fixed = {"models": ["lem"], "space": {"lem": {"lr": 0.01, "dt": 0.5}}}
+    sweep = resolve(tiny(**fixed, trials=0))
+    [[*begun]], again = first(sweep), asked(sweep, {})
+    assert begun == again == [config for _, config in further(sweep, [], lambda ids: {})]
+    assert [(c.phase, c.params) for c in again] == [("retrain", {"lr": 0.01, "dt": 0.5})] * 2
+    searched = resolve(tiny(**fixed, trials=3))
+    ends = ends_of(asked(searched, {}), lambda c: 0.5)
+    assert [c.id for c in asked(searched, ends) if c.phase == "retrain"] == [c.id for c in again]
+
+
 def test_a_model_whose_trials_all_diverged_is_not_retrained(tiny: Tiny) -> None:
     sweep = resolve(tiny(models=["lem"]))
     search = asked(sweep, {})
@@ -119,11 +130,11 @@ def test_a_model_whose_trials_all_diverged_is_not_retrained(tiny: Tiny) -> None:
 
 def test_tpe_asks_round_by_round_and_learns_from_the_rounds_before(tiny: Tiny) -> None:
     sweep = resolve(tiny(models=["lem"], trials=30, rounds=3, sampler="tpe"))
-    first = asked(sweep, {})
-    assert len(first) == 10
-    low = asked(sweep, ends_of(first, lambda c: c.params["dt"]))
-    high = asked(sweep, ends_of(first, lambda c: -c.params["dt"]))
-    assert low[:10] == high[:10] == first and len(low) == len(high) == 20
+    begun = asked(sweep, {})
+    assert len(begun) == 10
+    low = asked(sweep, ends_of(begun, lambda c: c.params["dt"]))
+    high = asked(sweep, ends_of(begun, lambda c: -c.params["dt"]))
+    assert low[:10] == high[:10] == begun and len(low) == len(high) == 20
     assert np.mean([c.params["dt"] for c in low[10:]]) < np.mean([c.params["dt"] for c in high[10:]])
 
 
@@ -244,7 +255,11 @@ BAD = {
     "a near miss of a model": ({"models": ["lemm"]}, r"No model 'lemm'. Did you mean lem"),
     "a near miss of a key": ({"trails": 3}, r"No key 'trails'. Did you mean trials"),
     "a wrong type": ({"epochs": "many"}, r"epochs: Input should be a valid integer, got 'many'"),
-    "zero trials": ({"trials": 0}, r"trials: Input should be greater than 0, got 0"),
+    "fewer trials than none": ({"trials": -1}, r"trials: Input should be greater than or equal to 0, got -1"),
+    "no search of what is drawn": ({"trials": 0}, r"trials: 0 searches nothing, and lr of lem is drawn\. Fix it in \["),
+    "nothing at all": ({"trials": 0, "retrain": 0}, r"trials: with 0 of them and retrain 0 there is nothing to train"),
+    "halving of no search": ({"trials": 0, "halving": {}}, r"halving: means nothing with trials 0"),
+    "a sampler of no search": ({"trials": 0, "sampler": "qmc"}, r"sampler: means nothing with trials 0"),
     "no models": ({"models": []}, r"models: List should have at least 1 item"),
     "a model twice": ({"models": ["lem", "lem"]}, r"models: each model once, got lem, lem"),
     "a range upside down": (

@@ -33,6 +33,14 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def keep_to(cores: float) -> None:
+    """Let PyTorch compute on as many threads in this process as there are whole cores, and one at least.
+
+    It asks ``OMP_NUM_THREADS`` only when it is imported, which is before Ray says what a pack has been given.
+    """
+    torch.set_num_threads(max(int(cores), 1))
+
+
 def gpus() -> list[str]:
     """Return the kinds of the CUDA devices this process may see."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0

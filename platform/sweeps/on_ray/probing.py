@@ -38,6 +38,8 @@ def _remote(kind: str, where: Mapping[str, str]) -> Any:
 
 
 def _tried(kind: str, configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    from longwave.platform.training.environment import keep_to
     from longwave.platform.training.probe import probe as tried
 
+    keep_to(1)
     return tried([TrialConfig.from_dict(config) for config in configs], kind).to_dict()

@@ -28,6 +28,9 @@ def work(config: Mapping[str, Any], storage: str, flag: str, driver: Mapping[str
         storage, flag: Of the driver's workers.
         driver: The versions that it has; none where it is of this machine.
     """
+    from longwave.platform.training.environment import keep_to
+
+    keep_to(config["place"]["cpus"])
     session, key = secrets.token_hex(8), config["pack"]
     waiting, last = Report(), time.monotonic()
 

@@ -72,6 +72,17 @@ def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_t
     assert not [t for t in store.trials("tiny") if t.run]
 
 
+@pytest.mark.parametrize("cpus", [1.0, 2.0, 0.5])
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_a_pack_computes_on_as_many_threads_as_it_has_cores_and_one_at_least(
+    cpus: float, tiny: Tiny, store: Store, tmp_path: Path, console: Console
+) -> None:
+    file = tiny(models=["gru"], trials=1, retrain=0)
+    driver.start(file, store, Workers(1, tmp_path / "storage", cpus=cpus), None, console)
+    [trial] = store.trials("tiny")
+    assert trial.run and trial.run.environment["threads"] == str(max(int(cpus), 1))
+
+
 @pytest.mark.slow  # Ray starts twice; a pack's result without Ray is that of any other
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_one_worker_and_two_give_the_same_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -85,13 +86,23 @@ def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
     found: dict[str, Any] = {}
     for column in standing(rows):
         if column.kind in ("whole", "number"):
-            told = [column.value(row) if column.text(row) != DASH else None for row in rows]
-            found[column.key] = pd.Series(told, dtype="float")
+            found[column.key] = pd.Series([sortable(column, row) for row in rows], dtype="float")
         else:
             found[column.key] = [column.text(row) for row in rows]
         if column.key == "rank_low":
             found[DOT] = ["●"] * len(rows)
     return pd.DataFrame({**found, "title": labels(rows)})
+
+
+def sortable(column: columns.Column, row: Row) -> float | None:
+    """Return what a cell of numbers sorts by: where it has words in place of a number, worse than any.
+
+    A browser prints nothing but a dash over no number at all.
+    """
+    value = column.value(row)
+    if value is None and column.text(row) != DASH:
+        return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
+    return None if column.text(row) == DASH else value
 
 
 def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:

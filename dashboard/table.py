@@ -9,16 +9,16 @@ import streamlit as st
 
 from longwave.dashboard import cells, state
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import DASH
+from longwave.platform.boards.texts import DASH, seeds
 from longwave.platform.figures.palette import NEUTRAL, colour
 
 WIDTHS = {
-    "rank_low": 48, cells.DOT: 26, "median": 190, "mean": 205, "n": 105, "parameters": 90, "searched": 120,
+    "rank_low": 48, cells.DOT: 26, "median": 190, "mean": 205, "parameters": 90, "searched": 120,
     "verdict": 400, "published": 300, "departures": 420,
 }  # fmt: skip
 """Pixels."""
 SIGN, NAME = 7.5, (90, 340)
-"""Pixels of a character of a name, and the least and most that the names' column takes."""
+"""Pixels of a character, and the least and most that a column takes which is as wide as what stands in it."""
 
 
 def board_table(rows: Sequence[Row]) -> list[Row]:
@@ -48,8 +48,9 @@ def board_table(rows: Sequence[Row]) -> list[Row]:
 def headings(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
-    name = SIGN * max((len(name) for name in cells.labels(rows)), default=0) + 20
-    widths = {**WIDTHS, "title": round(min(max(name, NAME[0]), NAME[1]))}
+    written = {"title": cells.labels(rows), "n": [seeds(row) for row in rows]}
+    widest = {key: SIGN * max((len(text) for text in texts), default=0) + 20 for key, texts in written.items()}
+    widths = {**WIDTHS, **{key: round(min(max(width, NAME[0]), NAME[1])) for key, width in widest.items()}}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
         for key, (name, meaning, align) in cells.headings(rows).items()

@@ -21,7 +21,7 @@ class Landmark:
     """One line to read a board against, as text; a dash where something has no meaning.
 
     Attributes:
-        what: ``best``, ``baseline``, ``best published`` or ``best trivial``.
+        what: ``best``, ``baseline`` or both, ``best published`` or ``best trivial``.
         name: Of the model or predictor.
         value: Its median with the interval, or the number as printed.
         rank, parameters, searched: As in the board's columns.
@@ -37,10 +37,14 @@ class Landmark:
 
 def landmarks(rows: Sequence[Row]) -> list[Landmark]:
     """Return the landmarks of one board, the best row first; what the board does not have is left out."""
-    found = [_trained("best", row) for row in answer(rows).leaders[:1]]
+    lines: dict[str, list[str]] = {}
+    trained = {row.key: row for row in rows if row.current and row.asked}
+    for row in answer(rows).leaders[:1]:
+        lines.setdefault(row.key, []).append("best")
     for name in BASELINES:
-        if theirs := [row for row in rows if row.current and row.asked and row.model == name]:
-            found.append(_trained("baseline", best_on_validation(theirs)))
+        if theirs := [row for row in trained.values() if row.model == name]:
+            lines.setdefault(best_on_validation(theirs).key, []).append("baseline")
+    found = [_trained(", ".join(what), trained[key]) for key, what in lines.items()]
     sign = direction(rows[0].goal) if rows else 1
     numbers = [(row, number) for row in rows if row.trivial is False for number in row.published]
     if numbers:

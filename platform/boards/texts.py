@@ -143,8 +143,10 @@ def seeds(row: Row) -> str:
 
 
 def searched(row: Row) -> str:
-    """Return how many trials the search had, and how many of them diverged."""
-    return f"{row.searched:,} ({row.search_diverged:,} diverged)" if row.kind == "reproduced" else DASH
+    """Return how many trials the search had, and how many of them diverged; ``none`` without a search."""
+    if row.kind != "reproduced":
+        return DASH
+    return f"{row.searched:,} ({row.search_diverged:,} diverged)" if row.searched else "none"
 
 
 def protocol(row: Row) -> str:

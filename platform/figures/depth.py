@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 import altair as alt
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured
 from longwave.platform.figures.frame import Figure, Mark, axis, framed, values
+from longwave.platform.figures.legend import legend_height, told_apart
 from longwave.platform.figures.palette import colour
 from longwave.platform.records.stored import Trial
 
@@ -65,16 +67,19 @@ def depth(rows: Sequence[Row], trials: Sequence[Trial], shown: str) -> Figure | 
     ticks = alt.Axis(title="layers", values=sorted({m["layers"] for m in middles}), format="~g", labelOverlap=True)
     x = alt.X("layers:Q", scale=alt.Scale(type="log", nice=False, padding=10), axis=ticks)
     y = alt.Y("value:Q", **axis(title, [m["value"] for m in dots], log))
-    tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
-    line, shape = alt.StrokeDash("model:N", legend=alt.Legend(title=None)), alt.Shape("model:N", legend=None)
+    tints = {m["model"]: m["tint"] for m in middles}
+    same_dot: dict[str, Any] = {
+        "x": x, "y": y, "shape": alt.Shape("model:N", legend=None), "tooltip": alt.Tooltip("tip:N", title=" "),
+    }  # fmt: skip
     chart = alt.layer(
         alt.Chart(values(middles)).mark_line(strokeWidth=1.75).encode(
-            x=x, y=y, color=tint, detail="model:N", strokeDash=line),
-        alt.Chart(values(middles)).mark_point(filled=True, size=90, opacity=1).encode(
-            x=x, y=y, color=tint, shape=shape, tooltip=tip),
-        alt.Chart(values(dots)).mark_point(size=30, opacity=0.5).encode(x=x, y=y, color=tint, shape=shape, tooltip=tip),
+            x=x, y=y, **told_apart("model:N", tints)),
+        alt.Chart(values(middles)).mark_point(size=90, opacity=1).encode(
+            fill=alt.Fill("tint:N", scale=None), stroke=alt.Stroke("tint:N", scale=None), **same_dot),
+        alt.Chart(values(dots)).mark_point(size=30, opacity=0.5).encode(
+            stroke=alt.Stroke("tint:N", scale=None), **same_dot),
     )  # fmt: skip
-    return framed(chart, f"{title} against the number of layers, a line a model", HEIGHT)
+    return framed(chart, f"{title} against the number of layers, a line a model", HEIGHT + legend_height(len(tints)))
 
 
 def _form(row: Row) -> str:

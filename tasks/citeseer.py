@@ -40,7 +40,6 @@ TASK = replace(
         ),
     },
     length="2120 nodes, 3679 undirected edges",
-    protocols=tuple(found for found in CORA.protocols if "Adamax" not in found.text),
     files=FILES,
     baselines=of_classes(CLASSES),
 )

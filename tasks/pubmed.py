@@ -34,6 +34,7 @@ TASK = replace(
             hidden=128,
             batch=1,
             epochs=599,
+            optimiser="adamax",
             numbers={"weight_decay": 0.0018236722171703636, "input_dropout": 0.5},
             source="GraphCON, the authors' code: best settings of its attention; of 600 epochs it runs 599",
             paper="thesis",

@@ -22,12 +22,14 @@ STEPS = 50
 share = st.floats(0.0, 0.99)
 NUMBERS = {
     "adam": {"beta1": share, "beta2": st.floats(0.5, 0.9999), "weight_decay": st.floats(0.0, 0.1)},
+    "adamax": {"beta1": share, "beta2": st.floats(0.5, 0.9999), "weight_decay": st.floats(0.0, 0.1)},
     "adamw": {"beta1": share, "beta2": st.floats(0.5, 0.9999), "weight_decay": st.floats(0.0, 0.5)},
     "sgd": {"momentum": share, "weight_decay": st.floats(0.0, 0.1)},
     "rmsprop": {"rms_decay": st.floats(0.5, 0.999), "weight_decay": st.floats(0.0, 0.1)},
 }
 TORCHS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": lambda w, lr, beta1, beta2, weight_decay: torch.optim.Adam(w, lr, (beta1, beta2), 1e-8, weight_decay),
+    "adamax": lambda w, lr, beta1, beta2, weight_decay: torch.optim.Adamax(w, lr, (beta1, beta2), 1e-8, weight_decay),
     "adamw": lambda w, lr, beta1, beta2, weight_decay: torch.optim.AdamW(w, lr, (beta1, beta2), 1e-8, weight_decay),
     "sgd": lambda w, lr, momentum, weight_decay: torch.optim.SGD(w, lr, momentum, 0.0, weight_decay),
     "rmsprop": lambda w, lr, rms_decay, weight_decay: torch.optim.RMSprop(w, lr, rms_decay, 1e-8, weight_decay),

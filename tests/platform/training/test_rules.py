@@ -30,6 +30,7 @@ COMMON = {
 """Each member's own."""
 OWN = {
     "adam": {"beta1": (0.8, 0.95, 0.5), "beta2": (0.99, 0.9, 0.95), "weight_decay": (0.01, 0.1, 0.001)},
+    "adamax": {"beta1": (0.8, 0.95, 0.5), "beta2": (0.99, 0.9, 0.95), "weight_decay": (0.01, 0.1, 0.001)},
     "adamw": {"beta1": (0.8, 0.95, 0.5), "beta2": (0.99, 0.9, 0.95), "weight_decay": (0.1, 0.5, 0.2)},
     "sgd": {"momentum": (0.9, 0.5, 0.8), "weight_decay": (0.01, 0.1, 0.001)},
     "rmsprop": {"rms_decay": (0.9, 0.95, 0.5), "weight_decay": (0.01, 0.1, 0.001)},

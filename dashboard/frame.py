@@ -116,8 +116,9 @@ def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Fi
         if lacking:
             st.caption(lacking)
         return None
-    chart = drawn.chart.configure_text(color=FAINT)  # without one a page's texts are black, on dark ground too
-    st.altair_chart(chart, key=key, alt=drawn.title)
+    spec = drawn.spec()
+    spec["config"]["text"] = {"color": FAINT}  # without one a page's texts are black, on dark ground too
+    st.vega_lite_chart(spec, key=key, alt=drawn.title)
     return drawn
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from longwave.platform.figures.svg import compact, escaped, written
 
@@ -36,6 +37,9 @@ CONFIG: dict[str, Any] = {
     "legend": {"labelFontSize": LETTERS, "titleFontSize": LETTERS, "labelLimit": 240, "orient": "top", "title": None},
 }  # fmt: skip
 
+
+schemapi.DEBUG_MODE = False
+"""Altair would check each part of a figure against Vega-Lite's schema as it is made: half of the time. Tests do."""
 
 Mark = dict[str, Any]
 """One mark: where it stands, in which colour, and what it says when it is pointed at."""
@@ -89,8 +93,8 @@ def framed(chart: Any, title: str, height: int) -> Figure:
 
 
 def values(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
-    """Return marks as a chart's data."""
-    return alt.InlineData(values=[dict(mark) for mark in marks])
+    """Return marks as a chart's data: as a tuple, which Altair does not copy with each part that they become."""
+    return alt.InlineData(values=tuple(dict(mark) for mark in marks))
 
 
 def axis(title: str, values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:

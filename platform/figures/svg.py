@@ -61,7 +61,7 @@ def written(content: Any) -> Any:
         return FORBIDDEN.sub("\ufffd", content)
     if isinstance(content, Mapping):
         return {written(name): written(value) for name, value in content.items()}
-    return [written(value) for value in content] if isinstance(content, list) else content
+    return [written(value) for value in content] if isinstance(content, list | tuple) else content
 
 
 def _tag(match: re.Match[str]) -> str:

@@ -27,8 +27,9 @@ from longwave.platform.records.stored import Trial
 
 
 def marks(figure: Figure, kind: str = "") -> list[dict[str, Any]]:
-    """Return the data of all layers of a figure; of one kind of mark, if it is named."""
+    """Return the data of all layers of a figure, which keeps Vega-Lite's schema; of a kind of mark, if it is named."""
     spec = figure.spec()
+    type(figure.chart).from_dict(spec, validate=True)
     layers = spec.get("layer", [spec])
     sets = spec.get("datasets", {})
     found: dict[str, dict[str, Any]] = {}

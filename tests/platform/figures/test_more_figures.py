@@ -86,7 +86,7 @@ def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_nu
     limit, middles, good, bad = layers(seeds(made, ["A", "B"], log=False))
     assert sorted(dot["value"] for dot in good) == [1, 2, 3, 4, 5] and {d["tint"] for d in good} == {FAMILIES["gated"]}
     assert [(dot["name"], dot["value"]) for dot in bad] == [("B", 5.0)]
-    assert [(m["name"], m["value"]) for m in middles] == [("A", 2.0), ("B", 5.0)] and limit == []
+    assert [(m["name"], m["value"]) for m in middles] == [("A", 2.0), ("B", 5.0)] and not limit
     assert len({dot["off"] for dot in good if dot["name"] == "A"}) == 3, "equal numbers are told apart"
     assert seeds(rows([retrained("a", ["failed"])], []), ["A"], log=False) is None
 

@@ -39,6 +39,10 @@ def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
     Raises:
         DataError: The data cannot be had, or are not what they must be. The message says how to get them by hand.
     """
+    if source.foreign:
+        if broken := _load(task, source, report):
+            raise broken
+        return
     with _alone(task, source, report):
         broken = _load(task, source, report)
         if broken and source.remotes:
@@ -58,6 +62,8 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
     Raises:
         DataError: A file is missing or broken, or files lie already where the link would be; there is no new link.
     """
+    if source.foreign:
+        raise DataError(f"{source.title} arrives with a package, in {source.place}. Leave out --path {folder}.")
     target = folder.expanduser().resolve()
     with _alone(task, source, report):
         place = source.place

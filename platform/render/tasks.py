@@ -155,7 +155,7 @@ def _chance(spec: TaskSpec) -> str:
 def _where(spec: TaskSpec) -> str:
     if spec.files is None:
         return "generated"
-    return "here" if not spec.files.missing() else f"longwave data fetch {spec.name}"
+    return "here" if not spec.files.missing() else spec.files.command(spec.name)
 
 
 def _recipe(r: Recipe) -> str:

@@ -69,6 +69,15 @@ class Source:
         return shipped if (shipped := SHIPPED / self.name).is_dir() else folder() / "raw" / self.name
 
     @property
+    def foreign(self) -> bool:
+        """Whether others keep the files, so that nothing is fetched, linked or written beside them."""
+        return False
+
+    def command(self, task: str) -> str:
+        """Return the command that gets the files for a task."""
+        return f"longwave data fetch {task}" + ("" if self.remotes else " --path FOLDER")
+
+    @property
     def root(self) -> Path:
         """The folder that the names of the files start from."""
         return self.place
@@ -85,9 +94,8 @@ class Source:
                 is a folder, or not the file that was fetched.
         """
         if absent := self.missing():
-            get = f"longwave data fetch {task}" + ("" if self.remotes else " --path FOLDER")
             what = f"{task} needs {self.title}: {absent[0]} is not in {self.place}."
-            raise DataError(f"{what} Get it with: {get}. {self.by_hand}".strip())
+            raise DataError(f"{what} Get it with: {self.command(task)}. {self.by_hand}".strip())
         for path, folder_wanted in ((self.root / name, name.endswith("/")) for name in self.needs):
             if path.is_dir() != folder_wanted:
                 wanted, found = ("folder", "file") if folder_wanted else ("file", "folder")

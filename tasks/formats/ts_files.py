@@ -15,18 +15,20 @@ class Series:
     """The content of a .ts file.
 
     Attributes:
-        values: (N, T, p) float32.
+        values: (N, T, p) float32; after a series that is shorter than the longest stand zeros.
+        lengths: (N,) int64, the steps of each series.
         labels: (N,) int64, indices into ``classes``; or (N, 1) float32 values for a regression.
         classes: The sorted names of the classes; empty for a regression.
     """
 
     values: np.ndarray
+    lengths: np.ndarray
     labels: np.ndarray
     classes: tuple[str, ...]
 
 
 def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> dict[str, np.ndarray]:
-    """Return ``values`` and ``labels`` of the series of TRAIN, then those of TEST, as ``Series`` has them.
+    """Return ``values``, ``lengths`` and ``labels`` of the series of TRAIN, then of TEST, as ``Series`` has them.
 
     Args:
         files: Of TRAIN and TEST; its counts say how many ``series`` both hold.
@@ -43,7 +45,10 @@ def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> di
         names = " ".join(parts[0].classes)
         raise DataError(f"{test}: the classes must be those of TRAIN, {names}, got {' '.join(parts[1].classes)}.")
     files.check_count("series", sum(len(part.values) for part in parts))
-    return {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "labels")}
+    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("lengths", "labels")}
+    longest = found["lengths"].max()
+    values = [np.pad(part.values, [(0, 0), (0, longest - part.values.shape[1]), (0, 0)]) for part in parts]
+    return {**found, "values": np.concatenate(values)}
 
 
 @np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
@@ -52,7 +57,7 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
 
     Args:
         path: The file.
-        steps: Values T of every dimension.
+        steps: Values T of every dimension; 0 where series are of unequal length.
         features: Dimensions p.
         classes: Number of classes; 0 for a regression.
 
@@ -81,14 +86,16 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
     if not values:
         raise DataError(f"{path}: there must be series after the line @data, found none.")
     targets = np.array(labels, dtype=np.int64) if names else np.array(labels, dtype=np.float32)[:, None]
-    return Series(np.stack(values), targets, names)
+    lengths = np.array([len(x) for x in values])
+    padded = [np.pad(x, [(0, lengths.max() - len(x)), (0, 0)]) for x in values]
+    return Series(np.stack(padded), lengths, targets, names)
 
 
 def _checked(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
     """Return the sorted names of the classes, or raise a DataError where the header declares another data set."""
-    numbers = {"@dimensions": features, "@serieslength": steps}
+    numbers = {"@dimensions": features, **({"@serieslength": steps} if steps else {})}
     rules = {name: [str(number)] for name, number in numbers.items()}
-    rules |= {"@equallength": ["true"], "@timestamps": ["false"]}
+    rules |= {"@equallength": ["true" if steps else "false"], "@timestamps": ["false"]}
     for name, words in rules.items():
         if (found := [word.lower() for word in header.get(name, words)]) != words:
             raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(found) or 'nothing'}.")
@@ -105,9 +112,10 @@ def _values(parts: list[str], where: str, steps: int, features: int) -> np.ndarr
     if len(parts) != features:
         raise DataError(f"{where}: a series must have {features} dimensions and a label, got {len(parts)} dimensions.")
     columns = [part.split(",") for part in parts]
+    wanted = steps or len(columns[0])
     for column in columns:
-        if len(column) != steps:
-            raise DataError(f"{where}: every dimension must have {steps} values, got {len(column)}.")
+        if len(column) != wanted:
+            raise DataError(f"{where}: every dimension must have {wanted} values, got {len(column)}.")
     try:
         series = np.array(columns, dtype=np.float32).T
     except ValueError as error:

@@ -34,7 +34,9 @@ class MiniRocket(Predictor):
 
     def lacks(self) -> str:
         """Return how to get aeon, which decides versions of numpy and pandas and is not installed by itself."""
-        return "" if find_spec("aeon") else "MiniRocket needs aeon: pip install 'longwave[rocket]'"
+        return (
+            "" if find_spec("aeon") and find_spec("numba") else "MiniRocket needs aeon: pip install 'longwave[rocket]'"
+        )
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the fit whose penalty is right most often on the validation split."""

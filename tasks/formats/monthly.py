@@ -1,0 +1,60 @@
+"""One long monthly series, divided by time: what is forecast, and what that is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.formats.ode import forecasts
+from longwave.tasks.formats.packaged import Packaged
+
+STRIDES = {"train": 8, "valid": 2, "test": 2}
+"""Windows that begin within the length of one."""
+
+
+def from_statsmodels(name: str, title: str, file: str, md5: str, months: int, licence: str) -> Packaged:
+    """Return the file of a monthly series, as statsmodels 0.15 ships it.
+
+    Args:
+        name, title: Of the task, and of the series.
+        file: Path within the data sets of statsmodels.
+        md5: Of the file.
+        months: In it.
+        licence: Of the series.
+    """
+    return Packaged(
+        name=name,
+        title=title,
+        licence=licence,
+        needs=(file,),
+        counts={"months": months},
+        install="'statsmodels>=0.15'",
+        package="statsmodels",
+        inside="datasets",
+        sums={file: md5},
+    )
+
+
+def by_time(series: np.ndarray, first: Mapping[str, int], window: int, horizon: int) -> Data[Sequences]:
+    """Return windows that lie within their split and ask, at each step, for the month ``horizon`` months later.
+
+    They begin half a window apart, in training an eighth. Values are less the mean and over the standard deviation of
+    the training months.
+
+    Args:
+        series: (T,) months.
+        first: First month of each split; splits follow each other.
+        window: Months of a window that are asked at.
+        horizon: Months ahead.
+    """
+    ends = [*(first[name] for name in STRIDES)][1:] + [len(series)]
+    seen = series[: first["valid"]]
+    scaled = ((series - seen.mean()) / seen.std()).astype(np.float32)
+    paths = {}
+    for (name, apart), end in zip(STRIDES.items(), ends, strict=True):
+        starts = range(first[name], end - window - horizon + 1, window // apart)
+        paths[name] = np.stack([scaled[k : k + window + horizon, None] for k in starts])
+    return forecasts(paths, horizon)

@@ -1,0 +1,54 @@
+"""Data sets that arrive with a Python package: read where it is installed, checked, never fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from longwave.tasks.base.raw import Source, check_md5
+
+
+@dataclass(frozen=True)
+class Packaged(Source):
+    """Files inside an installed package, or where ``longwave data fetch NAME --path`` says they are.
+
+    Attributes:
+        install: What pip is asked for: ``"'longwave[archive]'"``.
+        package: The package, which is not imported.
+        inside: Folder within it.
+        sums: MD5 of each file, 32 hex digits: of the release that a task was written for.
+    """
+
+    install: str = ""
+    package: str = ""
+    inside: str = ""
+    sums: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def place(self) -> Path:
+        """The folder in the package; without the package that of a data set that is fetched."""
+        found = find_spec(self.package)
+        homes = found.submodule_search_locations if found else None
+        return Path(homes[0]) / self.inside if homes else super().place
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the package is here, where nothing is to be written."""
+        return find_spec(self.package) is not None
+
+    def command(self, task: str) -> str:
+        """Return the command that installs the package."""
+        return f"pip install {self.install}"
+
+    def locate(self, task: str) -> Path:
+        """Return the folder with the files, each of which is the one that the task was written for.
+
+        Raises:
+            DataError: As ``Source.locate``; or a file is another.
+        """
+        root = super().locate(task)
+        for name, md5 in self.sums.items():
+            check_md5(root / name, md5)
+        return root

@@ -1,0 +1,177 @@
+"""Real series that arrive with a package: what is read is what is there, split as promised, and nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longwave.platform.cli.main import main
+from longwave.platform.registry import get_task
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.formats.archive import VARIANTS, archive_task, divided
+from longwave.tasks.formats.monthly import by_time
+from longwave.tasks.formats.packaged import Packaged
+from longwave.tasks.formats.ts_files import both_parts, read_ts
+
+ARCHIVE = ["gun_point", "basic_motions", "osu_leaf", "acsf1", "japanese_vowels"]
+HEAD = "@dimensions 2\n@equalLength false\n@timestamps false\n@classLabel true a b\n@data\n"
+
+
+def series(steps: int, k: int) -> np.ndarray:
+    return np.arange(steps * 2, dtype=np.float32).reshape(steps, 2) + k
+
+
+def line(x: np.ndarray, label: str) -> str:
+    return ":".join(",".join(f"{v:g}" for v in channel) for channel in x.T) + f":{label}\n"
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
+    """A package that holds a set of ten and ten series of 3 to 7 steps; importing it is an error."""
+    folder = tmp_path / "site/shelf/data"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("raise ImportError('nobody imports it')")
+    for part, start in (("TRAIN", 0), ("TEST", 10)):
+        lines = [line(series(3 + k % 5, k), "ab"[k % 2]) for k in range(start, start + 10)]
+        (folder / f"Toy_{part}.ts").write_text(HEAD + "".join(lines))
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    needs = ("Toy_TRAIN.ts", "Toy_TEST.ts")
+    sums = {name: hashlib.md5((folder / name).read_bytes()).hexdigest() for name in needs}
+    return Packaged(
+        "toy", "Toy", "none", needs, counts={"series": 20}, install="shelf", package="shelf", inside="data", sums=sums
+    )
+
+
+def test_unequal_series_are_read_as_they_were_written_and_padded_with_zeros(shipped: Packaged) -> None:
+    found = both_parts(shipped, 0, 2, 2)
+    assert found["lengths"].tolist() == [3 + k % 5 for k in range(20)]
+    assert found["labels"].tolist() == [k % 2 for k in range(20)]
+    for k, x in enumerate(found["values"]):
+        assert (x[: 3 + k % 5] == series(3 + k % 5, k)).all() and not x[3 + k % 5 :].any()
+
+
+def test_a_series_whose_channels_differ_in_length_and_a_file_of_equal_ones_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.ts"
+    path.write_text(HEAD + "1,2:1,2,3:a\n")
+    with pytest.raises(DataError, match=r"x\.ts, line 6: every dimension must have 2 values, got 3\."):
+        read_ts(path, 0, 2, 2)
+    path.write_text(HEAD.replace("false", "true", 1) + "1,2:1,2:a\n")
+    with pytest.raises(DataError, match=r"x\.ts: @equallength must be false, got true\."):
+        read_ts(path, 0, 2, 2)
+
+
+def test_the_archives_split_and_ten_others_keep_sizes_classes_and_every_series_once(shipped: Packaged) -> None:
+    task = archive_task(shipped, "toy", 0, 2, 2, 10, "nobody", length="3 to 7", lag="")
+    tests = []
+    for variant in VARIANTS:
+        data = task.load(variant)
+        assert data.train is not None and (len(data.train), len(data.valid), len(data.test)) == (8, 2, 10)
+        for split in (data.train, data.valid, data.test):
+            assert max(Counter(split.targets.tolist()).values()) == len(split) / 2, "stratified"
+            assert split.lengths is not None
+        assert sum(data.repeated().values()) == 0
+        seen = torch.cat([x[:n] for x, n in zip(data.train.inputs, data.train.lengths, strict=True)])  # type: ignore[arg-type]
+        np.testing.assert_allclose(seen.mean(0), 0, atol=1e-5)
+        np.testing.assert_allclose(seen.std(0, correction=0), 1, rtol=1e-5)
+        tests.append(data.test.inputs)
+    assert tests[0].shape[0] == 10 and len({t.numpy().tobytes() for t in tests}) == len(tests)
+    with pytest.raises(ValueError, match="toy takes a variant '' or resample=0 or"):
+        task.load("resample=10")
+
+
+@given(st.integers(0, 9), st.integers(2, 4), st.integers(5, 20))
+@settings(deadline=None, max_examples=20)
+def test_a_resample_of_the_archive_has_each_class_as_often_as_it_can(k: int, classes: int, each: int) -> None:
+    labels = np.repeat(np.arange(classes), 2 * each)
+    arrays = {"labels": labels, "lengths": np.full(len(labels), 4)}
+    arrays["values"] = np.random.default_rng(k).normal(size=(len(labels), 4, 1)).astype(np.float32)
+    data = divided(arrays, len(labels) // 2, f"resample={k}", ragged=False)
+    assert [*Counter(data.test.targets.tolist()).values()] == [each] * classes
+    assert data.train is not None and data.test.lengths is None
+
+
+def test_another_file_than_the_one_a_task_was_written_for_is_named_and_nothing_is_written(
+    shipped: Packaged, tmp_path: Path
+) -> None:
+    before = {path.name for path in shipped.place.iterdir()}
+    shipped.locate("toy")
+    assert shipped.foreign and {path.name for path in shipped.place.iterdir()} == before
+    with (shipped.place / "Toy_TEST.ts").open("a") as file:
+        file.write("# more\n")
+    with pytest.raises(DataError, match=r"Toy_TEST\.ts.*MD5"):
+        shipped.locate("toy")
+
+
+def test_without_the_package_it_is_said_how_to_install_it_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwave.tasks.formats.packaged.find_spec", lambda name: None)
+    assert main(["data", "fetch", "gun_point"]) == 2
+    said = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "gun_point needs GunPoint: GunPoint_TRAIN.ts is not in" in said
+    assert "Get it with: pip install 'longwave[archive]'." in said and "Traceback" not in said
+
+
+def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    place = Path(get_task("nino34").files.place)  # type: ignore[union-attr]
+    before = sorted(place.iterdir())
+    assert main(["data", "fetch", "nino34"]) == 0 and "public domain" in capsys.readouterr().out
+    assert sorted(place.iterdir()) == before
+    assert main(["data", "fetch", "nino34", "--path", str(tmp_path)]) == 2
+    assert "arrives with a package" in capsys.readouterr().err
+
+
+def test_the_measured_el_nino_is_that_of_the_file_by_another_reader() -> None:
+    from longwave.tasks.nino34 import FILE, FILES, anomalies
+
+    table = pd.read_csv(FILES.place / FILE, sep=r"\s+")
+    assert (anomalies() == table.iloc[:, 9].to_numpy()).all() and len(table) == 61 * 12
+    assert table.columns[8] == "NINO3.4" and table.columns[9].startswith("ANOM")
+
+
+def test_sunspots_are_those_of_the_file_by_another_reader() -> None:
+    from longwave.tasks.sunspots import FILE, FILES, numbers
+
+    rows = [row.split() for row in (FILES.place / FILE).read_text().splitlines()]
+    years = [row for row in rows if row and row[0].isdigit() and 1749 <= int(row[0]) <= 2009]
+    assert [int(row[0]) for row in years] == list(range(1749, 2010))
+    assert numbers().tolist() == [float(value) for row in years for value in row[1:]]
+    assert len(numbers()) == 260 * 12 + 6
+
+
+def test_no_window_of_a_monthly_series_leaves_its_split_and_each_asks_ahead() -> None:
+    months, first = np.arange(100.0), {"train": 0, "valid": 60, "test": 80}
+    data = by_time(months, first, 16, 3)
+    mean, spread = months[:60].mean(), months[:60].std()
+    ends = {"train": (0, 59), "valid": (60, 79), "test": (80, 99)}
+    for name, split in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        assert split is not None
+        inputs, targets = split.inputs * spread + mean, split.targets * spread + mean
+        np.testing.assert_allclose(targets, inputs + 3, rtol=1e-5)
+        assert (round(inputs.min().item()), round(targets.max().item())) >= ends[name][:1]
+        assert inputs.min() > ends[name][0] - 0.01 and targets.max() < ends[name][1] + 0.01
+        assert split.inputs.shape[1] == 16
+
+
+@pytest.mark.parametrize("name", ARCHIVE)
+def test_the_sets_of_aeon_are_as_many_series_as_the_archive_says(name: str) -> None:
+    if not find_spec("aeon"):
+        pytest.skip("aeon is not installed: pip install 'longwave[archive]'")
+    task = get_task(name)
+    for variant in ("", "resample=7"):
+        data = task.load(variant)
+        assert data.train is not None and task.files is not None
+        assert len(data.train) + len(data.valid) + len(data.test) == task.files.counts["series"]
+        assert data.train.inputs.shape[-1] == task.inputs and int(data.train.targets.max()) == task.outputs - 1

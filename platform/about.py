@@ -13,14 +13,14 @@ from longwave.models.base.spec import ModelSpec
 from longwave.platform.records.about import About, departures
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import all_models, all_tasks, get_model, get_task
+from longwave.platform.registry import get_model, get_task, shipped_models, shipped_tasks
 from longwave.platform.storage.store import Store
 from longwave.tasks.base.spec import TaskSpec, note
 
 
 def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
-    place = (config.task, config.variant)
+    place = (config.task, config.variant, config.data)
     return About(**explained(config), trivial=_trivial(*place), floor=_floor(*place))
 
 
@@ -86,26 +86,26 @@ def known_task(spec: TaskSpec, variant: str, data: str) -> Known:
 
 
 def complete(store: Store) -> None:
-    """Write what pages need of the models and tasks that have rows, where a store, an old one, does not say it."""
+    """Write what pages need of shipped models and tasks that have rows, where a store, an old one, does not say it."""
     there = {(known.kind, known.name, known.variant) for known in store.catalogue()}
     configs = [group.config for group in store.groups()]
     data: dict[tuple[str, str], set[str]] = {}
     for config in configs:
         data.setdefault((config.task, config.variant), set()).add(config.data)
-    found = [known_model(get_model(name)) for name in sorted({c.model for c in configs} & set(all_models()))]
+    found = [known_model(get_model(name)) for name in sorted({c.model for c in configs} & set(shipped_models()))]
     for (task, variant), versions in data.items():
-        if task in all_tasks() and len(versions) == 1:
+        if task in shipped_tasks() and len(versions) == 1:
             found.append(known_task(get_task(task), variant, *versions))
     store.learn([known for known in found if (known.kind, known.name, known.variant) not in there])
 
 
 @cache
-def _trivial(task: str, variant: str) -> dict[str, float]:
+def _trivial(task: str, variant: str, version: str) -> dict[str, float]:
     """Return the test metric of the task's trivial predictors; they are no part of any selection."""
     return get_task(task).trivial(get_task(task).load(variant))
 
 
 @cache
-def _floor(task: str, variant: str) -> float:
+def _floor(task: str, variant: str, version: str) -> float:
     """Return the least error that the task's test split can show."""
     return get_task(task).metric.floor(get_task(task).load(variant).test.targets)

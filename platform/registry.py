@@ -1,15 +1,21 @@
-"""Find every model, every task and what else is added as a file: one file, one bound name, no list to edit."""
+"""Find every model, every task and what else is added as a file: one file, one bound name, no list to edit.
+
+Models and tasks that are brought from outside have a dash in their names, which no shipped one has: ``my-leaky``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.plugins.known import brought
+from longwave.platform.plugins.plugin import PluginKind, is_brought
+from longwave.platform.plugins.specs import brought_spec
 from longwave.tasks.base.spec import TaskSpec
 
 Spec = TypeVar("Spec", ModelSpec, TaskSpec)
@@ -47,15 +53,33 @@ def collect(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
 
 
 @cache
-def all_models() -> Mapping[str, ModelSpec]:
-    """Return every model by name."""
+def shipped_models() -> Mapping[str, ModelSpec]:
+    """Return every model of Longwave's own by name."""
     return collect("longwave.models", "MODEL", ModelSpec)
 
 
 @cache
-def all_tasks() -> Mapping[str, TaskSpec]:
-    """Return every task by name."""
+def shipped_tasks() -> Mapping[str, TaskSpec]:
+    """Return every task of Longwave's own by name."""
     return collect("longwave.tasks", "TASK", TaskSpec)
+
+
+def all_models() -> Mapping[str, ModelSpec]:
+    """Return every model by name, those that are brought last.
+
+    Raises:
+        ConfigError: One that is brought does not run; the message names its file.
+    """
+    return {**shipped_models(), **{name: get_model(name) for name in brought("model")}}
+
+
+def all_tasks() -> Mapping[str, TaskSpec]:
+    """Return every task by name, those that are brought last.
+
+    Raises:
+        ConfigError: One that is brought does not run; the message names its file.
+    """
+    return {**shipped_tasks(), **{name: get_task(name) for name in brought("task")}}
 
 
 def get_model(name: str) -> ModelSpec:
@@ -64,9 +88,10 @@ def get_model(name: str) -> ModelSpec:
     Raises:
         ConfigError: No such model; the message names the nearest ones.
     """
-    if name not in all_models():
-        raise ConfigError(did_you_mean("model", name, all_models(), "List all with: longwave models"))
-    return all_models()[name]
+    found = shipped_models().get(name) or (brought_spec("model", name) if is_brought(name) else None)
+    if not isinstance(found, ModelSpec):
+        raise ConfigError(_unknown("model", name, shipped_models()))
+    return found
 
 
 def get_task(name: str) -> TaskSpec:
@@ -75,9 +100,18 @@ def get_task(name: str) -> TaskSpec:
     Raises:
         ConfigError: No such task; the message names the nearest ones.
     """
-    if name not in all_tasks():
-        raise ConfigError(did_you_mean("task", name, all_tasks(), "List all with: longwave tasks"))
-    return all_tasks()[name]
+    found = shipped_tasks().get(name) or (brought_spec("task", name) if is_brought(name) else None)
+    if not isinstance(found, TaskSpec):
+        raise ConfigError(_unknown("task", name, shipped_tasks()))
+    return found
+
+
+def _unknown(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
+    """Return one line about a name that no model, or task, has."""
+    hint = (
+        "If it is your own, give its file: --plugins FILE" if is_brought(name) else f"List all with: longwave {kind}s"
+    )
+    return did_you_mean(kind, name, [*shipped, *brought(kind)], hint)
 
 
 def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:

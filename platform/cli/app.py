@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +17,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+PluginsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugins",
+        metavar="FILE|FOLDER",
+        help="Models and tasks of your own, named my-FILE or FOLDER-FILE; may be repeated, and stand anywhere.",
+    ),
+]
+
+
+@app.callback()
+def start(plugins: PluginsOption = None) -> None:
+    """Bring in what the command line gives; see main.py, which puts it in front."""
+    if plugins:
+        from longwave.platform.plugins.known import bring
+
+        for path in plugins:
+            bring(path)
+
+
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),

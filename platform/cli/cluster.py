@@ -42,6 +42,7 @@ def submit(
     from longwave.platform.redaction import redacted
     from longwave.platform.render.terminal import waiting
     from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.on_ray.sent import sent_along
 
     options = [*context.args, *(["--store", store] if store else [])]
     for text in options:
@@ -53,8 +54,9 @@ def submit(
         raise ConfigError(f"--ship: no folder {ship}.")
     checked = read_sweep(file)
     with waiting("Sending"):
+        texts, more = sent_along(file, checked)
         jobs = _jobs(address)
-        job, new = jobs.submit(file, checked.name, options, ship, not installed)
+        job, new = jobs.submit(file, checked.name, [*options, *more], ship, not installed, texts)
     again = f"longwave sweep logs {checked.name} --address {address}"
     typer.echo(f"{job}: {'sent' if new else 'runs already'}. See it with: {again} --follow")
     return _follow(jobs, job, True) if wait else 0

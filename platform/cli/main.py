@@ -15,6 +15,7 @@ from longwave.platform.cli import (  # noqa: F401  they register
     exchange,
     lab,
     literature,
+    plugins,
     rows,
     scale,
     show,
@@ -36,8 +37,9 @@ LONGEST = 4096
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal."""
     try:
-        _check_arguments(sys.argv[1:] if arguments is None else arguments)
-        result: Any = app(arguments, prog_name="longwave", standalone_mode=False)
+        arguments = sys.argv[1:] if arguments is None else arguments
+        _check_arguments(arguments)
+        result: Any = app(_plugins_first(arguments), prog_name="longwave", standalone_mode=False)
         if result == INTERRUPTED:
             typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0
@@ -68,6 +70,23 @@ def _check_arguments(arguments: list[str]) -> None:
             raise ConfigError(f"An argument has at most {LONGEST} characters, got {len(text)}: {text[:40]}…")
         if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
             raise ConfigError(f"An argument is UTF-8 text without NUL, got {text[:40]!r}.")
+
+
+def _plugins_first(arguments: list[str]) -> list[str]:
+    """Return the arguments with ``--plugins`` in front, where the command line takes it, wherever it stood."""
+    moved, rest, coming = list[str](), list[str](), iter(arguments)
+    for text in coming:
+        if text == "--":
+            rest += [text, *coming]
+        elif text.startswith("--plugins="):
+            moved.append(text)
+        elif text == "--plugins":
+            if (given := next(coming, None)) is None:
+                raise ConfigError("--plugins needs a file or a folder after it.")
+            moved += [text, given]
+        else:
+            rest.append(text)
+    return moved + rest
 
 
 def _data_error() -> type[Exception]:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.plugins.known import bring
 from longwave.platform.records.search import ETA, FIRST, SAMPLER
 from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.space import SAMPLERS
@@ -42,6 +43,7 @@ def _listed(value: Any) -> Any:
 
 Checked = TypeVar("Checked", bound=Strict)
 Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_listed)]
+Files = Annotated[list[str], BeforeValidator(_listed)]
 
 
 class Halving(Strict):
@@ -123,7 +125,8 @@ class SweepFile(RecipeChanges):
             range, choices, or a number that fixes it.
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
             and tables ``recipe`` and ``grid`` of its own.
-        budget: What it may cost; this and the next may be changed at any time.
+        plugins: Files and folders with models and tasks of one's own, from the sweep file's folder.
+        budget: What it may cost; this, the next and ``plugins`` may be changed at any time.
         priority: A sweep waits while one of a higher priority is run on the same machine from the same store.
     """
 
@@ -145,6 +148,7 @@ class SweepFile(RecipeChanges):
     halving: Halving | None = None
     space: dict[str, dict[str, Wish]] = {}
     model: dict[str, dict[str, Any]] = {}
+    plugins: Files = []
     budget: Budget = Budget()
     priority: int = 0
 
@@ -174,7 +178,7 @@ class SweepFile(RecipeChanges):
 
 
 def read_sweep(path: Path) -> SweepFile:
-    """Return the sweep in ``path``.
+    """Return the sweep in ``path``, whose plugins are brought in by that.
 
     Raises:
         ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
@@ -185,7 +189,10 @@ def read_sweep(path: Path) -> SweepFile:
         raise ConfigError(f"Cannot read the sweep file {path}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from None
-    return check_sweep(content, str(path))
+    file = check_sweep(content, str(path))
+    for plugin in file.plugins:
+        bring(path.parent / plugin)
+    return file
 
 
 def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:

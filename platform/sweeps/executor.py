@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
+from longwave.platform.plugins.known import used
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
@@ -40,7 +41,7 @@ def run_packs(waves: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
         return
     coming, heard, client = iter(waves), _Sessions(), _clients[-1]
     own = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
-    work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own}
+    work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own, **_plugins()}
     more = next(coming, None)
     with closing(client.run(work | _told(more))) as arriving:  # at once: a traceback may hold the generator for long
         for events in arriving:
@@ -49,6 +50,11 @@ def run_packs(waves: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
             sink.settle()
             if more is not None and ((more := next(coming, None)) or more is None):
                 client.tell({"ask": "more"} | _told(more))
+
+
+def _plugins() -> dict[str, Any]:
+    """Return the text of what is brought, which no other node has."""
+    return {"plugins": [plugin.to_dict() for plugin in used()]}
 
 
 def _train_here(key: str, job: Job, sink: Sink, workers: Workers) -> None:
@@ -109,7 +115,7 @@ def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers
         yield from (probe(configs, kind) for kind, configs in wanted)
         return
     told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
-    work = {"ask": "probes", "probes": told, "labels": dict(workers.labels)}
+    work = {"ask": "probes", "probes": told, "labels": dict(workers.labels), **_plugins()}
     with closing(_clients[-1].run(work)) as arriving:
         yield from (Probe.from_dict(event["probe"]) for events in arriving for event in events)
 

@@ -5,11 +5,12 @@ What is missing is found from the plan in the store: no model, no task and no da
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.known import as_planned, keep
 from longwave.platform.records.about import About, departures
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Asked
@@ -43,7 +44,20 @@ def plan(sweep: Sweep, store: Store) -> Sweep:
             if here != then:
                 what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
                 raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
+        keep("model", ours.base.model)
+        keep("task", ours.base.task)
     return found
+
+
+def brought_back(configs: Iterable[TrialConfig]) -> None:
+    """Have the brought models and tasks of some trials be what they were when these were planned.
+
+    Raises:
+        ConfigError: One is not here any more; the message says what to do.
+    """
+    for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
+        as_planned("task", *task)
+        as_planned("model", *model)
 
 
 def settings(file: SweepFile) -> dict[str, Any]:

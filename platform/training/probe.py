@@ -121,7 +121,7 @@ def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None)
     device = environment.device()
     gauge = gauge or (CudaGauge(device) if device.type == "cuda" else CoreGauge())
     first = configs[0]
-    data = loaded(first.task, first.variant, first.precision, str(device))
+    data = loaded(first.task, first.variant, first.data, first.precision, str(device))
     gauge.start()
     try:
         pack = Pack(configs, data, device)

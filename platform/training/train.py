@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 
 from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.plugins.known import as_planned
 from longwave.platform.records.identity import digest
 from longwave.platform.records.probe import CPU, Probe, load
 from longwave.platform.records.report import Company, Ending, Report
@@ -163,7 +164,7 @@ def _train(
     """Train a part to its end, until it is asked to pause, or until a rung waits for scores of trials elsewhere."""
     first = configs[0]
     _check_versions(configs)
-    data = loaded(first.task, first.variant, first.precision, str(environment.device()))
+    data = loaded(first.task, first.variant, first.data, first.precision, str(environment.device()))
     try:
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
@@ -202,8 +203,11 @@ def unfit(config: TrialConfig) -> str:
     """Return which versions of a trial are others here; empty if its result would be what its name says.
 
     Raises:
+        ConfigError: Its task or its model is not here, in no version; of what is brought, not in the one planned.
         DataError: The data are not here.
     """
+    as_planned("model", config.model, config.model_version)
+    as_planned("task", config.task, config.task_version)
     task, model = get_task(config.task), get_model(config.model)
     here = {
         "protocol": PROTOCOL,
@@ -232,6 +236,6 @@ def _check_versions(configs: Sequence[TrialConfig]) -> None:
 
 
 @cache
-def loaded(task: str, variant: str, precision: str, device: str) -> Data[Batch]:
+def loaded(task: str, variant: str, version: str, precision: str, device: str) -> Data[Batch]:
     """Return the task's data on ``device`` in ``precision``; the same object for all packs of a process."""
     return get_task(task).load(variant).to(device, PRECISIONS[precision])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from longwave.models.base.network import Network
 from longwave.models.base.param import Param
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import ModelSpec, Sizes
-from longwave.models.base.stack import Stacked
 
 SIZES = Sizes(inputs=2, hidden=4, outputs=3, length=7)
 FLOAT64 = torch.float64
@@ -40,20 +38,8 @@ def every_param() -> list[Any]:
     ]
 
 
-def every_change() -> list[Any]:
-    """Return all cases, each with all that may happen to one member of a pack."""
-    return [
-        pytest.param(*case.values, what, amount, id=f"{case.id}-{what}-{amount}")
-        for case in every_case()
-        for what in ("input", "weights", "hyper")
-        for amount in (0.25, torch.nan)
-        if what != "hyper" or params_of(*case.values)
-    ]
-
-
 all_cases = pytest.mark.parametrize("spec, options", every_case())
 all_params = pytest.mark.parametrize("spec, options, param", every_param())
-all_changes = pytest.mark.parametrize("spec, options, what, amount", every_change())
 
 
 def value(param: Param, fraction: float) -> float:
@@ -97,60 +83,6 @@ def assert_close(actual: Any, expected: Any) -> None:
 
 
 @all_cases
-def test_a_layer_returns_every_step_and_the_last_state(spec: ModelSpec, options: Options) -> None:
-    layer = layer_of(spec, options)
-    output, state = layer(normal(5, 6, 2))
-    assert output.shape == (5, 6, 4)
-    assert [s.shape for s in state] == [(6, *shape) for shape in layer.state_shapes().values()]
-    read = f"{layer.STATE[0]}{layer.layers}" if isinstance(layer, Stacked) else layer.STATE[0]
-    assert torch.equal(output[-1], dict(zip(layer.state_shapes(), state, strict=True))[read])
-
-
-@all_cases
-def test_a_pack_carries_the_members_axis_first(spec: ModelSpec, options: Options) -> None:
-    layer = layer_of(spec, options, members=3)
-    output, state = layer(normal(3, 5, 6, 2))
-    assert output.shape == (3, 5, 6, 4)
-    assert [s.shape for s in state] == [(3, 6, *shape) for shape in layer.state_shapes().values()]
-    assert all(tensor.shape[0] == 3 for tensor in (*layer.parameters(), *layer.buffers()))
-
-
-@all_cases
-@pytest.mark.parametrize("members", [None, 2])
-def test_batch_first_swaps_batch_and_time_and_nothing_else(
-    spec: ModelSpec, options: Options, members: int | None
-) -> None:
-    time_first, swapped = layer_of(spec, options, members), layer_of(spec, options, members, batch_first=True)
-    swapped.load_state_dict(time_first.state_dict())
-    x, start = normal(*(() if members is None else (members,)), 5, 6, 2), start_of(time_first, 6)
-    output, state = time_first(x, start)
-    output_swapped, state_swapped = swapped(x.transpose(-3, -2), start)
-    assert torch.equal(output_swapped, output.transpose(-3, -2))
-    assert all(map(torch.equal, state_swapped, state))
-
-
-@all_cases
-@pytest.mark.parametrize("members", [None, 1, 3])
-@settings(deadline=None, max_examples=4)
-@given(length=st.integers(2, 9), data=st.data())
-def test_a_sequence_in_pieces_gives_what_one_call_gives(
-    spec: ModelSpec, options: Options, members: int | None, length: int, data: st.DataObject
-) -> None:
-    cuts = data.draw(st.sets(st.integers(1, length - 1), min_size=1))
-    layer = layer_of(spec, options, members)
-    x = normal(*(() if members is None else (members,)), length, 3, 2, seed=length)
-    start = data.draw(st.sampled_from([None, start_of(layer, 3)]))
-    whole, last = layer(x, start)
-    for every_cut in (sorted(cuts), range(1, length)):  # the latter is step by step
-        outputs, state = [], start
-        for a, b in pairwise([0, *every_cut, length]):
-            output, state = layer(x.narrow(-3, a, b - a), state)
-            outputs.append(output)
-        assert_close(torch.cat(outputs, -3), whole)
-        assert_close(state, last)
-
-
-@all_cases
 def test_one_member_equals_no_members_axis(spec: ModelSpec, options: Options) -> None:
     lone, pack = layer_of(spec, options), layer_of(spec, options, members=1)
     pack.load_state_dict({name: tensor.unsqueeze(0) for name, tensor in lone.state_dict().items()})
@@ -159,60 +91,6 @@ def test_one_member_equals_no_members_axis(spec: ModelSpec, options: Options) ->
     output_pack, state_pack = pack(x.unsqueeze(0), tuple(s.unsqueeze(0) for s in start))
     assert torch.equal(output_pack.squeeze(0), output)
     assert all(torch.equal(p.squeeze(0), s) for p, s in zip(state_pack, state, strict=True))
-
-
-@all_cases
-def test_each_member_of_a_pack_computes_what_it_computes_alone(spec: ModelSpec, options: Options) -> None:
-    pack, x = layer_of(spec, options, members=3), normal(3, 5, 6, 2)
-    start = start_of(pack, 6)
-    together, last = pack(x, start)
-    for k in range(3):
-        lone = layer_of(spec, options)
-        lone.load_state_dict({name: tensor[k] for name, tensor in pack.state_dict().items()})
-        rows = [shape[0] for shape in lone.state_shapes().values()]  # alone, a short delay keeps a short past
-        output, state = lone(x[k], tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(start, rows, strict=True)))
-        assert_close(output, together[k])
-        assert_close(state, tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(last, rows, strict=True)))
-
-
-def outputs_and_gradients(network: Network, x: Tensor) -> dict[str, Tensor]:
-    x = x.clone().requires_grad_()
-    network.zero_grad()
-    output = network(fed(x, every_step=True), STEP)
-    (output * torch.linspace(-1, 1, output.numel(), dtype=FLOAT64).view_as(output)).sum().backward()
-    assert x.grad is not None
-    found = {"output": output.detach(), "input": x.grad}
-    return found | {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
-
-
-@all_changes
-def test_members_never_mix_whatever_happens_to_one(spec: ModelSpec, options: Options, what: str, amount: float) -> None:
-    network, x = network_of(spec, options, [1, 2, 3]), normal(3, 5, 6, 2)
-    before = outputs_and_gradients(network, x)
-    assert set(before) == {"output", "input", *dict(network.named_parameters())}
-    if what == "input":
-        x[1] += amount
-    elif what == "weights":
-        for name in network.layer.shapes():
-            getattr(network.layer, name).data[1] += amount
-        network.weight.data[1] += amount
-    else:
-        for param in params_of(spec, options):
-            getattr(network.layer, param.name)[1] += 1 if param.whole else amount
-    after = outputs_and_gradients(network, x)
-    for name in before:
-        assert torch.equal(after[name][[0, 2]], before[name][[0, 2]]), name
-    assert not torch.equal(after["output"][1], before["output"][1])
-
-
-@all_params
-def test_every_hyper_parameter_changes_the_output(spec: ModelSpec, options: Options, param: Param) -> None:
-    outputs = []
-    for fraction in (0.6, 0.6, 0.9):
-        layer = layer_of(spec, options, **{param.name: value(param, fraction)})
-        outputs.append(layer(normal(9, 6, 2), None, [Generator().manual_seed(1)])[0])
-    assert torch.equal(outputs[0], outputs[1])
-    assert (outputs[2] - outputs[0]).abs().max() > 1e-9
 
 
 @pytest.mark.parametrize("spec, options, param", [c for c in every_param() if c.values[2].default is not None])
@@ -284,20 +162,6 @@ def test_a_trial_starts_from_the_same_weights_alone_and_in_a_pack(
         for name, lone in alone.state_dict().items():
             assert torch.equal(pack.state_dict()[name][k], lone[0]), name
     assert not torch.equal(pack.weight[0], pack.weight[1])
-
-
-@all_cases
-@settings(deadline=None, max_examples=5)
-@given(p=st.integers(1, 4), d=st.integers(1, 9), q=st.integers(1, 4), members=st.integers(1, 3))
-def test_a_model_counts_its_trainable_numbers_right_and_runs_at_any_size(
-    spec: ModelSpec, options: Options, p: int, d: int, q: int, members: int
-) -> None:
-    hyper = points(spec, options, members)
-    network = Network(spec, Sizes(p, d, q, 1), hyper, list(range(members)), options, dtype=FLOAT64)
-    assert spec.count(p, d, q, **options) == network.parameter_count()
-    assert spec.count(p, d, q, **{**spec.defaults, **options}) == network.parameter_count()
-    output = network(fed(normal(members, 1, 1, p)))
-    assert output.shape == (members, 1, q) and output.isfinite().all()
 
 
 @all_cases

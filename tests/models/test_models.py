@@ -80,14 +80,6 @@ def function_and_inputs(
     return function, tuple(tensor.detach().clone().requires_grad_() for tensor in inputs)
 
 
-@pytest.mark.parametrize("spec, options, whole", CASES)
-def test_gradients_of_input_state_weights_and_hyper_parameters_equal_finite_differences(
-    spec: ModelSpec, options: dict[str, OptionValue], whole: bool
-) -> None:
-    function, inputs = function_and_inputs(spec, options, whole)
-    assert torch.autograd.gradcheck(function, inputs)
-
-
 @pytest.mark.parametrize(
     "name, options",
     [

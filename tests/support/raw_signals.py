@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +136,25 @@ def write_timit(place: Path) -> None:
             write = write_wav if k % 5 == 4 else write_sphere
             write(folder / f"{name}.WAV", samples)
             (folder / f"{name}.TXT").write_text("0 2000 She had\n")
+
+
+def archive_writer(
+    title: str, train: int, series: int, steps: int, features: int, classes: int
+) -> Callable[[Path], None]:
+    """Return what writes a set of the archive of its own size, of values that are drawn; ``steps`` 0: 7 to 29."""
+
+    def write(place: Path) -> None:
+        random = np.random.RandomState(len(title))
+        header = ["@timestamps false", f"@dimensions {features}", f"@equalLength {str(steps > 0).lower()}"]
+        header.append(f"@classLabel true {' '.join(map(str, range(classes)))}")
+        place.mkdir(parents=True, exist_ok=True)
+        for part, count in (("TRAIN", train), ("TEST", series - train)):
+            lengths = [steps or 7 + k % 23 for k in range(count)]
+            lines = [
+                ":".join(",".join(map(str, channel)) for channel in random.randint(-99, 99, (features, n)))
+                + f":{k % classes}"
+                for k, n in enumerate(lengths)
+            ]
+            (place / f"{title}_{part}.ts").write_text("\n".join([*header, "@data", *lines]) + "\n", encoding="utf-8")
+
+    return write

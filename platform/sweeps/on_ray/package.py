@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -15,7 +16,9 @@ ADDED = ("models", "tasks", "raw")
 """Folders of a shipped folder that go into the package: models, tasks, and files of data sets by the sets' names."""
 
 
-def laid_out(folder: Path, file: Path, name: str, ship: Path | None, package: bool = True) -> None:
+def laid_out(
+    folder: Path, file: Path, name: str, ship: Path | None, package: bool = True, texts: Mapping[str, str] | None = None
+) -> None:
     """Write what a job needs into an empty folder, in which it starts and from which it imports.
 
     Ray would install a wheel with all that it depends on, from an index; laid out, it needs neither pip nor network.
@@ -26,6 +29,7 @@ def laid_out(folder: Path, file: Path, name: str, ship: Path | None, package: bo
         name: The sweep's name.
         ship: A folder: ``models/``, ``tasks/`` and ``raw/`` are added to the package, all else lies beside the file.
         package: Whether to ship this Longwave.
+        texts: Further files beside the sweep's, by place: plugins.
 
     Raises:
         ConfigError: What is shipped along takes the place of a file of Longwave's.
@@ -49,6 +53,9 @@ def laid_out(folder: Path, file: Path, name: str, ship: Path | None, package: bo
             raise ConfigError(f"--ship {ship}: {place} would take the place of Longwave's own. Give it another name.")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
+    for inner, text in (texts or {}).items():
+        (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+        (folder / inner).write_text(text, encoding="utf-8")
     if (target := folder / f"{name}.toml").exists():
         raise ConfigError(f"--ship {ship}: {target.name} is the sweep file's name there. Give it another name.")
     shutil.copy(file, target)

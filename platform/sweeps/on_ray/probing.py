@@ -15,14 +15,17 @@ from longwave.platform.sweeps.on_ray.cluster import KIND, SOME
 LOG = logging.getLogger(__name__)
 
 
-def probe(wanted: Sequence[Mapping[str, Any]], where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def probe(
+    wanted: Sequence[Mapping[str, Any]], where: Mapping[str, str], plugins: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[dict[str, Any]]:
     """Yield what was found, as ``Probe.to_dict``, in the order asked for; what fails is left out.
 
     Args:
         wanted: Kinds of devices and the configurations of a pack's trials.
         where: Labels of the nodes, as ``selector`` returns them.
+        plugins: What is brought, as ``Plugin.to_dict``.
     """
-    given = [_remote(each["kind"], where).remote(each["kind"], each["configs"]) for each in wanted]
+    given = [_remote(each["kind"], where).remote(each["kind"], each["configs"], plugins) for each in wanted]
     for asked in given:
         try:
             yield {"probe": ray.get(asked)}
@@ -37,9 +40,12 @@ def _remote(kind: str, where: Mapping[str, str]) -> Any:
     return remote(**asked, **({"label_selector": dict(where)} if where else {}))(_tried)
 
 
-def _tried(kind: str, configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _tried(kind: str, configs: Sequence[Mapping[str, Any]], plugins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    from longwave.platform.plugins.known import pin
+    from longwave.platform.plugins.plugin import Plugin
     from longwave.platform.training.environment import keep_to
     from longwave.platform.training.probe import probe as tried
 
     keep_to(1)
+    pin(map(Plugin.from_dict, plugins))
     return tried([TrialConfig.from_dict(config) for config in configs], kind).to_dict()

@@ -103,7 +103,7 @@ def _probe(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -
     from longwave.platform.sweeps.on_ray.nodes import unfit
     from longwave.platform.sweeps.on_ray.probing import probe
 
-    for found in probe(work["probes"], selector(work["labels"], unfit(known))):
+    for found in probe(work["probes"], selector(work["labels"], unfit(known)), work["plugins"]):
         say({"event": "probe", **found})
 
 
@@ -122,7 +122,7 @@ def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, mor
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
     own = Workers(storage=place(work["storage"]), flag=work["flag"], **work["workers"])
     address, nodes = own.address, Nodes(own, known, say)
-    shared = {"storage": work["storage"], "flag": work["flag"], "driver": versions() if address else {}}
+    shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
     with own.mark() if address else nullcontext():
         nodes.look()
         room = own.room(machines(own.labels, unfit(known)))

@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,13 @@ class Jobs:
             self._client: Any = JobSubmissionClient(address)
 
     def submit(
-        self, file: Path, name: str, options: Sequence[str], ship: Path | None, package: bool
+        self,
+        file: Path,
+        name: str,
+        options: Sequence[str],
+        ship: Path | None,
+        package: bool,
+        texts: Mapping[str, str] | None = None,
     ) -> tuple[str, bool]:
         """Start a driver of a sweep on the cluster, unless one that was sent runs already.
 
@@ -58,6 +64,7 @@ class Jobs:
             options: Of ``sweep run``.
             ship: A folder to ship along, as ``laid_out`` takes it.
             package: Whether to ship this Longwave, too.
+            texts: Further files beside the sweep's, by place.
 
         Returns:
             The job's name, and whether it is new.
@@ -71,7 +78,7 @@ class Jobs:
         job = f"longwave-{name}" + (f"-{len(sent) + 1}" if sent else "")
         command = ["python", "-m", "longwave", "sweep", "run", f"{name}.toml", "--ray", "auto", *options]
         with tempfile.TemporaryDirectory() as folder, _said(self.address):
-            laid_out(Path(folder), file, name, ship, package)
+            laid_out(Path(folder), file, name, ship, package, texts)
             size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 2**20
             if size > LIMIT:
                 raise ConfigError(

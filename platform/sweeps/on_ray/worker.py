@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
@@ -12,6 +12,8 @@ from ray import tune
 
 from longwave.platform.errors import WorkerError
 from longwave.platform.paths import place
+from longwave.platform.plugins.known import pin
+from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.records.report import Report
 from longwave.platform.sweeps.versions import versions, why_unfit
 from longwave.platform.sweeps.workers import Job, Workers, train_job
@@ -20,13 +22,20 @@ REPORT_SECONDS = 1.0
 """A worker gathers points this long before it sends them; all else is sent at once."""
 
 
-def work(config: Mapping[str, Any], storage: str, flag: str, driver: Mapping[str, str]) -> None:
+def work(
+    config: Mapping[str, Any],
+    storage: str,
+    flag: str,
+    driver: Mapping[str, str],
+    plugins: Sequence[Mapping[str, Any]],
+) -> None:
     """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it.
 
     Args:
         config: Which pack, and its job.
         storage, flag: Of the driver's workers.
         driver: The versions that it has; none where it is of this machine.
+        plugins: What is brought, as ``Plugin.to_dict``: no node has it.
     """
     from longwave.platform.training.environment import keep_to
 
@@ -42,6 +51,7 @@ def work(config: Mapping[str, Any], storage: str, flag: str, driver: Mapping[str
             waiting, last = Report(), time.monotonic()
 
     own = Workers(count=1, storage=place(storage), flag=flag)
+    pin(map(Plugin.from_dict, plugins))
     try:
         if driver and (why := why_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
             raise WorkerError(why)

@@ -373,7 +373,7 @@ def test_the_command_links_to_a_folder(
 ) -> None:
     (tmp_path / "a.bin").write_bytes(CONTENT)
     toy = task_of(Source("toys", "the toy set", "CC0.", ("a.bin",)))
-    monkeypatch.setattr(registry, "all_tasks", lambda: {"toy": toy})
+    monkeypatch.setattr(registry, "shipped_tasks", lambda: {"toy": toy})
     assert main(["data", "fetch", "toy", "--path", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"toy: the toy set is in {cache}/raw/toys -> {tmp_path}. Licence: CC0.\n"
     assert main(["data", "fetch", "toy", "--path", str(cache)]) == 2
@@ -384,7 +384,7 @@ def test_the_list_says_where_data_lie_and_what_is_missing(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files, server.files = source(server, "a.bin"), {"a.bin": CONTENT}
-    monkeypatch.setattr(registry, "all_tasks", lambda: {"digits": DIGITS, "toy": task_of(files)})
+    monkeypatch.setattr(registry, "shipped_tasks", lambda: {"digits": DIGITS, "toy": task_of(files)})
     for state in ("missing a.bin", "present"):
         assert main(["data", "list", "--format", "json"]) == 0
         digits, toy = json.loads(capsys.readouterr().out)

@@ -1,0 +1,102 @@
+"""Rules of a model's gradients and weights: exact by finite differences, and none of them is idle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+from torch.func import functional_call
+
+from longwave.models.base.spec import Sizes
+from longwave.platform.contracts.rule import need
+from longwave.platform.contracts.small import Case, fed, normal, value
+
+SCALE = 0.7
+"""Standard deviation of the weights at which gradients are compared: away from the start, and not saturated."""
+
+
+def differentiable(case: Case) -> None:
+    """Check the gradients of input, state, weights and hyper-parameters against finite differences, in float64.
+
+    Once with the hyper-parameters that must be given, once with all.
+    """
+    _check_slopes(case, {})
+    if more := [p for p in case.params if not p.searched and p.name != "dropout"]:
+        _check_slopes(case, case.points(2, more))
+
+
+def _check_slopes(case: Case, chosen: Mapping[str, Any]) -> None:
+    torch.default_generator.manual_seed(5)
+    layer = case.layer(2, Sizes(1, 2, 1, 5), **chosen)
+    for name in layer.shapes():
+        getattr(layer, name).data.normal_(0.0, SCALE)
+    idle = {p.name for p in case.params if p.whole or p.name == "dropout"}
+    tensors = {**dict(layer.named_parameters()), **dict(layer.named_buffers())}
+    names, states = [name for name in tensors if name not in idle], list(layer.state_shapes().values())
+
+    def function(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        weights = dict(zip(names, rest[len(states) :], strict=True))
+        output, state = functional_call(layer, weights, (x, rest[: len(states)]))
+        return output, *state
+
+    given = [normal(2, 3, 2, 1), *(normal(2, 2, *shape, seed=k) for k, shape in enumerate(states))]
+    inputs = [t.detach().clone().requires_grad_() for t in (*given, *(tensors[name] for name in names))]
+    if torch.autograd.gradcheck(function, tuple(inputs), raise_exception=False):
+        return
+    called = ["the input", *(f"the state {name}" for name in layer.state_shapes()), *names]
+    for k, name in enumerate(called):  # which one it is
+        alone = [t if j == k else t.detach() for j, t in enumerate(inputs)]
+        try:
+            right = torch.autograd.gradcheck(function, tuple(alone), raise_exception=False)
+        except ValueError:  # no output requires a gradient
+            right = not _matters(function, alone, k)
+        need(right, f"the gradient of {name} is not the slope that finite differences show")
+    need(False, "the gradients are not the slopes that finite differences show")
+
+
+def _matters(function: Any, inputs: list[Tensor], k: int) -> bool:
+    """Return whether one of a function's inputs changes what it gives."""
+    other = [t.detach() + 0.01 * (j == k) for j, t in enumerate(inputs)]
+    plain = [t.detach() for t in inputs]
+    return any(not torch.equal(a, b) for a, b in zip(function(*plain), function(*other), strict=True))
+
+
+def weights_used(case: Case) -> None:
+    """Check that every trained number has a finite gradient that is not zero."""
+    torch.default_generator.manual_seed(5)
+    network = case.network([1, 2])
+    for name in network.layer.shapes():
+        getattr(network.layer, name).data.normal_(0.0, SCALE)  # some start at 0, where others get no gradient
+    output = network(fed(normal(2, 5, 6, 2), every_step=True), 3)
+    (output * torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)).sum().backward()
+    for name, weight in network.layer.named_parameters():
+        need(weight.grad is not None, f"{name} gets no gradient: nothing depends on it, or it is detached")
+        assert weight.grad is not None
+        need(weight.grad.isfinite().all(), f"the gradient of {name} is not finite")
+        need(weight.grad.flatten(1).any(1).all(), f"the gradient of {name} is zero: nothing depends on it")
+
+
+def numbers_matter(case: Case) -> None:
+    """Check that each hyper-parameter changes the outputs, and nothing else does; and that a learned one can learn."""
+    for param in case.params:
+        outputs = []
+        for fraction in (0.6, 0.6, 0.9):
+            chosen: dict[str, Any] = {param.name: value(param, fraction)}
+            layer = case.layer(**chosen)
+            outputs.append(layer(normal(9, 6, 2), None, [Generator().manual_seed(1)])[0])
+        need(torch.equal(outputs[0], outputs[1]), "the same call twice gives other numbers")
+        need((outputs[2] - outputs[0]).abs().max() > 1e-9, f"{param.name} changes no output")
+
+
+def ends_of_ranges(case: Case) -> None:
+    """Check that the smallest and the largest numbers of each range give finite outputs and gradients."""
+    for param in case.params:
+        least = max(param.low, 0.0 if param.zero else 1e-6)
+        for number in (least, min(param.most, param.high)):
+            chosen: dict[str, Any] = {param.name: float(math.ceil(number)) if param.whole else number}
+            layer = case.layer(**chosen)
+            output = layer(normal(5, 6, 2), None, [Generator().manual_seed(1)])[0]
+            need(output.isfinite().all(), f"{param.name} = {number:g} gives numbers that are not finite")

@@ -1,0 +1,52 @@
+"""The contract of models: its rules in words, in the order in which a reader wants to hear of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from longwave.models.base.sequence import SequenceLayer
+from longwave.models.base.spec import ModelSpec
+from longwave.platform.contracts import gradients, layers
+from longwave.platform.contracts.rule import NotMeant, Rule, RuleOutcome, findings
+from longwave.platform.contracts.small import Case, cases
+
+
+def _of_sequences(check: Callable[[Case], None]) -> Callable[[Case], None]:
+    """Return a check that says nothing of layers that read no sequences."""
+
+    def checked(case: Case) -> None:
+        if not issubclass(case.spec.layer, SequenceLayer):
+            raise NotMeant(f"it reads {case.spec.layer.READS.__name__}, and this is checked of sequences")
+        check(case)
+
+    return checked
+
+
+RULES: Sequence[Rule[Case]] = (
+    Rule("It says what it is, and holds the numbers that it declares.", layers.declared),
+    Rule("A hyper-parameter that is not valid is refused.", layers.refuses),
+    *(
+        Rule(words, _of_sequences(check))
+        for words, check in (
+            ("Outputs are (M, T, B, d), the state as it declares, and batch first swaps two axes.", layers.shapes),
+            ("No output depends on a later input, and every later one does.", layers.causal),
+            ("A sequence in pieces, and step by step, gives what one call gives.", layers.streams),
+            ("Each member of a pack computes what it computes alone.", layers.alone),
+            ("Members never mix, whatever happens to one of them.", layers.unmixed),
+            ("A seed decides the start, in a pack as alone; nothing else does.", layers.seeded),
+            ("Gradients equal finite differences in float64.", gradients.differentiable),
+            ("Every weight is used and learns.", gradients.weights_used),
+            ("Every hyper-parameter matters.", gradients.numbers_matter),
+            ("The ends of every range give finite numbers.", gradients.ends_of_ranges),
+            ("The count of trainable numbers is right.", layers.counted),
+            ("float32 gives what float64 gives.", layers.of_dtype),
+            ("The fused loop computes what the plain one computes.", layers.fused),
+            ("Training makes its loss fall.", layers.learns),
+        )
+    ),
+)
+
+
+def model_findings(spec: ModelSpec) -> Iterator[RuleOutcome]:
+    """Yield how each rule stands for a model, over all its options."""
+    return findings(RULES, cases(spec))

@@ -1,0 +1,98 @@
+"""Small layers and networks on which rules of models are checked: two features, four neurons, float64, seeds fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longwave.models.base.layer import State
+from longwave.models.base.network import Network
+from longwave.models.base.param import OptionValue, Param
+from longwave.models.base.sequence import SequenceLayer
+from longwave.models.base.spec import ModelSpec, Sizes
+from longwave.tasks.base.sequences import Sequences
+
+SIZES = Sizes(inputs=2, hidden=4, outputs=3, length=7)
+STEP = 5
+"""A number of a training step: with it, dropout depends on the seeds alone."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with a choice of its options.
+
+    Attributes:
+        spec: The model.
+        options: What is not the default.
+    """
+
+    spec: ModelSpec
+    options: Mapping[str, OptionValue]
+
+    @property
+    def params(self) -> list[Param]:
+        """The hyper-parameters that mean something here."""
+        return [*self.spec.layer.relevant({**self.spec.defaults, **self.options})]
+
+    @property
+    def needed(self) -> list[Param]:
+        """Those of them that are searched unasked."""
+        return [p for p in self.params if p.searched]
+
+    def layer(self, members: int | None = None, sizes: Sizes = SIZES, **chosen: Any) -> SequenceLayer[Any]:
+        """Return a layer in float64; its searched hyper-parameters differ by member."""
+        torch.default_generator.manual_seed(0)
+        lone = {p.name: value(p, 0.6) for p in self.needed}
+        hyper: dict[str, Any] = lone if members is None else self.points(members, self.needed)
+        made = self.spec.build(sizes, members, **{**hyper, **self.options, **chosen})
+        return made.to(torch.float64)  # type: ignore[return-value]
+
+    def network(self, seeds: list[int], sizes: Sizes = SIZES, dtype: torch.dtype = torch.float64) -> Network:
+        """Return a network with all its hyper-parameters, those that may be left out too."""
+        return Network(self.spec, sizes, self.points(len(seeds), self.params), seeds, self.options, dtype)
+
+    def points(self, members: int, params: list[Param]) -> dict[str, list[float]]:
+        """Return different values of hyper-parameters for all members."""
+        fractions = [(k + 1) / (members + 1) for k in range(members)]
+        return {p.name: [value(p, f) for f in fractions] for p in params}
+
+
+def cases(spec: ModelSpec) -> list[tuple[str, Case]]:
+    """Return a model with its defaults, then with each other choice alone; of numbers of layers or steps two."""
+    found = [("", Case(spec, {}))]
+    for name, (default, *others) in spec.options.items():
+        some = others[:2] if type(default) is int else others
+        found += [(f"{name} = {other}", Case(spec, {name: other})) for other in some]
+    return found
+
+
+def value(param: Param, fraction: float) -> float:
+    """Return the value at a fraction of the parameter's range, or a whole number from 0 to 3, so that delays show."""
+    return float(int(5 * fraction - 1)) if param.whole else param.low + (param.high - param.low) * fraction
+
+
+def normal(*shape: int, seed: int = 1) -> Tensor:
+    """Return random numbers in float64."""
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def start_of(layer: SequenceLayer[Any], batch: int) -> State:
+    """Return a start state that is nowhere zero."""
+    lead = () if layer.members is None else (layer.members,)
+    return tuple(normal(*lead, batch, *shape, seed=k) for k, shape in enumerate(layer.state_shapes().values()))
+
+
+def fed(x: Tensor, every_step: bool = False) -> Sequences:
+    """Return the batch that a layer reads as x, (M, T, B, p), with class 0 for targets."""
+    inputs = x.transpose(2, 1)
+    return Sequences(inputs, torch.zeros(inputs.shape[: 3 if every_step else 2], dtype=torch.int64))
+
+
+def close(actual: Tensor, expected: Tensor, relative: float = 1e-10) -> bool:
+    """Return whether two tensors are alike, to a share of the largest number in the second."""
+    scale = expected.abs().max().clamp_min(1e-3) if expected.numel() else 1.0
+    return actual.shape == expected.shape and bool((actual - expected).abs().le(relative * scale).all())

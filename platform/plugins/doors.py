@@ -1,0 +1,87 @@
+"""Where plugins are found that nobody gave by name: installed packages, and the data folder."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import home
+from longwave.platform.plugins.plugin import Plugin, read, text_of, texts_of
+
+GROUPS = ("longwave.models", "longwave.tasks")
+"""Entry points of a package: ``leaky = "acme_rnns.leaky"`` names a module that binds MODEL or TASK."""
+
+
+def registered() -> Iterator[Plugin]:
+    """Yield the plugins of the data folder: one a file in ``plugins/``, Python or a data card.
+
+    Raises:
+        ConfigError: One cannot be read; the message names the file.
+    """
+    for path in sorted(folder().glob("*")):
+        if path.suffix in (".py", ".toml"):
+            found = path.stat()
+            yield _read(path, found.st_mtime_ns, found.st_size)
+
+
+def folder() -> Path:
+    """Return the folder of registered plugins."""
+    return home() / "plugins"
+
+
+@cache
+def _read(path: Path, changed: int, size: int) -> Plugin:
+    """Return the plugin that a file is, as long as it stays as it is."""
+    return read(path)
+
+
+def installed() -> list[Plugin]:
+    """Return the plugins of installed packages, one a package; its distribution's name is the namespace.
+
+    Raises:
+        ConfigError: An entry point leads nowhere; the message names it.
+    """
+    return _installed(tuple(sys.path))
+
+
+@cache
+def _installed(places: tuple[str, ...]) -> list[Plugin]:
+    """Return the plugins of the packages in these places, which are read once in a process."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for group in GROUPS:
+        for point in metadata.entry_points(group=group):
+            own = re.sub(r"[^a-z0-9]+", "_", (point.dist.name if point.dist else point.module).lower())
+            found.setdefault((own, point.module.partition(".")[0]), {})[point.name] = point.module
+    return [_of_package(own, package, points) for (own, package), points in found.items()]
+
+
+def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
+    """Return the plugin that a package is, whose entry points lead to modules."""
+    place = find_spec(package)
+    if place is None or not (place.submodule_search_locations or place.origin):
+        raise ConfigError(f"{namespace}: its entry points name {package}, which is not installed. Install it again.")
+    if place.submodule_search_locations:
+        origin = Path([*place.submodule_search_locations][0])
+        files = texts_of(origin)
+    else:
+        origin = Path(str(place.origin))
+        files = {origin.name: text_of(origin)}
+    entries = []
+    for name, module in points.items():
+        inner = module.partition(".")[2] or package
+        file = next((f for f in (f"{inner.replace('.', '/')}.py",) if f in files), "")
+        if PurePosixPath(file).stem != name:
+            rule = f"must name a module {name}.py that binds MODEL or TASK"
+            raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")
+        entries.append(file)
+    found = Plugin(namespace, files, tuple(sorted(entries)), package, str(origin))
+    for file in found.entries:
+        if file not in found.bound.values():
+            raise ConfigError(f"{found.where(file)}: it does not bind MODEL or TASK, and an entry point names it.")
+    return found

@@ -1,0 +1,30 @@
+"""The first file of a model or task of one's own: commented, and whole."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from longwave.files import whole
+from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.plugin import WORD, PluginKind
+
+
+def write_new(kind: PluginKind, name: str, folder: Path) -> Path:
+    """Write ``NAME.py`` into a folder, which is made if it is not there, and return its path.
+
+    Raises:
+        ConfigError: The name is none for a plugin, or such a file is there.
+    """
+    if not WORD.fullmatch(name) or not name.isidentifier():
+        raise ConfigError(f"The name of a {kind} has small letters, digits and _, and begins with a letter: {name!r}.")
+    path = folder / f"{name}.py"
+    if path.exists() or path.is_symlink():
+        raise ConfigError(f"{path} is there already. Give another name, or another folder: --to FOLDER")
+    text = (resources.files("longwave.platform.plugins") / f"{kind}.txt").read_text(encoding="utf-8")
+    title = "".join(part.capitalize() for part in name.split("_"))
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole(path) as partial:
+        partial.write_text(Template(text).substitute(name=name, title=title), encoding="utf-8")
+    return path

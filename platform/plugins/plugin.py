@@ -1,0 +1,192 @@
+"""A plugin: the text of a file, of a folder or of an installed package, read once and named by its content."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.records.identity import digest
+
+PluginKind = Literal["model", "task"]
+BINDS: Mapping[PluginKind, str] = {"model": "MODEL", "task": "TASK"}
+"""What a file binds, by kind."""
+OWN = "my"
+"""The namespace of single files."""
+WORD = re.compile(r"[a-z][a-z0-9_]{0,59}")
+"""A name without its namespace: what shipped models and tasks are called, too. A dash joins it to its namespace."""
+VERSION = 12
+"""Digits of a version."""
+MOST, LARGEST = 200, 2**21
+"""Most files of a plugin, and characters in all of them."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What was read of a file, a folder or a package.
+
+    Attributes:
+        namespace: What stands before the dash in the names it binds.
+        files: Text by path, as ``"leaky.py"`` or ``"cells/leaky.py"``.
+        entries: Those of the files that bind; a name is such a file's, without its ending.
+        package: The name by which its files import each other; empty for one file.
+        origin: Where it was read, for people.
+    """
+
+    namespace: str
+    files: Mapping[str, str]
+    entries: tuple[str, ...]
+    package: str = ""
+    origin: str = field(default="", compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
+    @cached_property
+    def version(self) -> str:
+        """Hash of all its files, 12 hex digits: the version of all that it binds.
+
+        Of a data card it is a hash of what the card says, but for where its data lie: they have a hash of their own.
+        """
+        return digest({file: said(text) if file.endswith(".toml") else text for file, text in self.files.items()})[
+            :VERSION
+        ]
+
+    @cached_property
+    def bound(self) -> dict[tuple[PluginKind, str], str]:
+        """The file of each kind and full name that it binds: ``{("model", "my-leaky"): "leaky.py"}``."""
+        return {
+            (kind, f"{self.namespace}-{PurePosixPath(file).stem}"): file
+            for file in self.entries
+            for kind in bindings(file, self.files[file], self.where(file))
+        }
+
+    def where(self, file: str) -> str:
+        """Return where one of its files was read, for people."""
+        return self.origin if len(self.files) == 1 else f"{self.origin}/{file}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; ``from_dict`` restores it."""
+        names = ("namespace", "package", "origin")
+        own = {name: getattr(self, name) for name in names}
+        return {**own, "files": dict(self.files), "entries": list(self.entries)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plugin:
+        """Rebuild from ``to_dict``."""
+        return cls(**{**data, "entries": tuple(data["entries"])})
+
+
+def is_brought(name: str) -> bool:
+    """Return whether a model or task of this name is brought: what Longwave ships has no dash in its name."""
+    return "-" in name
+
+
+def said(card: str) -> str:
+    """Return what a data card says beside ``files``, whatever its layout; its text where it is no TOML."""
+    try:
+        return repr(sorted((key, value) for key, value in tomllib.loads(card).items() if key != "files"))
+    except tomllib.TOMLDecodeError:
+        return card
+
+
+def read(path: Path) -> Plugin:
+    """Return the plugin that a file or a folder is.
+
+    A file is in the namespace ``my``. A folder's name is its namespace; all its ``.py`` files are its content, and
+    those directly in it that bind MODEL or TASK are models and tasks.
+
+    Raises:
+        ConfigError: It cannot be read, binds nothing, or has a name that none can be; the message names the file.
+    """
+    path = path.absolute()
+    if not path.is_dir():
+        _check_word(path.stem, path)
+        found = Plugin(OWN, {path.name: text_of(path)}, (path.name,), origin=str(path))
+    else:
+        _check_word(own := re.sub(r"[^a-z0-9]+", "_", path.name.lower()).strip("_"), path)
+        files = texts_of(path)
+        top = [file for file in files if "/" not in file and bindings(file, files[file], f"{path}/{file}")]
+        for file in top:
+            _check_word(PurePosixPath(file).stem, path / file)
+        found = Plugin(own, files, tuple(top), path.name, str(path))
+    if not found.bound:
+        what = "none of its files binds" if path.is_dir() else "it does not bind"
+        raise ConfigError(f"{path}: {what} MODEL or TASK. Write one with: longwave new model NAME")
+    return found
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """Return the text of every Python file in a folder and below it, by path; hidden folders are left out.
+
+    Raises:
+        ConfigError: They are too many or too long, or one cannot be read.
+    """
+    found: dict[str, str] = {}
+    for path in _python_files(folder):
+        found[path.relative_to(folder).as_posix()] = text_of(path)
+        if len(found) > MOST or sum(map(len, found.values())) > LARGEST:
+            rule = f"at most {MOST} Python files and {LARGEST >> 20} MiB of them"
+            raise ConfigError(f"{folder} is too large for a plugin, which has {rule}. Give a folder of its own.")
+    return dict(sorted(found.items()))
+
+
+def text_of(path: Path) -> str:
+    """Return a file's text; lines end the same on all systems.
+
+    Raises:
+        ConfigError: It is no Python or TOML file, is too long, or cannot be read.
+    """
+    if path.suffix not in (".py", ".toml"):
+        raise ConfigError(f"{path} is no plugin: give a Python file, a data card (.toml), or a folder of Python files.")
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"{path} is no file.")
+        if path.stat().st_size > LARGEST:
+            raise ConfigError(f"{path} is too large for a plugin, which has at most {LARGEST >> 20} MiB of text.")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text.") from None
+    except OSError as error:
+        raise ConfigError(f"Cannot read the plugin {path}: {error.strerror}.") from None
+
+
+def bindings(file: str, text: str, where: str) -> list[PluginKind]:
+    """Return what a file binds, as its text says: nothing is run. A data card is a task.
+
+    Raises:
+        ConfigError: It is no Python.
+    """
+    if file.endswith(".toml"):
+        return ["task"]
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+        told = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
+        raise ConfigError(f"{where}: {line}no Python: {told}.") from None
+    given = {target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)}
+    return [kind for kind, name in BINDS.items() if name in given]
+
+
+def _targets(node: ast.stmt) -> Sequence[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        yield from (Path(place, name) for name in sorted(files) if name.endswith(".py"))
+
+
+def _check_word(word: str, path: Path) -> None:
+    if not WORD.fullmatch(word):
+        rule = "a plugin's name has small letters, digits and _, and begins with a letter"
+        raise ConfigError(f"{path}: {rule}, got {word!r}. Rename it.")

@@ -1,0 +1,79 @@
+"""What plugins bind: run when it is first looked up, checked, and named by namespace and version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+
+from longwave.models.base.spec import ModelSpec
+from longwave.platform.errors import ConfigError, LongwaveError
+from longwave.platform.plugins.known import card_place, plugin_of, use
+from longwave.platform.plugins.modules import failed, module_of
+from longwave.platform.plugins.plugin import BINDS, Plugin, PluginKind
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.base.spec import TaskSpec
+
+KINDS: Mapping[PluginKind, type[ModelSpec] | type[TaskSpec]] = {"model": ModelSpec, "task": TaskSpec}
+
+
+def brought_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
+    """Return what is brought under a full name, or None. Its version is that of the plugin.
+
+    Raises:
+        ConfigError: The plugin does not run, or binds something else; the message names file and rule.
+    """
+    plugin = plugin_of(kind, name)
+    if plugin is None:
+        return None
+    use(plugin)
+    return spec_in(plugin, kind, name)
+
+
+@cache
+def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec:
+    """Return what a plugin binds, under its full name and with the plugin's version.
+
+    Raises:
+        ConfigError: As ``brought_spec``.
+    """
+    file, short = plugin.bound[kind, name], name.partition("-")[2]
+    if file.endswith(".toml"):
+        found: Any = task_of(card_place(plugin))
+    else:
+        found = getattr(module_of(plugin, file), BINDS[kind], None)
+    if not isinstance(found, KINDS[kind]) or found.name != short:
+        wanted = f"{BINDS[kind]} = {KINDS[kind].__name__}(name={short!r}, ...)"
+        got = f"a {type(found).__name__}" + (f" of name {found.name!r}" if isinstance(found, KINDS[kind]) else "")
+        raise ConfigError(f"{plugin.where(file)} must bind {wanted}, got {got}.")
+    own: dict[str, Any] = {
+        "name": name,
+        "title": f"{found.title} [{name} {plugin.version[:6]}]",
+        "version": plugin.version,
+    }
+    if isinstance(found, TaskSpec):
+        own["load"] = _guarded(plugin, file, found.load)
+    return replace(found, **own)
+
+
+def task_of(card: Path) -> TaskSpec:
+    """Return the task that a data card describes."""
+    raise ConfigError(f"{card}: data cards are not read yet.")
+
+
+def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Callable[[str], Data[Any]]:
+    """Return a task's ``load``, whose errors name the file."""
+
+    @wraps(load)
+    def guarded(variant: str) -> Data[Any]:
+        try:
+            return load(variant)
+        except (ValueError, DataError, LongwaveError, MemoryError, OSError):
+            raise
+        except Exception as error:
+            raise DataError(str(failed(plugin, file, error))) from None
+
+    return guarded

@@ -1,0 +1,27 @@
+"""Every model that is shipped keeps the contract of models, with its defaults and with each other choice."""
+
+from __future__ import annotations
+
+import pytest
+from cases import Options, every_case, graph_models
+
+from longwave.models.base.spec import ModelSpec
+from longwave.platform.contracts.models import RULES, model_findings
+from longwave.platform.contracts.rule import findings
+from longwave.platform.contracts.small import Case
+
+
+@pytest.mark.parametrize("spec, options", every_case())
+def test_a_model_keeps_every_rule(spec: ModelSpec, options: Options) -> None:
+    found = [*findings(RULES, [("", Case(spec, options))])]
+    assert not [(finding.words, finding.broken) for finding in found if finding.broken]
+    assert {finding.words for finding in found if finding.skipped} <= {RULES[14].words}  # of the fused loop
+
+
+@pytest.mark.parametrize("spec", graph_models().values(), ids=graph_models())
+def test_a_model_of_graphs_keeps_the_rules_of_all_layers(spec: ModelSpec) -> None:
+    if spec.lacks():
+        pytest.skip(spec.lacks())
+    found = [*model_findings(spec)]
+    assert not [(finding.words, finding.broken) for finding in found if finding.broken]
+    assert sum(not finding.skipped for finding in found) == 2

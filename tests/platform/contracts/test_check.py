@@ -1,0 +1,158 @@
+"""``longwave check``: what is right passes every rule, and what breaks an equation is told by the rule it breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plugin_files import LEAKY, SIGN, written
+
+from longwave.platform.cli.main import main
+from longwave.platform.contracts.check import checked
+from longwave.platform.contracts.rule import RuleOutcome
+from longwave.platform.plugins.known import bring, forget
+from longwave.platform.plugins.new import write_new
+from longwave.platform.plugins.plugin import WORD
+from longwave.platform.registry import get_model, get_task
+
+STEP = "return (lerp(y, tanh(affine(w.W, y, u[0])), w.dt),)"
+DRIVE = "return (affine(w.V, x, w.b),)"
+ODD = "torch.erfinv(0.5 * tanh(affine(w.W, y, u[0])))"
+"""What no fused loop has."""
+BROKEN = {
+    "a state that mixes members": (STEP, STEP.replace("y, u[0]", "y.mean(0, keepdim=True).expand_as(y), u[0]"),
+        {"Members never mix, whatever happens to one of them.": "member 2's input, once another, change the outputs",
+         "Each member of a pack computes what it computes alone.": "member 1 of 3 has other outputs than alone"}),
+    "a detached gradient": (STEP, STEP.replace("affine(w.W, y, u[0])", "affine(w.W, y.detach(), u[0])"),
+        {"Gradients equal finite differences in float64.": "the gradient of the input is not the slope that finite"}),
+    "a step that looks ahead": (DRIVE, "return (affine(w.V, x, w.b).cumsum(1).flip(1),)",
+        {"No output depends on a later input, and every later one does.": "the input of step 2 changes an output bef",
+         "A sequence in pieces, and step by step, gives what one call gives.": "in pieces of 3 steps the outputs are"}),
+    "a parameter that is not used": (STEP, STEP.replace("w.dt", "0.5 + 0.0 * w.dt"),
+        {"Every hyper-parameter matters.": "dt changes no output"}),
+    "a weight that is not used": (DRIVE, "return (affine(w.V, x),)",
+        {"Every weight is used and learns.": "b gets no gradient: nothing depends on it, or it is detached"}),
+    "a wrong count": ("d * p + d * d + d +", "d * p + d * d +",
+        {"The count of trainable numbers is right.": "count(1, 1, 1) is 4, and it has 5 trainable numbers"}),
+    "a state of the call before": (
+        STEP, "self.n = getattr(self, 'n', 0) + 1; " + STEP.replace("w.dt", "w.dt / (1 + self.n % 2)"),
+        {"A sequence in pieces, and step by step, gives what one call gives.": "in pieces of 3 steps the outputs are"}),
+    "random numbers of no seed": (STEP, STEP.replace("u[0])", "u[0] + 0.1 * y.new_empty(y.shape).normal_())"),
+        {"A seed decides the start, in a pack as alone; nothing else does.": "the same call twice gives other"}),
+    "another dtype": (STEP, STEP.replace("w.dt),", "w.dt).double(),"),
+        {"float32 gives what float64 gives.": ""}),
+    "an error": (STEP, "raise RuntimeError('no idea')",
+        {"Outputs are (M, T, B, d), the state as it declares": "RuntimeError: no idea, line 44"}),
+    "numbers that are not finite": (STEP, STEP.replace("w.dt)", "w.dt / (w.dt - 1.0))"),
+        {"The ends of every range give finite numbers.": "dt = 1 gives numbers that are not finite"}),
+    "no words": ('source="this test"', 'source=""', {"It says what it is, and holds": "it has no source"}),
+}  # fmt: skip
+"""What is wrong: the text that is replaced, by what, and the rules that say so, how they begin, with what they say."""
+TASKS = {
+    "test examples among the training ones": ("test=sequences(2**31 + 2, 50)", "test=sequences(0, 50)",
+        {"No example stands in two splits.": "of the test split are in the train split, too"}),
+    "draws of no seed": (", generator=torch.Generator().manual_seed(seed)", "",
+        {"The data are the same each time, and a stream follows": "loaded twice the data are others"}),
+    "one seed for all": (".manual_seed(seed)", "",
+        {"The data are the same each time, and a stream": "the stream gives the same examples for another seed"}),
+    "a metric upside down": ("metric=ACCURACY", 'metric=replace(ACCURACY, goal="min")',
+        {"Loss and metric agree on what is right": "the accuracy of the right answers is not best"}),
+    "one loss for all": ("loss=cross_entropy", "loss=lambda o, t: cross_entropy(o, t).mean()",
+        {"Loss and metric agree on what is right": "the loss of 3 members is (): give one number a member"}),
+    "another size": ("inputs=1", "inputs=2",
+        {"What it feeds has the sizes": "train: inputs are (8, 12, 1), not (n, steps, 2)"}),
+    "a chance level too high": ("chance=50.0", "chance=70.0",
+        {"Its chance level is that": "chance is 70 %, and a guess among its 2 classes scores 50 %"}),
+    "any variant": ('check_variant("sign", variant)', "pass",
+        {"A variant that it has not is refused.": "a variant 'nonsense_' is loaded: begin with check_variant"}),
+    "no trivial predictor": ('"majority": Majority(2)', "", {"Its trivial predictors run.": "it has no trivial"}),
+    "an unknown optimiser": ("batch=10,", 'batch=10, optimiser="adm",', {"Its recipes name": "Did you mean"}),
+    "no licence": ("generated, none", "", {"It says what it is": "it has no licence"}),
+}  # fmt: skip
+
+
+def wrong(path: Path) -> dict[str, RuleOutcome]:
+    """Return the broken rules of a plugin by their words."""
+    ((_, found),) = checked(path)
+    return {finding.words: finding for finding in found if finding.broken}
+
+
+@pytest.mark.parametrize("text", [LEAKY, SIGN], ids=["model", "task"])
+def test_what_is_right_keeps_every_rule(text: str, tmp_path: Path) -> None:
+    assert wrong(written(tmp_path / f"{'leaky' if text == LEAKY else 'sign'}.py", text)) == {}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_model_is_told_by_the_rule_that_it_breaks(what: str, tmp_path: Path) -> None:
+    old, new, rules = BROKEN[what]
+    assert LEAKY.count(old) == 1
+    check_told(wrong(written(tmp_path / "leaky.py", LEAKY.replace(old, new))), rules)
+
+
+@pytest.mark.parametrize("what", TASKS)
+def test_a_broken_task_is_told_by_the_rule_that_it_breaks(what: str, tmp_path: Path) -> None:
+    old, new, rules = TASKS[what]
+    assert SIGN.count(old) == 1
+    text = SIGN.replace(old, new).replace(
+        "from functools import cache", "from dataclasses import replace\nfrom functools import cache"
+    )
+    check_told(wrong(written(tmp_path / "sign.py", text)), rules)
+
+
+def check_told(found: dict[str, RuleOutcome], rules: dict[str, str]) -> None:
+    for start, said in rules.items():
+        assert any(words.startswith(start) and said in f.broken for words, f in found.items()), found
+    assert all("\n" not in finding.broken for finding in found.values())
+
+
+def test_the_command_ends_with_1_and_a_line_a_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "leaky.py", LEAKY.replace("d * p + d * d + d +", "d * p + d +"))
+    assert main(["check", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "  ✗ The count of trainable numbers is right.\n      count(1, 1, 1) is 4, and it has 5" in out
+    assert "  ✓ Members never mix, whatever happens to one of them.\n" in out
+    assert out.endswith("model my-leaky: 1 of 16 rules are broken.\n")
+    assert main(["check", str(tmp_path / "gone.py")]) == 2
+    assert capsys.readouterr().err.startswith("longwave: Cannot read the plugin ")
+
+
+def test_a_rule_that_says_nothing_of_a_model_is_told_with_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "leaky.py", LEAKY.replace(STEP, STEP.replace("tanh(affine(w.W, y, u[0]))", ODD)))
+    path.write_text(path.read_text().replace("from torch import", "import torch\nfrom torch import"))
+    assert main(["check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "  – The fused loop computes what the plain one computes.\n      its loop is not fused: " in out
+    assert out.endswith("model my-leaky: all 15 rules hold; 1 say nothing of it.\n")
+
+
+@pytest.mark.parametrize("kind", ["model", "task"])
+def test_what_new_writes_keeps_every_rule(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", kind, "my_first", "--to", str(tmp_path / "a/b")]) == 0
+    path = tmp_path / "a/b/my_first.py"
+    assert f"longwave check {path}" in capsys.readouterr().out
+    assert main(["check", str(path)]) == 0
+    before = path.read_text()
+    assert main(["new", kind, "my_first", "--to", str(tmp_path / "a/b")]) == 2
+    assert "is there already. Give another name" in capsys.readouterr().err and path.read_text() == before
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    name=st.one_of(st.from_regex(WORD, fullmatch=True), st.sampled_from(["tensor", "true", "none", "class", "data"]))
+)
+def test_whatever_the_name_what_new_writes_binds_it(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("new")
+    for kind, get in (("model", get_model), ("task", get_task)):
+        forget()
+        bring(write_new(kind, name, folder / kind))  # type: ignore[arg-type]
+        assert get(f"my-{name}").name == f"my-{name}"
+
+
+@pytest.mark.parametrize("name", ["LEM", "my-model", "1st", "", "../up", "a b", "é"])
+def test_new_refuses_what_is_no_name(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "model", "--to", str(tmp_path), "--", name]) == 2
+    assert "has small letters, digits and _" in capsys.readouterr().err and not [*tmp_path.iterdir()]

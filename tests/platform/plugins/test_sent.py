@@ -1,0 +1,59 @@
+"""What goes along with a sweep that is sent to a cluster: its plugins' texts, which bring in the same there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from plugin_files import LEAKY, SIGN, written
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.known import bring, forget
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.sweeps.on_ray.package import laid_out
+from longwave.platform.sweeps.on_ray.sent import sent_along
+
+SWEEP = """
+name = "sent"
+task = "my-sign"
+models = ["nets-leaky"]
+plugins = "own/sign.py"
+trials = 2
+"""
+
+
+def test_a_sweep_that_is_sent_brings_in_the_same_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path / "here/sent.toml", SWEEP)
+    written(tmp_path / "here/own/sign.py", SIGN)
+    written(tmp_path / "nets/helper.py", "from torch import tanh\n")
+    own = "import Tensor, lerp\n\nfrom nets.helper import tanh\n"
+    bring(written(tmp_path / "nets/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", own)).parent)
+    checked = read_sweep(file)
+    texts, options = sent_along(file, checked)
+    assert options == ["--plugins", "plugins/nets"] and {*texts} == {
+        "own/sign.py", "plugins/nets/leaky.py", "plugins/nets/helper.py",
+    }  # fmt: skip
+    (there := tmp_path / "there").mkdir()
+    laid_out(there, file, "sent", None, False, texts)
+    wanted = {get_model("nets-leaky").version, get_task("my-sign").version}
+    forget()
+    monkeypatch.chdir(there)
+    assert main(["sweep", "plan", "sent.toml", "--format", "json", *options]) == 0
+    said = capsys.readouterr().out
+    versions = set(re.findall(r'"(?:model|task)_version": "(\w+)"', said))
+    assert versions == wanted
+
+
+def test_a_plugin_outside_of_the_sweeps_folder_is_not_sent(tmp_path: Path) -> None:
+    written(tmp_path / "sign.py", SIGN)
+    file = written(tmp_path / "here/sent.toml", SWEEP.replace("own/", "../").replace("nets-leaky", "gru"))
+    checked = read_sweep(file)
+    with pytest.raises(
+        ConfigError, match=r"plugins: \.\./sign\.py lies outside of the file's folder, which alone is sent"
+    ):
+        sent_along(file, checked)

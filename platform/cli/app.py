@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from longwave.platform.render.export import Format
+
+
+class Listing(typer.core.TyperGroup):
+    """Commands on things of one kind, of which ``show`` needs no name: ``longwave tasks enso``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what begins with no command of its own as what ``show`` is asked."""
+        own = args[:1] and (args[0] in self.commands or args[0] in ("--help", "-h"))
+        return super().parse_args(ctx, args if own else ["show", *args])
+
 
 app = typer.Typer(
     help="Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.",
@@ -37,6 +48,12 @@ def start(plugins: PluginsOption = None) -> None:
             bring(path)
 
 
+tasks = typer.Typer(
+    cls=Listing,
+    help="List the tasks, or show one in full; data of your own are added.\n\nExample: longwave tasks fitzhugh_nagumo",
+    rich_markup_mode=None,
+)
+app.add_typer(tasks, name="tasks")
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),

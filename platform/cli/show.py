@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption, app
+from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption, app, tasks
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def models(
         render_models.listing(of_family(all_models(), family) if family else list(all_models().values()), format)
 
 
-@app.command()
-def tasks(
+@tasks.command("show")
+def show_tasks(
     name: Annotated[str | None, typer.Argument(help="One task, in full.")] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,

@@ -60,8 +60,17 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
 
 
 def task_of(card: Path) -> TaskSpec:
-    """Return the task that a data card describes."""
-    raise ConfigError(f"{card}: data cards are not read yet.")
+    """Return the task that a data card describes.
+
+    Raises:
+        ConfigError: It breaks a rule; the message names it.
+    """
+    from longwave.tasks.cards.task import card_task  # pydantic, which workers without cards need not have
+
+    try:
+        return card_task(card)
+    except DataError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Callable[[str], Data[Any]]:

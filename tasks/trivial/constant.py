@@ -65,3 +65,22 @@ class Persistence(Predictor):
             return split.inputs.double()
 
         return Fitted(outputs, 0)
+
+
+@dataclass(frozen=True)
+class Held(Predictor):
+    """The present values of the first channels as the prediction, where those are what is forecast.
+
+    Attributes:
+        outputs: How many.
+    """
+
+    outputs: int
+
+    def fit(self, data: Data[Any]) -> Fitted:
+        """Return these inputs; nothing is kept."""
+
+        def outputs(split: Sequences) -> Tensor:
+            return split.inputs[..., : self.outputs].double()
+
+        return Fitted(outputs, 0)

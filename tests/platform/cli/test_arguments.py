@@ -15,6 +15,7 @@ from longwave.platform.cli.main import main
 COMMANDS = (
     "models", "tasks", "data fetch", "data list", "sweep plan", "sweep run", "sweep resume", "sweep status", "board",
     "compare", "budget", "reproduce", "diff", "submit", "import", "publish", "literature", "mlflow sync", "doctor",
+    "start", "tasks add", "tasks remove",
 )  # fmt: skip
 WORDS = (
     "", "\0", "a\0b", "\udcff\udcfe", "\x1b[31m", "--", "-", "---", "--no-such", "-x", "=", "--store=", "--format",

@@ -1,0 +1,53 @@
+"""Commands for data of your own: tasks add, tasks remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.cli.app import tasks
+from longwave.platform.render.harmless import one_line
+
+if TYPE_CHECKING:
+    from longwave.platform.plugins.cards import AddedCard
+
+
+@tasks.command("add")
+def add(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TOML, beside its data.")]) -> None:
+    """Make data of your own a task like any other. All of it is read and checked first; the files stay where they are.
+
+    Example: longwave tasks add mydata.toml
+    """
+    from longwave.platform.plugins import cards
+    from longwave.platform.render.terminal import waiting
+
+    with waiting(f"Reading {card}"):
+        found = cards.add(card)
+    said(found)
+    typer.echo(f'Look at it with: longwave tasks {found.name}. In a sweep file: task = "{found.name}"')
+
+
+@tasks.command("remove")
+def remove(name: Annotated[str, typer.Argument(help="A task that was added.")]) -> None:
+    """Forget a task of your own. Its files and its results stay.
+
+    Example: longwave tasks remove my-mydata
+    """
+    from longwave.platform.plugins import cards
+
+    typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
+
+
+def said(found: AddedCard) -> None:
+    """Print what came of adding a card."""
+    data = found.data
+    many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
+    steps = data.valid.places
+    what = "is there already" if found.before == found.version else "is a task now"
+    if found.before not in ("", found.version):
+        what = f"is another version now: {found.version} for {found.before}; rows of before stay, superseded"
+    typer.echo(f"{found.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
+    for remark in found.remarks:
+        typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

@@ -1,0 +1,188 @@
+"""The command that begins with data of your own: it asks what columns do not tell, and writes card and sweep file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.cli.own import said
+from longwave.platform.errors import ConfigError
+from longwave.platform.render.harmless import one_line
+
+if TYPE_CHECKING:
+    from longwave.platform.plugins.cards import AddedCard
+    from longwave.tasks.cards.columns import Columns
+
+MODELS = "lem,cornn,lipschitz_rnn,lstm,gru"
+
+
+@app.command()
+def start(
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet; its first line names the columns.")],
+    layout: Annotated[
+        str | None, typer.Option(help="A row is: long: a step, wide: an example, series: a step.")
+    ] = None,
+    series: Annotated[str | None, typer.Option(help="Column of which example a row is of.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column of times.")] = None,
+    task: Annotated[str | None, typer.Option(help="classification, regression or forecasting")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of what is asked.")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Steps ahead, of a forecast.")] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="Steps of an example of one long series.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of what must lie in one split.")] = None,
+    channels: Annotated[str, typer.Option(help="What is fed: x,y; by default all other columns of numbers.")] = "",
+    models: Annotated[str, typer.Option(help="Models of the sweep.")] = MODELS,
+    trials: Annotated[int, typer.Option(min=1, help="Search trials a model.")] = 8,
+    seeds: Annotated[int, typer.Option(min=1, help="Retrainings of each winner.")] = 5,
+    store: StoreOption = None,
+) -> None:
+    """Begin with data of your own: write a data card and a sweep file beside them, and say what the sweep will cost.
+
+    What the columns do not tell is asked on a terminal; every answer is an option, too.
+
+    Example: longwave start mydata.csv --target label --task classification
+    """
+    from longwave.platform.render.terminal import waiting
+    from longwave.tasks.cards.write import toml
+
+    card, sweep = _places(file)
+    words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
+    given = words | {"horizon": horizon, "window": window}
+    with waiting(f"Reading {file}"):
+        delimiter, table = _read(file)
+    answers = {name: str(value) for name, value in given.items() if value is not None}
+    content = _content(file, table, answers, _listed(channels)) | ({} if delimiter == "," else {"delimiter": delimiter})
+    settings = {"models": _listed(models), "trials": trials, "retrain": seeds}
+    with waiting(f"Checking {file}"):
+        found = _added(card, toml(content), sweep, _settings(card.stem, settings, sweep))
+    said(found)
+    typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
+    _cost(sweep, store)
+    typer.echo(f"Run it with: longwave sweep run {sweep}")
+    typer.echo(f"Then: longwave board {found.name}")
+
+
+def _places(file: Path) -> tuple[Path, Path]:
+    """Return where card and sweep file go: beside the data, by their name.
+
+    Raises:
+        ConfigError: A file is there already, or the data are no table.
+    """
+    stem, ending = re.fullmatch(r"(.*?)(\.(?:csv|tsv|parquet|pq)(?:\.gz)?)?", file.name, re.IGNORECASE | re.S).groups()  # type: ignore[union-attr]
+    if not ending:
+        told = "For NPZ and .ts write a card, and: longwave tasks add CARD"
+        raise ConfigError(f"{file}: its name must end in .csv, .tsv, .csv.gz or .parquet. {told}.")
+    word = re.sub(r"[^a-z0-9]+", "_", stem.lower()).strip("_")[:50]
+    word = word if word[:1].isalpha() else f"data_{word}".rstrip("_")
+    card, sweep = file.with_name(f"{word}.toml"), file.with_name(f"{word}.sweep.toml")
+    for place in (card, sweep):
+        if place.exists():
+            raise ConfigError(
+                f"{place} is there already, and stays. Remove it, or go on with: longwave tasks add {card}"
+            )
+    return card, sweep
+
+
+def _read(file: Path) -> tuple[str, Columns]:
+    """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
+    from longwave.tasks.cards.columns import header, read_columns
+
+    if file.suffix.lower() in (".parquet", ".pq"):
+        return ",", read_columns(file, "parquet")
+    delimiter = max(",;\t|", key=lambda sign: len(header(file, sign)))
+    return delimiter, read_columns(file, "csv", delimiter)
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+    """Return the content of a card, after asking what is open.
+
+    Raises:
+        ConfigError: Something is open, and nobody is there to answer.
+    """
+    from longwave.tasks.cards.guess import content, settled
+
+    answers = dict(given)
+    table.check([])
+    while True:
+        known, open_ = settled(table, answers)
+        if not open_:
+            return content(table, known, channels)
+        if not sys.stdin.isatty():
+            options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
+            raise ConfigError(
+                f"{file}: its columns do not tell all, and there is no terminal to ask at. Give {options}."
+            )
+        question = open_[0]
+        answers[question.name] = _asked(question.text, question.choices or table.names)
+
+
+def _asked(text: str, choices: Sequence[str]) -> str:
+    """Return what was answered."""
+    few = one_line(", ".join(choices[:20]))
+    try:
+        return str(typer.prompt(f"{text} [{few}]")).strip()
+    except typer.Abort:
+        raise ConfigError("Not all was answered, so nothing was written.") from None
+
+
+def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
+    """Return the text of a sweep file.
+
+    Raises:
+        ConfigError: It says what no sweep file may.
+    """
+    from longwave.platform.registry import get_model
+    from longwave.platform.sweeps.config import check_sweep
+    from longwave.tasks.cards.write import toml
+
+    content = {"name": name, "task": f"my-{name}", **settings}
+    models = check_sweep(content, str(sweep)).models
+    for model in models:
+        get_model(model)
+    if len(set(models)) < len(models):
+        raise ConfigError(f"--models: each model once, got {', '.join(models)}.")
+    return f"# What is not said here is as in: longwave tasks my-{name}\n{toml(content)}"
+
+
+def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
+    """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
+    from longwave.platform.plugins.cards import add
+
+    made = []
+    try:
+        for place, text in ((card, content), (sweep, settings)):
+            with place.open("x", encoding="utf-8") as file:
+                made.append(place)
+                file.write(text)
+        return add(card)
+    except BaseException:
+        for place in made:
+            place.unlink()
+        raise
+
+
+def _cost(sweep: Path, store: str | None) -> None:
+    """Print what a sweep will take here, after trying a pack of each model."""
+    from longwave.platform.paths import home, store_url
+    from longwave.platform.render import sweeps
+    from longwave.platform.render.terminal import waiting
+    from longwave.platform.sweeps.config import read_sweep
+    from longwave.platform.sweeps.expecting import expected
+    from longwave.platform.sweeps.resolve import resolve
+    from longwave.platform.sweeps.workers import Workers
+
+    with waiting("Trying each model") as tell:
+        resolved = resolve(read_sweep(sweep))
+        here = Workers(count=1, storage=home() / "sweeps", here=True)
+        expected(resolved, here, store_url(store), True, tell)
+        fleet, found = expected(resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, tell)
+    sweeps.expected(resolved, fleet, found, {}, "table")

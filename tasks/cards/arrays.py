@@ -1,0 +1,128 @@
+"""Examples from arrays: NPZ files, and the .ts files of the archives."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longwave.tasks.base.raw import DataError, opened
+from longwave.tasks.cards.card import Card
+from longwave.tasks.cards.columns import LARGEST
+from longwave.tasks.cards.examples import Examples, numbered, shown
+from longwave.tasks.formats.ts_files import read_ts
+
+
+def from_npz(card: Card, path: Path) -> Examples:
+    """Return the examples of an NPZ: inputs (N, T, p) or (N, T), answers (N,), (N, q), (N, T) or (N, T, q)."""
+    found = _arrays(card, path)
+    x = _numbers(path, card.inputs, found[card.inputs])
+    x = x[..., None] if x.ndim == 2 else x
+    if x.ndim != 3 or 0 in x.shape or x.shape[-1] != len(card.channels):
+        rule = f"it must be (examples, steps, {len(card.channels)}): one feature a channel of the card"
+        raise DataError(f"{path}: {card.inputs}: {rule}, got {found[card.inputs].shape}.")
+    x = x[..., [card.channels.index(name) for name in card.fed]]
+    lengths = _lengths(card, path, found, x)
+    values = [row[:length] for row, length in zip(x, lengths, strict=True)]
+    asked = values if card.task == "forecasting" else _answers(card, path, found, lengths, x.shape[1])
+    words = {name: _words(_whole(path, name, found[name], len(x))) for name in (card.group, card.split.column) if name}
+    times = _numbers(path, card.time, _whole(path, card.time, found[card.time], len(x))) if card.time else None
+    spans = np.full((len(x), 2), np.nan) if times is None else np.stack([times, times], 1)
+
+    def at(example: int, step: int, channel: int | None) -> str:
+        if channel is None:
+            return f"{path}: {card.target[0]}, example {example + 1}"
+        return f"{path}: {card.inputs}, example {example + 1}, step {step + 1}, channel {card.fed[channel]}"
+
+    groups, marks = (words.get(name, [""] * len(x)) for name in (card.group, card.split.column))
+    return Examples(values, asked, at, groups, marks, spans, [0] * len(x))
+
+
+def from_ts(card: Card, path: Path) -> Examples:
+    """Return the series of a .ts file."""
+    opened(path).close()
+    found = read_ts(path, card.steps or 1, len(card.channels), len(card.classes))
+    x = found.values.astype(np.float64)[..., [card.channels.index(name) for name in card.fed]]
+    if card.task == "classification":
+        names = [found.classes[k] for k in found.labels.tolist()]
+        asked = [*numbered(card, names, lambda k: f"{path}: series {k + 1}")[:, None]]
+    else:
+        asked = [*x] if card.task == "forecasting" else [*found.labels.astype(np.float64)]
+
+    def at(example: int, step: int, channel: int | None) -> str:
+        return f"{path}: series {example + 1}, step {step + 1}"
+
+    none = [""] * len(x)
+    return Examples([*x], asked, at, none, none, np.full((len(x), 2), np.nan), [0] * len(x))
+
+
+def _arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays that the card names."""
+    needed = [card.inputs, card.lengths, card.time, card.group, card.split.column]
+    needed += card.target if card.task != "forecasting" else []
+    if len(card.target) > 1 and card.task != "forecasting":
+        raise DataError(f"{path}: of an NPZ one array (N, q) holds all that is asked, got {', '.join(card.target)}.")
+    try:
+        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
+            names = set(getattr(stored, "files", ()))
+            for name in filter(None, needed):
+                if name not in names:
+                    raise DataError(f"{path}: there is no array {name!r}. It has {', '.join(sorted(names)) or 'none'}.")
+            return {name: stored[name] for name in needed if name}
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: it is no NPZ file of numbers and words: {' '.join(str(error).split()):.160}."
+        ) from None
+
+
+def _numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array in float64, NaN where a value is missing."""
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{path}: {name}: it must hold numbers, got {array.dtype}.")
+    found = array.astype(np.float64)
+    if len(wrong := np.argwhere(np.abs(found) > LARGEST)):
+        place = ", ".join(str(n + 1) for n in wrong[0].tolist())
+        rule = "a value must be finite and fit single precision, 3.4e38"
+        raise DataError(f"{path}: {name}, place {place}: {rule}, got {found[tuple(wrong[0])]:g}.")
+    return found
+
+
+def _words(array: np.ndarray) -> list[str]:
+    """Return entries as words; a whole number is one without a point, and a missing one is empty."""
+    if array.dtype.kind == "f":
+        return ["" if v != v else str(int(v)) if v == int(v) else repr(v) for v in array.tolist()]
+    return [str(word).strip() for word in array.astype(str).tolist()]
+
+
+def _whole(path: Path, name: str, array: np.ndarray, n: int) -> np.ndarray:
+    if array.shape != (n,):
+        raise DataError(f"{path}: {name}: it must have one entry an example, ({n},), got {array.shape}.")
+    return array
+
+
+def _lengths(card: Card, path: Path, found: dict[str, np.ndarray], x: np.ndarray) -> list[int]:
+    """Return the steps of each example: as the card's array says, else up to an end where nothing is."""
+    if not card.lengths:
+        return [shown(row) for row in x]
+    told = _whole(path, card.lengths, found[card.lengths], len(x))
+    if told.dtype.kind not in "iu" or told.min() < 1 or told.max() > x.shape[1]:
+        raise DataError(f"{path}: {card.lengths}: lengths must be whole numbers from 1 to {x.shape[1]}.")
+    return [int(n) for n in told]
+
+
+def _answers(card: Card, path: Path, found: dict[str, np.ndarray], lengths: list[int], steps: int) -> list[np.ndarray]:
+    """Return what is asked of each example."""
+    name = card.target[0]
+    y: np.ndarray[Any, Any] = found[name]
+    lead = (len(lengths), steps) if card.every_step else (len(lengths),)
+    if y.shape[: len(lead)] != lead or y.ndim > len(lead) + (card.task == "regression"):
+        rule = "it must have one entry a step" if card.every_step else "it must have one entry an example"
+        raise DataError(f"{path}: {name}: {rule}, {lead}, got {y.shape}.")
+    if card.task == "classification":
+        y = numbered(card, _words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
+    else:
+        y = _numbers(path, name, y)
+    y = y[..., None] if y.ndim == len(lead) else y
+    return [row[:length] if card.every_step else row for row, length in zip(y, lengths, strict=True)]

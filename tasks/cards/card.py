@@ -1,0 +1,230 @@
+"""A data card: which files, how they are laid out, what is asked, how they are split; and what may not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+
+ENDINGS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".ts": "ts"}
+"""Format by ending; .gz may follow that of a CSV."""
+METRICS = {
+    "classification": ("accuracy", "cross_entropy"),
+    "regression": ("rmse", "mse", "mae"),
+    "forecasting": ("rmse", "mse", "mae"),
+}
+"""By kind of task; the first is the default."""
+ALLOWABLE = ("duplicates", "groups", "target")
+"""Leaks that ``allow`` can name: what is refused otherwise is only told then."""
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _classes(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(v, int) for v in value):
+        return [str(v).lower() if isinstance(v, bool) else str(v) for v in value]
+    return value
+
+
+CardWord = Annotated[str, Field(min_length=1, max_length=200)]
+Words = Annotated[list[CardWord], BeforeValidator(_listed)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CardPart(BaseModel):
+    """A part of a card: no key but its own, each of its type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class SplitRule(CardPart):
+    """How examples are split.
+
+    Attributes:
+        by: ``seed``: drawn, each class alike; ``group``: drawn, all of a group in one split; ``time``: the last are
+            tested; ``column``: a column says train, valid or test; ``file``: the first to train, the last to test, one
+            between them to validate, else that is drawn from the first. Of one long series: time, which is its default.
+        column: Of ``by = "column"``.
+        valid, test: Shares of all examples, where no column and no file says.
+        seed: Of what is drawn.
+    """
+
+    by: Literal["seed", "group", "time", "column", "file"] = "seed"
+    column: str = ""
+    valid: Share = 0.15
+    test: Share = 0.15
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+
+
+class Card(CardPart):
+    """A data card.
+
+    Attributes:
+        files: One or more, from the card's folder.
+        format: By default what the first file's name ends in.
+        delimiter: Of a CSV.
+        layout: Of a table: ``long``: a row a step; ``wide``: a row an example, a column a step; ``series``: a row a
+            step of one long series, which is cut into windows.
+        series, time: Columns of a long table: which example a row is of, and when. ``time`` may name the column of an
+            example's date in a wide one, and an array of an NPZ.
+        channels: What is fed. Columns of a long table; patterns of columns of a wide one (``"t*"``), one a channel;
+            names of the features of an array or a .ts file.
+        inputs, lengths: Arrays of an NPZ: (N, T, p) or (N, T), and steps of each example.
+        steps: Of each example of a .ts file.
+        window: Steps of an example that is cut out of a long series.
+        task: What is asked.
+        every_step: Whether it is asked at every step and not once an example.
+        target: What is asked: a column or an array; columns, for several values; of a forecast some of the channels,
+            all by default. A .ts file has its own.
+        classes: Names of the classes, in order of their numbers.
+        horizon: Steps ahead.
+        group: Column or array of what must lie in one split: a person, a machine.
+        split: See ``SplitRule``.
+        metric: Of METRICS.
+        normalise: ``standard``: channels, and values asked, less their mean and over their standard deviation in the
+            training split; ``none``.
+        missing: ``refuse``; ``hold``: the last value before; ``mask``: 0, and a channel that is 1 where it was there
+            beside each; or a number.
+        allow: Leaks to be told only: of ALLOWABLE.
+        title, source, licence: For readers.
+    """
+
+    files: Annotated[Words, Field(min_length=1)]
+    format: Literal["csv", "parquet", "npz", "ts"] | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    layout: Literal["long", "wide", "series"] = "long"
+    series: str = ""
+    time: str = ""
+    channels: Annotated[Words, Field(min_length=1)]
+    inputs: str = "inputs"
+    lengths: str = ""
+    steps: PositiveInt | None = None
+    window: PositiveInt | None = None
+    task: Literal["classification", "regression", "forecasting"]
+    every_step: bool = False
+    target: Words = []
+    classes: Annotated[list[CardWord], BeforeValidator(_classes)] = []
+    horizon: PositiveInt | None = None
+    group: str = ""
+    split: SplitRule = SplitRule()
+    metric: Literal["accuracy", "cross_entropy", "rmse", "mse", "mae"] | None = None
+    normalise: Literal["standard", "none"] = "standard"
+    missing: Literal["refuse", "hold", "mask"] | float = "refuse"
+    allow: list[Literal["duplicates", "groups", "target"]] = []
+    title: str = ""
+    source: str = ""
+    licence: str = "not stated"
+
+    @property
+    def kind(self) -> str:
+        """The format of the files."""
+        name = self.files[0].lower().removesuffix(".gz")
+        return self.format or ENDINGS.get(Path(name).suffix, "")
+
+    @property
+    def table(self) -> bool:
+        """Whether the files are tables, of rows and named columns."""
+        return self.kind in ("csv", "parquet")
+
+    @property
+    def asked(self) -> list[str]:
+        """Names of the values asked, or of the class."""
+        return self.target or (self.channels if self.task == "forecasting" else ["label"])
+
+    @property
+    def fed(self) -> list[str]:
+        """The channels as they are fed: of a forecast those that are asked first."""
+        first = self.asked if self.task == "forecasting" else []
+        return [*first, *(name for name in self.channels if name not in first)]
+
+    @property
+    def by(self) -> str:
+        """How the examples are split."""
+        return "time" if self.one_series and "by" not in self.split.model_fields_set else self.split.by
+
+    @property
+    def one_series(self) -> bool:
+        """Whether examples are windows of one long series."""
+        return self.table and self.layout == "series"
+
+    @property
+    def scored(self) -> str:
+        """The metric's name."""
+        return self.metric or METRICS[self.task][0]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for wrong, rule in _rules(self):
+            if wrong:
+                raise ValueError(rule)
+        return self
+
+
+def _rules(card: Card) -> Iterator[tuple[bool, str]]:
+    """Yield what may not be, and the rule in words."""
+    given, table, by = card.model_fields_set, card.table, card.by
+    kind = card.kind
+    endings = ", ".join(ENDINGS)
+    yield not kind, f"format: {card.files[0]} ends in none of {endings}; give format"
+    for name in ("files", "channels", "target", "classes"):
+        values = getattr(card, name)
+        yield len(set(values)) < len(values), f"{name}: each once, got {', '.join(values)}"
+    only = {
+        "delimiter": ("of a CSV", kind == "csv"),
+        "layout": ("of a table", table),
+        "series": ("of a long or a wide table", table and card.layout != "series"),
+        "inputs": ("of an NPZ", kind == "npz"),
+        "lengths": ("of an NPZ", kind == "npz"),
+        "time": ("of a table or an NPZ", kind != "ts"),
+        "group": ("of a table or an NPZ", kind != "ts"),
+        "steps": ("of a .ts file", kind == "ts"),
+        "window": ("of one long series", card.one_series),
+        "classes": ("of a classification", card.task == "classification"),
+        "horizon": ("of a forecast", card.task == "forecasting"),
+    }
+    for name, (what, holds) in only.items():
+        yield name in given and not holds, f"{name}: it is {what} alone"
+    needed = {
+        "series": ("a long table needs the column that tells its examples apart", table and card.layout == "long"),
+        "steps": ("a .ts file needs the number of its steps", kind == "ts"),
+        "window": ("one long series needs the steps of an example", card.one_series),
+        "classes": ("a classification needs the names of its classes", card.task == "classification"),
+        "horizon": ("a forecast needs the number of steps ahead", card.task == "forecasting"),
+        "target": ("a column or an array must say what is asked", card.task != "forecasting" and kind != "ts"),
+        "group": ("the split is by group: give its column", by == "group"),
+        "time": ("the split is by time: give its column", by == "time" and not card.one_series),
+    }
+    for name, (what, holds) in needed.items():
+        yield holds and not getattr(card, name), f"{name}: {what}"
+    yield from _more_rules(card, by, kind)
+
+
+def _more_rules(card: Card, by: str, kind: str) -> Iterator[tuple[bool, str]]:
+    one, target = card.task == "classification", set(card.target)
+    yield one and len(card.classes) < 2, f"classes: a classification needs two or more, got {len(card.classes)}"
+    yield one and len(card.target) > 1, f"target: a class is one column, got {', '.join(card.target)}"
+    yield card.scored not in METRICS[card.task], f"metric: of a {card.task} it is {' or '.join(METRICS[card.task])}"
+    outside = sorted(target - set(card.channels))
+    forecast = card.task == "forecasting"
+    yield forecast and bool(outside), f"target: of a forecast it is one of the channels, got {', '.join(outside)}"
+    inside = sorted(target & set(card.channels)) if not forecast and card.table else []
+    yield bool(inside), f"target: {', '.join(inside)} is a channel, too: the answer would be fed"
+    yield card.every_step and forecast, "every_step: a forecast is asked at every step anyway"
+    whole = card.every_step and (kind == "ts" or (card.table and card.layout == "wide"))
+    yield whole, "every_step: a wide table or a .ts file has one answer an example"
+    lone = card.one_series and not forecast and not card.every_step
+    yield lone, "every_step: one long series is asked at every step: every_step = true"
+    yield by == "column" and not card.split.column, "split.column: the split is by column: give its name"
+    yield by != "column" and bool(card.split.column), 'split.column: it goes with by = "column"'
+    yield by == "column" and kind == "ts", "split.by: a .ts file has no columns; seed or file"
+    yield by == "file" and len(card.files) not in (2, 3), "split.by: by file needs two or three files"
+    yield card.one_series and by not in ("time", "column"), "split.by: one long series is split by time or column"
+    yield card.one_series and len(card.files) > 1, "files: one long series is one file"
+    shares = card.split.valid + card.split.test
+    yield shares >= 1, f"split: valid and test leave nothing to train on, got {shares:g} in all"
+    wide = forecast and card.table and card.layout == "wide" and len(card.channels) > 1
+    yield wide and bool(target), "target: of a wide table all channels are forecast"

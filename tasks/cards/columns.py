@@ -1,0 +1,195 @@
+"""Columns of a CSV or Parquet file, as numbers, words or times; what is none is refused with its row and column."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.csv  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
+
+from longwave.tasks.base.raw import DataError, opened
+
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+"""What stands for a missing value, in small letters."""
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+LARGEST = float(np.finfo(np.float32).max)
+"""What is fed is in single precision."""
+PIECE = 2**16
+"""Longest header."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table. Its first row below the header is row 1.
+
+    Attributes:
+        path: Of the file.
+        table: Words of a CSV, or what Parquet holds.
+    """
+
+    path: Path
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in order."""
+        return list(self.table.column_names)
+
+    def at(self, row: int, name: str) -> str:
+        """Return where a value stands, for people; ``row`` counts from 0."""
+        return f"{self.path}: row {row + 1}, column {name}"
+
+    def check(self, names: Sequence[str]) -> None:
+        """Do nothing where all these columns are there, and rows.
+
+        Raises:
+            DataError: One is not.
+        """
+        for name in names:
+            if name not in self.names:
+                raise DataError(f"{self.path}: there is no column {name!r}. It has {_few(self.names)}.")
+        if not len(self):
+            raise DataError(f"{self.path}: there must be rows below the header, got none.")
+
+    def words(self, name: str) -> list[str]:
+        """Return a column as words without spaces around them; a missing one is empty.
+
+        Raises:
+            DataError: It holds lists, bytes or the like.
+        """
+        column = self.table.column(name)
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column, kind = column.cast(kind.value_type), kind.value_type
+        if pa.types.is_floating(kind):
+            values = column.to_pylist()
+            return ["" if v is None or v != v else str(int(v)) if v == int(v) else repr(v) for v in values]
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise DataError(f"{self.path}: column {name} must hold numbers or words, got {kind}.")
+        found = [("" if v is None else str(v).strip()) for v in column.to_pylist()]
+        if pa.types.is_boolean(kind):
+            return [word.lower() for word in found]
+        return ["" if word.lower() in MISSING else word for word in found]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column as (rows,) float64, NaN where a value is missing.
+
+        Raises:
+            DataError: A value is no number, is infinite, or too large for single precision.
+        """
+        column = self.table.column(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
+            found = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).copy()
+            missing = np.isnan(found)
+        else:
+            words = self.words(name)
+            missing = np.array([not word for word in words], bool)
+            found = np.full(len(words), np.nan)
+            found[~missing] = self._parsed(name, words, missing)
+        for row in np.flatnonzero(~missing & ~(np.abs(found) <= LARGEST)).tolist():
+            rule = "a value must be finite and fit single precision, 3.4e38"
+            raise DataError(f"{self.at(row, name)}: {rule}, got {found[row]:g}.")
+        return cast("np.ndarray", found)
+
+    def times(self, name: str) -> np.ndarray:
+        """Return a column of numbers, or of dates and times by ISO 8601, as (rows,) float64: numbers, or seconds.
+
+        Raises:
+            DataError: A time is missing, or is none.
+        """
+        import pandas as pd
+
+        words = self.words(name)
+        if all(NUMBER.fullmatch(word) for word in words):
+            return np.array(words, np.float64)
+        found = pd.to_datetime(pd.Series(words, dtype=object), format="ISO8601", utc=True, errors="coerce")
+        numbers = [NUMBER.fullmatch(word) is not None for word in words]
+        wrong = found.isna().to_numpy() if not numbers[0] else ~np.array(numbers)
+        for row in np.flatnonzero(wrong).tolist():
+            rule = "a time must be a number, or a date and time like 2024-05-31T12:00"
+            raise DataError(f"{self.at(row, name)}: {rule}, got {words[row]!r}.")
+        start = pd.Timestamp("1970-01-01", tz="UTC")
+        return ((found - start) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+
+    def _parsed(self, name: str, words: list[str], missing: np.ndarray) -> np.ndarray:
+        """Return the words that are there as float64."""
+        try:
+            return np.asarray(pc.cast(pa.array([word for word in words if word]), pa.float64()))
+        except pa.ArrowInvalid:  # some of what is a number to people is none to Arrow: +1
+            pass
+        for row in np.flatnonzero(~missing).tolist():
+            if not NUMBER.fullmatch(words[row]):
+                raise DataError(f"{self.at(row, name)}: it must be a number, got {words[row]!r:.80}.")
+        return np.array([float(word) for word in words if word])
+
+
+def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
+    """Return the columns of a file.
+
+    Raises:
+        DataError: It cannot be read as such: a folder, empty, cut short, with rows of other lengths, not UTF-8.
+    """
+    opened(path).close()
+    try:
+        table = pa.parquet.read_table(path) if kind == "parquet" else _csv(path, delimiter)
+    except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise DataError(f"{path}: it is no {'Parquet' if kind == 'parquet' else 'CSV'} file: {said:.160}.") from None
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1 or not name:
+            rule = "each column needs a name of its own in the first line"
+            raise DataError(f"{path}: {rule}, got {name!r}{' twice' if name else ''}.")
+    return Columns(path, table)
+
+
+def header(path: Path, delimiter: str = ",") -> list[str]:
+    """Return the names in the first line of a CSV, as they are there.
+
+    Raises:
+        DataError: It cannot be read, is empty, or has no first line.
+    """
+    opened(path).close()
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            head: bytes = file.read(PIECE)
+        if not head.strip():
+            raise DataError(f"{path}: it must have a header and rows, and is empty.")
+        if b"\0" in head:
+            raise ValueError("it holds NUL bytes; UTF-8 text has none")
+        text = head.decode("utf-8-sig", errors="ignore")
+        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except (OSError, EOFError, ValueError, csv.Error) as error:
+        raise DataError(f"{path}: it is no CSV file: {' '.join(str(error).split()).rstrip('.'):.160}.") from None
+    return [name.strip() for name in first or [""]]
+
+
+def _csv(path: Path, delimiter: str) -> pa.Table:
+    """Return a table of words."""
+    names = header(path, delimiter)
+    if len(set(names)) < len(names) or "" in names:
+        return pa.table([pa.array([], pa.string())] * len(names), names=names)
+    types = dict.fromkeys(names, pa.large_string())
+    return pa.csv.read_csv(
+        path,
+        read_options=pa.csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

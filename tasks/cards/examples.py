@@ -1,0 +1,83 @@
+"""Examples as files hold them: values, what is asked, and what splits go by; a NaN is a missing value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.card import Card
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Examples of one or more files, in order.
+
+    Attributes:
+        values: Of each (T, p) float64, in the order of ``Card.fed``.
+        asked: Of each (q,) float64, or (T, q) where every step is asked: values, or the number of the class.
+        at: ``at(example, step, channel)`` says where a value stands, for people; of the channel None, the answer.
+        groups, marks: Of each its group, and its word in the column of the split; empty where there is none.
+        times: (N, 2) float64: its first and its last time; NaN where there is none.
+        files: Of each the number of its file.
+    """
+
+    values: list[np.ndarray]
+    asked: list[np.ndarray]
+    at: Callable[[int, int, int | None], str]
+    groups: list[str]
+    marks: list[str]
+    times: np.ndarray
+    files: list[int]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """Return the examples of several files as one, numbered by file."""
+    starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+
+    def at(example: int, step: int, channel: int | None) -> str:
+        k = int(np.searchsorted(starts, example, side="right")) - 1
+        return parts[k].at(example - starts[k], step, channel)
+
+    return Examples(
+        [value for part in parts for value in part.values],
+        [asked for part in parts for asked in part.asked],
+        at,
+        [group for part in parts for group in part.groups],
+        [mark for part in parts for mark in part.marks],
+        np.concatenate([part.times for part in parts]),
+        [k for k, part in enumerate(parts) for _ in range(len(part))],
+    )
+
+
+def numbered(card: Card, words: Sequence[str], at: Callable[[int], str]) -> np.ndarray:
+    """Return the numbers of classes, (n,) float64; NaN where a word is empty and may be.
+
+    Args:
+        card: Its ``classes`` count.
+        words: Names of classes.
+        at: Where the k-th stands, for people.
+
+    Raises:
+        DataError: One is none of the card's classes.
+    """
+    number = {name: float(k) for k, name in enumerate(card.classes)}
+    found = np.full(len(words), np.nan)
+    for k, word in enumerate(words):
+        if word in number:
+            found[k] = number[word]
+        elif word or not card.every_step or card.missing == "refuse":
+            few = ", ".join(card.classes[:12]) + (", ..." if len(card.classes) > 12 else "")
+            raise DataError(f"{at(k)}: it must be one of the card's classes, {few}; got {word!r}.")
+    return found
+
+
+def shown(values: np.ndarray) -> int:
+    """Return how many steps of (T, p) there are before an end where nothing is."""
+    there = np.flatnonzero(~np.isnan(values).all(-1))
+    return int(there[-1]) + 1 if len(there) else 0

@@ -1,0 +1,184 @@
+"""What is wrong with data and their splits, in words, before anything is trained on them.
+
+Refused is what makes a test score worthless for certain: equal examples or one group in two splits, and an answer that
+is fed. A card's ``allow`` has it told only. The rest is told: channels that never change, splits that overlap in time,
+classes that are nowhere tested, missing values, unequal lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.card import ALLOWABLE, Card
+from longwave.tasks.cards.examples import Examples
+from longwave.tasks.cards.split import Parts
+
+EQUAL = 1e-9
+"""Part of an answer's variance that a channel may leave, up to which it is the answer itself."""
+FEW = 8
+"""Fewest answers of which a perfect agreement says something."""
+SUMMARIES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "its first value": lambda x: x[0],
+    "its last value": lambda x: x[-1],
+    "its mean": lambda x: np.nanmean(x, 0),
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What was found.
+
+    Attributes:
+        rule: One word; of ``ALLOWABLE`` it can be allowed.
+        text: A sentence.
+        refused: Whether it keeps the data from being fed.
+    """
+
+    rule: str
+    text: str
+    refused: bool = False
+
+
+def remarks(card: Card, examples: Examples, found: Parts) -> list[Remark]:
+    """Return all that was found of examples and their splits, what is refused first."""
+    told = [*_classes(card, examples, found), *_duplicates(examples, found), *_groups(card, examples, found)]
+    told += [*_answers(card, examples), *_constant(card, examples, found), *_time(card, examples, found)]
+    told += _gaps(card, examples)
+    told = [Remark(r.rule, r.text, r.refused and r.rule not in card.allow) for r in told]
+    return sorted(told, key=lambda r: not r.refused)
+
+
+def check(told: Sequence[Remark], origin: str) -> None:
+    """Do nothing where nothing is refused.
+
+    Raises:
+        DataError: Something is; the message says how to allow it, if it can be.
+    """
+    for remark in told:
+        if remark.refused:
+            allow = f' If that is meant: allow = ["{remark.rule}"].' if remark.rule in ALLOWABLE else ""
+            raise DataError(f"{origin}: {remark.text}{allow}")
+
+
+def _classes(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+    if card.task != "classification":
+        return
+    every = {name: {int(v) for k in mine for v in _there(examples.asked[k])} for name, mine in found.items()}
+    absent = [name for k, name in enumerate(card.classes) if k not in every["train"]]
+    if absent:
+        yield Remark("classes", f"No training example is of the class {', '.join(absent)}.", True)
+    for split in ("valid", "test"):
+        if absent := [name for k, name in enumerate(card.classes) if k not in every[split]]:
+            yield Remark("classes", f"No example of the {split} split is of the class {', '.join(absent)}.")
+
+
+def _duplicates(examples: Examples, found: Parts) -> Iterator[Remark]:
+    keys = [value.tobytes() for value in examples.values]
+    for a, b in combinations(found, 2):
+        first = {keys[k]: k for k in found[a]}
+        if twice := [k for k in found[b] if keys[k] in first]:
+            one = examples.at(int(twice[0]), 0, 0).rpartition(", column")[0] or examples.at(int(twice[0]), 0, 0)
+            many = (
+                f"{len(twice)} examples of the {b} split are" if len(twice) > 1 else f"One example of the {b} split is"
+            )
+            yield Remark("duplicates", f"{many} in the {a} split, too, with equal values; the first at {one}.", True)
+
+
+def _groups(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+    if not card.group:
+        return
+    held = {name: {examples.groups[k] for k in mine} for name, mine in found.items()}
+    for a, b in combinations(found, 2):
+        if both := sorted(held[a] & held[b]):
+            few = ", ".join(both[:5]) + (", ..." if len(both) > 5 else "")
+            text = f"{len(both)} of {card.group} are in the {a} and in the {b} split: {few}."
+            yield Remark("groups", text, True)
+
+
+def _answers(card: Card, examples: Examples) -> Iterator[Remark]:
+    """Tell where a channel, or one number of it, is the answer."""
+    ahead = card.horizon or 0
+    for c, name in enumerate(card.fed):
+        if card.task == "forecasting":
+            if c < len(card.asked):
+                continue
+            pairs = {"it": [(x[:-ahead, c], x[ahead:, : len(card.asked)]) for x in examples.values]}
+        elif card.every_step:
+            pairs = {"it": [(x[:, c], y) for x, y in zip(examples.values, examples.asked, strict=True)]}
+        else:
+            both = [*zip(examples.values, examples.asked, strict=True)]
+            pairs = {
+                what: [(take(x[:, c : c + 1]), y[None]) for x, y in both if not np.isnan(x[:, c]).all()]
+                for what, take in SUMMARIES.items()
+            }
+        for what, each in pairs.items():
+            if each and _same(card, np.concatenate([x for x, _ in each]), np.concatenate([y for _, y in each])):
+                it = f"the channel {name}" if what == "it" else f"of the channel {name} {what}"
+                yield Remark("target", f"The answer is among the inputs: {it} tells {card.asked[0]} exactly.", True)
+                break
+
+
+def _same(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether x (n,) tells one of the answers (n, q): a line for a value, one number for each class."""
+    for answer in y.T:
+        there = ~np.isnan(x) & ~np.isnan(answer)
+        a, b = x[there], answer[there]
+        if len(a) < FEW or not a.std() or not b.std():
+            continue
+        if card.task != "classification":
+            left = 1 - np.corrcoef(a, b)[0, 1] ** 2
+        else:
+            spread = sum(((a[b == k] - a[b == k].mean()) ** 2).sum() for k in np.unique(b))
+            means = np.array([a[b == k].mean() for k in np.unique(b)])
+            near = np.diff(np.sort(means)).min() ** 2
+            left = spread / len(a) / near if near else 1.0
+        if left < EQUAL:
+            return True
+    return False
+
+
+def _constant(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+    for c, name in enumerate(card.fed):
+        low, high, n = np.inf, -np.inf, 0
+        for k in found["train"]:
+            there = _there(examples.values[k][:, c])
+            low, high, n = (
+                min([low, *there[:1], there.min(initial=low)]),
+                max(high, there.max(initial=high)),
+                n + len(there),
+            )
+        if not n or low == high:
+            yield Remark(
+                "constant", f"The channel {name} never changes in training{f': {low:g}' if n else ', and is missing'}."
+            )
+
+
+def _time(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+    if np.isnan(examples.times).any() or not np.ptp(examples.times[:, 0]):
+        return
+    trained = examples.times[found["train"], 1].max()
+    early = int((examples.times[found["test"], 0] <= trained).sum())
+    if early:
+        text = f"{early} of {len(found['test'])} test examples begin before the last one of training ends."
+        yield Remark("time", text)
+
+
+def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
+    gone = sum(int(np.isnan(x).sum()) for x in examples.values)
+    if gone:
+        how = {"hold": "the last value before stands there", "mask": "a mask channel tells them"}
+        text = how.get(str(card.missing), f"{card.missing} stands there")
+        yield Remark("missing", f"{gone} of {sum(x.size for x in examples.values)} values are missing; {text}.")
+    lengths = [len(x) for x in examples.values]
+    if min(lengths) < max(lengths):
+        yield Remark("lengths", f"Examples have {min(lengths)} to {max(lengths)} steps; shorter ones are padded.")
+
+
+def _there(values: np.ndarray) -> np.ndarray:
+    found: np.ndarray = values[~np.isnan(values)]
+    return found

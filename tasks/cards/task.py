@@ -1,0 +1,195 @@
+"""From a data card to a task like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from longwave.tasks.base.cache import cached
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import (
+    ACCURACY,
+    CROSS_ENTROPY,
+    L2_ERROR,
+    MAE,
+    MSE,
+    cross_entropy,
+    mean_absolute_error,
+    mean_squared_error,
+)
+from longwave.tasks.base.metric import Metric
+from longwave.tasks.base.predictor import Baseline
+from longwave.tasks.base.raw import DataError, Source, fingerprint
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
+from longwave.tasks.cards.card import Card
+from longwave.tasks.cards.checked import read_card
+from longwave.tasks.cards.feed import data, fed
+from longwave.tasks.cards.guards import Remark, check, remarks
+from longwave.tasks.cards.reading import read
+from longwave.tasks.cards.split import parts
+from longwave.tasks.trivial.constant import Held, Majority, Mean
+from longwave.tasks.trivial.forecasts import FORECASTS
+from longwave.tasks.trivial.least_squares import ROUNDING
+from longwave.tasks.trivial.linear import Linear
+from longwave.tasks.trivial.neighbours import Nearest
+from longwave.tasks.trivial.whole import SummaryRidge
+
+READER = "1"
+"""Bumped when the same files are fed in another way."""
+HIDDEN, BATCH, EPOCHS = 32, 32, 30
+RMSE = replace(
+    L2_ERROR, name="rmse", definition="root of the mean squared error over all that is asked of all test examples"
+)
+UNIT = ", in standard deviations of the training split"
+METRICS: Mapping[str, Metric] = {
+    "accuracy": ACCURACY,
+    "cross_entropy": CROSS_ENTROPY,
+    "mse": MSE,
+    "rmse": RMSE,
+    "mae": replace(MAE, definition="mean absolute error over all that is asked of all test examples"),
+}
+
+
+@dataclass(frozen=True)
+class CardFiles(Source):
+    """The files of a card: where it says, else where ``longwave data fetch NAME --path FOLDER`` found them later.
+
+    Attributes:
+        paths: As the card says.
+    """
+
+    paths: tuple[Path, ...] = ()
+
+    def missing(self, place: Path | None = None) -> list[str]:
+        """Return the files that are neither there nor where the card says."""
+        if place is None and all(path.exists() for path in self.found):
+            return []
+        return super().missing(place)
+
+    @property
+    def found(self) -> list[Path]:
+        """Where the files are to be read."""
+        return [self.place / name for name in self.needs] if self.place.exists() else [*self.paths]
+
+    def locate(self, task: str) -> Path:
+        """Return the folder of the first file.
+
+        Raises:
+            DataError: One is not there; the message says what to do.
+        """
+        for path in self.found:
+            if not path.exists():
+                told = f"If it was moved: longwave data fetch {self.name} --path FOLDER"
+                raise DataError(f"{self.name} reads {path}, which is not there. {told}")
+        return self.found[0].parent
+
+    def write_sums(self) -> None:
+        """Do nothing: the files are their owner's and may change, which makes them another version."""
+
+
+def card_task(path: Path) -> TaskSpec:
+    """Return the task that a card describes, named as the file. Its data are read when it loads them.
+
+    Raises:
+        DataError: The card cannot be read or breaks a rule.
+    """
+    card = read_card(path)
+    files = card_files(card, path)
+    one = card.task == "classification"
+    every = card.every_step or card.task == "forecasting"
+    metric = METRICS[card.scored]
+    if not one and card.normalise == "standard":
+        metric = replace(metric, definition=metric.definition + UNIT)
+    return TaskSpec(
+        name=path.stem,
+        title=card.title or path.stem,
+        family="your own data",
+        summary=_summary(card),
+        inputs=len(card.channels) * (2 if card.missing == "mask" else 1),
+        outputs=len(card.classes) if one else len(card.asked),
+        loss=cross_entropy if one else mean_absolute_error if card.scored == "mae" else mean_squared_error,
+        metric=metric,
+        chance=None,
+        load=_loader(card, path),
+        recipes={"": Recipe(HIDDEN, BATCH, EPOCHS, "Longwave's for data of your own", clip=1.0)},
+        source=card.source or ", ".join(files.needs),
+        licence=card.licence,
+        length=str(card.window or card.steps or "as in the files"),
+        lag="not known",
+        asked="at every step" if every else "at the last step",
+        horizon=card.horizon,
+        files=files,
+        baselines=_baselines(card),
+    )
+
+
+def card_files(card: Card, path: Path) -> CardFiles:
+    """Return the files of a card that lies at ``path``."""
+    paths = tuple(path.parent / name for name in card.files)
+    return CardFiles(
+        f"my-{path.stem}", card.title or path.stem, card.licence, tuple(p.name for p in paths), paths=paths
+    )
+
+
+def told(path: Path) -> tuple[Data[Sequences], list[Remark]]:
+    """Return what a card's task feeds, and all that is to say of it. Nothing is cached.
+
+    Raises:
+        DataError: The card or a file breaks a rule, or a leak is refused.
+    """
+    card = read_card(path)
+    arrays, found = _made(card, path)
+    return data(arrays), found
+
+
+def _loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
+    """Return what loads a card's data: anew where a file has changed since the last time."""
+    files, kept = card_files(card, path), dict[str, Data[Sequences]]()
+    content = card.model_dump_json(exclude={"files", "title", "source", "licence"})
+
+    def load(variant: str) -> Data[Sequences]:
+        check_variant(path.stem, variant)
+        files.locate(path.stem)
+        key = hashlib.sha256(f"{READER} {content} {fingerprint(files.found)}".encode()).hexdigest()[:24]
+        if key not in kept:
+            kept.clear()
+            kept[key] = data(cached(f"cards/{key}", lambda: _made(card, path)[0]))
+        return kept[key]
+
+    return load
+
+
+def _made(card: Card, path: Path) -> tuple[dict[str, np.ndarray], list[Remark]]:
+    files = card_files(card, path)
+    files.locate(path.stem)
+    examples = read(card, files.found)
+    found = parts(card, examples, str(path))
+    said = remarks(card, examples, found)
+    check(said, str(path))
+    return fed(card, examples, found), said
+
+
+def _summary(card: Card) -> str:
+    what = f"tell {len(card.classes)} classes apart" if card.classes else f"tell {', '.join(card.asked)}"
+    if card.task == "forecasting":
+        what += f" {card.horizon} steps ahead"
+    channels = card.channels[0] if len(card.channels) == 1 else f"{len(card.channels)} channels"
+    return f"Data of your own: {what} from {channels}."
+
+
+def _baselines(card: Card) -> dict[str, Baseline]:
+    if card.task == "classification":
+        outputs = len(card.classes)
+        found: dict[str, Baseline] = {"majority": Majority(outputs)}
+        return found if card.every_step else {**found, "1-NN": Nearest(outputs)}
+    if card.task == "regression" and not card.every_step:
+        return {"mean": Mean(), "ridge on summaries": SummaryRidge()}
+    if card.task == "forecasting" and card.missing != "mask" and len(card.asked) == len(card.channels):
+        return dict(FORECASTS)
+    every: dict[str, Baseline] = {"mean": Mean(), "AR(8)": Linear(8), "ridge(32)": Linear(32, ROUNDING)}
+    return {**every, "persistence": Held(len(card.asked))} if card.task == "forecasting" else every

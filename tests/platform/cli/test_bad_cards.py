@@ -1,0 +1,243 @@
+"""Bad cards and bad files: one line that names the place and the rule, exit status 2, and nothing has changed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet  # type: ignore[import-untyped]
+import pytest
+from card_files import LONG, csv, long_table, written
+
+from longwave.platform.cli.main import main
+
+ROWS = long_table()
+GOOD = csv(ROWS)
+
+
+def changed(row: int, column: int, value: str) -> bytes:
+    """Return the table with another value in a row, from 1, and a column."""
+    rows = [list(each) for each in ROWS]
+    rows[row][column] = value
+    return csv(rows)
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    """Return an NPZ file."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+X, CLASS = np.random.RandomState(0).randn(24, 5, 2), np.arange(24) % 2
+NPZ = {"files": ["data.npz"], "series": None, "time": None, "inputs": "x", "target": "y", "classes": ["0", "1"]}
+WIDE = {"layout": "wide", "series": None, "time": None}
+SERIES = {"layout": "series", "series": None, "task": "forecasting", "target": None, "classes": None}
+HEAD = "files = ['data.csv']\nchannels = 'x'\n"
+
+CARDS: dict[str, tuple[str, str]] = {
+    "no TOML": ("files = [", "toy.toml is not TOML: "),
+    "an empty card": ("", "toy.toml: files: Field required."),
+    "no task": (HEAD, "toy.toml: task: Field required."),
+    "binary": ("\x00\x01", "toy.toml is not TOML: "),
+    "a list for a table": (HEAD + "task = 'regression'\nsplit = ['seed']", "toy.toml: split: Input should be "),
+    "a key twice": (HEAD + "task = 'regression'\ntask = 'regression'", "toy.toml is not TOML: "),
+    "a date for a word": (HEAD + "task = 2024-01-01", "toy.toml: task: Input should be 'classification', "),
+}
+"""Whole cards, and what is said."""
+KEYS: dict[str, tuple[dict[str, object], str]] = {
+    "no files": ({"files": []}, "files: Value should have at least 1 item"),
+    "an unknown key": ({"chanels": ["x"]}, "no key 'chanels'. Did you mean channels?"),
+    "an unknown key of the split": ({"split": {"bye": "seed"}}, "no key 'split.bye'. Did you mean by?"),
+    "an unknown task": ({"task": "clustering"}, "task: Input should be 'classification', 'regression' or 'forecast"),
+    "an unknown ending": ({"format": None, "files": ["data.xls"]}, "data.xls ends in none of .csv, .tsv, "),
+    "an unknown format": ({"format": "xls"}, "format: Input should be 'csv', 'parquet', 'npz' or 'ts', got 'xls'"),
+    "an unknown layout": ({"layout": "tall"}, "layout: Input should be 'long', 'wide' or 'series', got 'tall'"),
+    "an unknown metric": ({"metric": "f1"}, "metric: Input should be 'accuracy', 'cross_entropy', "),
+    "a metric of another task": ({"metric": "rmse"}, "metric: of a classification it is accuracy or cross_entropy"),
+    "no channels": ({"channels": []}, "channels: Value should have at least 1 item"),
+    "a channel twice": ({"channels": ["x", "x"]}, "channels: each once, got x, x"),
+    "an empty channel": ({"channels": [""]}, "channels.0: String should have at least 1 character, got ''"),
+    "a number for a channel": ({"channels": [3]}, "channels.0: Input should be a valid string, got 3"),
+    "the target among the channels": ({"channels": ["x", "label"]}, "target: label is a channel, too"),
+    "one class": ({"classes": ["a"]}, "classes: a classification needs two or more, got 1"),
+    "no classes": ({"classes": None}, "classes: a classification needs the names of its classes"),
+    "a class twice": ({"classes": ["a", "a"]}, "classes: each once, got a, a"),
+    "classes of a regression": ({"task": "regression", "target": "y"}, "classes: it is of a classification alone"),
+    "no target": ({"target": None}, "target: a column or an array must say what is asked"),
+    "two targets of classes": ({"target": ["label", "who"]}, "target: a class is one column, got label, who"),
+    "no column of examples": ({"series": None}, "series: a long table needs the column that tells its examples apart"),
+    "a horizon of a class": ({"horizon": 3}, "horizon: it is of a forecast alone"),
+    "a forecast without a horizon": ({**SERIES, "window": 4}, "horizon: a forecast needs the number of steps ahead"),
+    "a horizon of nothing": ({**SERIES, "horizon": 0}, "horizon: Input should be greater than 0, got 0"),
+    "a series without a window": ({**SERIES, "horizon": 1}, "window: one long series needs the steps of an example"),
+    "a forecast of no channel": ({**SERIES, "horizon": 1, "window": 4, "target": "z"}, "is one of the channels, got z"),
+    "a window of a long table": ({"window": 5}, "window: it is of one long series alone"),
+    "steps of a CSV": ({"steps": 5}, "steps: it is of a .ts file alone"),
+    "a split by nothing": ({"split": {"by": "luck"}}, "split.by: Input should be 'seed', 'group', 'time', 'column'"),
+    "a split by no group": ({"split": {"by": "group"}}, "group: the split is by group: give its column"),
+    "a split by no column": ({"split": {"by": "column"}}, "split.column: the split is by column: give its name"),
+    "a column of no split": ({"split": {"column": "who"}}, 'split.column: it goes with by = "column"'),
+    "a split by one file": ({"split": {"by": "file"}}, "split.by: by file needs two or three files"),
+    "a split that leaves nothing": ({"split": {"valid": 0.5, "test": 0.5}}, "leave nothing to train on, got 1 in all"),
+    "a share of more than all": ({"split": {"test": 1.5}}, "split.test: Input should be less than 1, got 1.5"),
+    "a seed below nothing": ({"split": {"seed": -1}}, "split.seed: Input should be greater than or equal to 0, got -1"),
+    "a wide table asked at every step": (
+        {**WIDE, "every_step": True},
+        "every_step: a wide table or a .ts file has one",
+    ),
+    "what cannot be allowed": ({"allow": ["noise"]}, "allow.0: Input should be 'duplicates', 'groups' or 'target'"),
+    "missing values by luck": ({"missing": "luck"}, "missing: Input should be 'refuse', 'hold' or 'mask', got 'luck'"),
+    "a file that is not there": ({"files": ["gone.csv"], "format": "csv"}, "gone.csv, which is not there. If it was "),
+}
+"""Changes of a card that is good, and what is said."""
+FILES: dict[str, tuple[bytes, dict[str, object], str]] = {
+    "an empty file": (b"", {}, "data.csv: it must have a header and rows, and is empty."),
+    "a header alone": (csv(ROWS[:1]), {}, "data.csv: there must be rows below the header, got none."),
+    "no such column": (GOOD, {"channels": ["z"]}, "data.csv: there is no column 'z'. It has id, t, x, y, who, label."),
+    "a column twice": (GOOD.replace(b"y,who", b"x,who", 1), {}, "a name of its own in the first line, got 'x' twice."),
+    "a column without a name": (GOOD.replace(b"y,who", b",who", 1), {}, "a name of its own in the first line, got ''."),
+    "a row too long": (GOOD + b"s99,0,1,2,p9,a,more\n", {}, "data.csv: it is no CSV file: CSV parse error: Row #122: "),
+    "a row too short": (GOOD + b"s99,0\n", {}, "Expected 6 columns, got 2: s99,0"),
+    "a word for a number": (changed(7, 2, "high"), {}, "row 7, column x: it must be a number, got 'high'."),
+    "a comma for a point": (changed(7, 2, '"1,5"'), {}, "row 7, column x: it must be a number, got '1,5'."),
+    "a missing number": (changed(9, 3, ""), {}, 'row 9, column y: a value is missing. Give missing = "hold"'),
+    "infinity": (changed(9, 3, "inf"), {}, "row 9, column y: a value must be finite and fit single precision"),
+    "a huge number": (changed(9, 3, "1e300"), {}, "row 9, column y: a value must be finite and fit single precision"),
+    "an unknown class": (
+        changed(1, 5, "c"),
+        {},
+        "row 1, column label: it must be one of the card's classes, a, b; got",
+    ),
+    "a missing class": (
+        changed(1, 5, ""),
+        {},
+        "row 1, column label: it must be one of the card's classes, a, b; got ''",
+    ),
+    "two classes in one example": (
+        changed(3, 5, "b"),
+        {},
+        "row 3, column label: it must be the same in all rows of an",
+    ),
+    "no word of an example": (changed(3, 0, ""), {}, "row 3, column id: which example it is of is missing."),
+    "time that goes back": (
+        changed(3, 1, "0.5"),
+        {},
+        "row 3, column t: times must increase within an example, got 0.5",
+    ),
+    "no time": (changed(3, 1, "noon"), {}, "row 3, column t: a time must be a number, or a date and time like"),
+    "not UTF-8": (GOOD.replace(b"label", b"l\xffbel", 1), {}, "data.csv: there is no column 'label'"),
+    "bytes": (b"\x00" * 100, {}, "data.csv: it is no CSV file: it holds NUL bytes; UTF-8 text has none."),
+    "no gz": (b"", {"files": ["data.csv.gz"]}, "data.csv.gz: it must have a header and rows, and is empty."),
+    "no Parquet": (b"PAR1", {"files": ["data.parquet"]}, "data.parquet: it is no Parquet file: "),
+    "a class that nothing is of": (GOOD, {"classes": ["a", "b", "c"]}, "No training example is of the class c."),
+    "too few examples": (
+        csv(ROWS[:11]),
+        {"split": {"valid": 0.01, "test": 0.01}},
+        "the valid split has no example of 2",
+    ),
+    "another delimiter": (GOOD.replace(b",", b";"), {}, "there is no column 'id'. It has id;t;x;y;who;label."),
+    "no word of the split": (
+        GOOD,
+        {"split": {"by": "column", "column": "who"}},
+        "who must say train, valid, test, got",
+    ),
+    "wide columns by no name": (GOOD, {**WIDE, "channels": ["q*"]}, "data.csv: no column is named like 'q*'."),
+    "a series too short": (
+        csv(ROWS[:9]),
+        {**SERIES, "time": None, "horizon": 9, "window": 9},
+        "split needs 18 steps in a row for one",
+    ),
+    "no NPZ": (b"PK\x03\x04", NPZ, "data.npz: it is no NPZ file of numbers and words: "),
+    "no such array": (npz(x=X), NPZ, "data.npz: there is no array 'y'. It has x."),
+    "objects": (npz(x=np.array([{}]), y=CLASS), NPZ, "it is no NPZ file of numbers and words: Object arrays cannot be"),
+    "arrays of words": (npz(x=X.astype(str), y=CLASS), NPZ, "data.npz: x: it must hold numbers, got <U"),
+    "a feature too many": (
+        npz(x=X[..., :1], y=CLASS),
+        NPZ,
+        "x: it must be (examples, steps, 2): one feature a channel",
+    ),
+    "an answer too few": (npz(x=X, y=CLASS[1:]), NPZ, "y: it must have one entry an example, (24,), got (23,)."),
+    "a length too long": (npz(x=X, y=CLASS, n=CLASS + 5), {**NPZ, "lengths": "n"}, "n: lengths must be whole numbers"),
+}
+"""Files, changes of the card, and what is said."""
+
+
+def _refused(capsys: pytest.CaptureFixture[str], home: Path, card: Path) -> str:
+    before = sorted(card.parent.iterdir())
+    assert main(["tasks", "add", str(card)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("longwave: ") and "Traceback" not in err
+    assert not home.exists() and sorted(card.parent.iterdir()) == before
+    return err
+
+
+@pytest.mark.parametrize("case", CARDS)
+def test_a_bad_card_is_refused_in_one_line(
+    case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, told = CARDS[case]
+    assert told in _refused(capsys, home, written(tmp_path, GOOD, text))
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_a_bad_key_is_refused_in_one_line(
+    case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, told = KEYS[case]
+    assert told in _refused(capsys, home, written(tmp_path, GOOD, LONG, **changes))
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_bad_file_is_refused_in_one_line(
+    case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, changes, told = FILES[case]
+    assert told in _refused(capsys, home, written(tmp_path, content, {**LONG, **changes}))
+
+
+def _folder(place: Path) -> None:
+    (place / "data.csv").unlink()
+    (place / "data.csv").mkdir()
+
+
+def _cut(place: Path) -> None:
+    (place / "data.csv").rename(place / "data.csv.gz")
+    (place / "data.csv.gz").write_bytes(gzip.compress(GOOD)[:-20])
+    (place / "toy.toml").write_text((place / "toy.toml").read_text().replace("data.csv", "data.csv.gz"))
+
+
+def _nested(place: Path) -> None:
+    (place / "data.csv").unlink()
+    table = pa.table({name: [["1"]] * 9 for name in ROWS[0]})
+    pa.parquet.write_table(table, place / "data.parquet")
+    (place / "toy.toml").write_text((place / "toy.toml").read_text().replace("data.csv", "data.parquet"))
+
+
+def _named(place: Path) -> None:
+    (place / "toy.toml").rename(place / "My toy.toml")
+
+
+PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "a folder for a file": (_folder, "toy.toml", "data.csv: it must be a file that can be read, got: Is a directory."),
+    "a gz cut short": (_cut, "toy.toml", "data.csv.gz: it is no CSV file: "),
+    "lists in Parquet": (_nested, "toy.toml", "column id must hold numbers or words, got list<"),
+    "a card that is not there": (lambda place: None, "none.toml", "Cannot read the data card "),
+    "a CSV for a card": (lambda place: None, "data.csv", "is no data card, whose name ends in .toml. Write one with: "),
+    "a folder for a card": (lambda place: (place / "x.toml").mkdir(), "x.toml", "Cannot read the data card "),
+    "a name that is none": (_named, "My toy.toml", "a plugin's name has small letters, digits and _, and begins with"),
+}
+"""What is done to good files, the card that is given, and what is said."""
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_what_is_no_such_file_is_refused_in_one_line(
+    case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_it, name, told = PLACES[case]
+    break_it(written(tmp_path, GOOD, LONG).parent)
+    assert told in _refused(capsys, home, tmp_path / name)

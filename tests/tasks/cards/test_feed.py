@@ -1,0 +1,170 @@
+"""What is fed: by brute force the same, from any layout; padded, filled and normalised by training alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from card_files import LONG, csv, long_table, written
+
+from longwave.tasks.base.batch import NOT_ASKED
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.task import card_task, told
+
+SPLIT = {"split": {"seed": 1}}
+
+
+def by_hand(rows: list[list[str]], names: list[str]) -> dict[str, np.ndarray]:
+    """Return (T, p) of each example of a long table."""
+    columns = [rows[0].index(name) for name in names]
+    found: dict[str, list[list[float]]] = {}
+    for row in rows[1:]:
+        found.setdefault(row[0], []).append([float(row[c] or "nan") for c in columns])
+    return {name: np.array(each) for name, each in found.items()}
+
+
+def ragged(rows: list[list[str]]) -> list[list[str]]:
+    """Return the table with another number of steps of each example."""
+    return [rows[0], *(row for row in rows[1:] if int(row[1]) < 2 + int(row[0][1:]) % 4)]
+
+
+def test_values_are_those_of_the_file_less_the_mean_and_over_the_deviation_of_training(tmp_path: Path) -> None:
+    rows = long_table()
+    data, _ = told(written(tmp_path, csv(rows), LONG))
+    every = by_hand(rows, ["x", "y"])
+    raw, _ = told(written(tmp_path, csv(rows), LONG, normalise="none"))
+    train = raw.training(0).inputs.double()
+    back = data.valid.inputs * train.flatten(0, 1).std(0, correction=0) + train.flatten(0, 1).mean(0)
+    torch.testing.assert_close(back, raw.valid.inputs.double(), check_dtype=False, rtol=0, atol=1e-5)
+    seen = {row.tobytes() for split in (raw.training(0), raw.valid, raw.test) for row in split.inputs.numpy()}
+    assert seen == {each.astype(np.float32).tobytes() for each in every.values()}
+
+
+def test_test_and_validation_do_not_touch_what_training_is_fed(tmp_path: Path) -> None:
+    rows = long_table()
+    card = {**LONG, "time": "t", "split": {"by": "column", "column": "split"}}
+    rows = [
+        [*rows[0], "split"],
+        *([*r, "test" if r[0] in ("s0", "s1") else "valid" if r[0] in ("s2", "s3") else "train"] for r in rows[1:]),
+    ]
+    first, _ = told(written(tmp_path, csv(rows), card))
+    loud = [rows[0], *([*r[:2], "900", *r[3:]] if r[-1] != "train" and r[0] != "s1" else r for r in rows[1:])]
+    other, _ = told(written(tmp_path, csv(loud), card, allow=["duplicates"]))
+    assert torch.equal(first.training(0).inputs, other.training(0).inputs)
+    assert not torch.equal(first.test.inputs, other.test.inputs)
+
+
+def test_ragged_examples_are_padded_with_nought_and_say_their_lengths(tmp_path: Path) -> None:
+    rows = ragged(long_table())
+    data, remarks = told(written(tmp_path, csv(rows), LONG, normalise="none"))
+    every = {v.astype(np.float32).tobytes() for v in by_hand(rows, ["x", "y"]).values()}
+    for split in (data.training(0), data.valid, data.test):
+        assert split.lengths is not None and split.inputs.shape[1] == 5
+        for x, n in zip(split.inputs, split.lengths.tolist(), strict=True):
+            assert x[:n].numpy().tobytes() in every and not x[n:].any()
+    assert [r.text for r in remarks] == ["Examples have 2 to 5 steps; shorter ones are padded."]
+
+
+def test_a_wide_table_feeds_what_a_long_one_feeds(tmp_path: Path) -> None:
+    rows = long_table()
+    every = by_hand(rows, ["x", "y"])
+    label = {row[0]: row[5] for row in rows[1:]}
+    head = ["id", *(f"x{t}" for t in range(5)), *(f"y{t}" for t in range(5)), "label"]
+    wide = [head, *([name, *(repr(v) for v in x.T.flatten().tolist()), label[name]] for name, x in every.items())]
+    one, _ = told(written(tmp_path, csv(rows), LONG))
+    other, _ = told(written(tmp_path, csv(wide), LONG, layout="wide", time=None, channels=["x*", "y*"]))
+    assert one.version == other.version
+
+
+def test_an_npz_and_a_ts_file_feed_what_a_long_table_feeds(tmp_path: Path) -> None:
+    rows = long_table()
+    every = np.stack([*by_hand(rows, ["x", "y"]).values()])
+    one, _ = told(written(tmp_path, csv(rows), LONG))
+    labels = np.array(["a", "b"] * 12)
+    np.savez(tmp_path / "data.npz", x=every, y=labels)
+    drop = {"series": None, "time": None}
+    card = {**LONG, **drop, "files": ["data.npz"], "inputs": "x", "target": "y"}
+    other, _ = told(written(tmp_path, (tmp_path / "data.npz").read_bytes(), card))
+    assert one.version == other.version
+    lines = ["@dimensions 2", "@seriesLength 5", "@classLabel true a b", "@data"]
+    lines += [
+        ":".join([*(",".join(map(repr, channel.tolist())) for channel in x.T), y])
+        for x, y in zip(every, labels, strict=True)
+    ]
+    ts = {**LONG, **drop, "files": ["data.ts"], "target": None, "steps": 5}
+    third, _ = told(written(tmp_path, "\n".join(lines) + "\n", ts))
+    torch.testing.assert_close(third.test.inputs, one.test.inputs)
+    assert torch.equal(third.test.targets, one.test.targets)
+
+
+@pytest.mark.parametrize("missing", ["hold", "mask", -3.5])
+def test_gaps_are_filled_as_the_card_says(missing: Any, tmp_path: Path) -> None:
+    rows = long_table()
+    for row in rows[1:]:
+        if (int(row[0][1:]) + int(row[1])) % 3 == 0:
+            row[2] = ""
+    card = written(tmp_path, csv(rows), LONG, missing=missing, normalise="none")
+    data, remarks = told(card)
+    assert "values are missing" in remarks[-1].text
+    every = by_hand(rows, ["x", "y"])
+    wanted = []
+    for x in every.values():
+        gone = np.isnan(x)
+        if missing == "mask":
+            wanted.append(np.concatenate([np.where(gone, 0, x), ~gone], 1))
+        elif missing == "hold":
+            held, last = x.copy(), np.nan
+            for t in range(len(x)):
+                held[t, 0] = last = x[t, 0] if not gone[t, 0] else last
+            held[np.isnan(held)] = np.nanmean(x[:, 0])
+            wanted.append(held)
+        else:
+            wanted.append(np.where(gone, missing, x))
+    assert card_task(card).inputs == wanted[0].shape[1] == data.test.inputs.shape[-1]
+    seen = {x.tobytes() for split in (data.training(0), data.valid, data.test) for x in split.inputs.numpy()}
+    assert seen == {x.astype(np.float32).tobytes() for x in wanted}
+
+
+def test_windows_of_one_series_lie_in_one_split_and_ask_what_comes_later(tmp_path: Path) -> None:
+    values = np.arange(200.0)
+    card = {
+        "files": ["data.csv"],
+        "layout": "series",
+        "channels": ["v"],
+        "task": "forecasting",
+        "horizon": 3,
+        "window": 7,
+    }
+    data, _ = told(written(tmp_path, csv([["v"], *([f"{v:g}"] for v in values)]), card, normalise="none"))
+    for split, low, high in ((data.training(0), 0, 140), (data.valid, 140, 170), (data.test, 170, 200)):
+        assert split.inputs.shape[1] == 7 and torch.equal(split.targets, split.inputs + 3)
+        assert split.inputs.min() == low and split.targets.max() < high
+        firsts = split.inputs[:, 0, 0]
+        assert torch.equal(firsts[1:] - firsts[:-1], torch.full_like(firsts[1:], 7))
+
+
+def test_a_forecast_of_one_channel_reads_all(tmp_path: Path) -> None:
+    rows = long_table()
+    card = {**LONG, "task": "forecasting", "target": ["y"], "horizon": 2}
+    del card["classes"]
+    path = written(tmp_path, csv(rows), card, normalise="none")
+    data, spec = told(path)[0], card_task(path)
+    assert (spec.inputs, spec.outputs, spec.horizon) == (2, 1, 2)
+    every = {v[:-2].astype(np.float32).tobytes(): v[2:, :1] for v in by_hand(rows, ["y", "x"]).values()}
+    for x, y in zip(data.test.inputs.numpy(), data.test.targets.numpy(), strict=True):
+        assert np.array_equal(y, every[x.tobytes()].astype(np.float32))
+
+
+def test_classes_at_every_step_may_be_missing_and_are_not_asked_then(tmp_path: Path) -> None:
+    rows = long_table()
+    for k, row in enumerate(rows[1:]):
+        row[5] = "" if k % 7 == 0 else "ab"[k % 2]
+    card = {**LONG, "every_step": True}
+    with pytest.raises(DataError, match="row 1, column label: it must be one of the card's classes"):
+        told(written(tmp_path, csv(rows), card))
+    data, _ = told(written(tmp_path, csv(rows), card, missing="hold"))
+    asked = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
+    assert asked.shape == (24, 5) and int((asked == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])

@@ -1,0 +1,144 @@
+"""Splits and leaks: each is found where it was put, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from card_files import LONG, csv, long_table, written
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from longwave.tasks.base.raw import DataError
+from longwave.tasks.cards.checked import check_card
+from longwave.tasks.cards.examples import Examples
+from longwave.tasks.cards.split import SPLITS, parts
+from longwave.tasks.cards.task import told
+
+COPIED = [[*row] for row in long_table()]
+for _row in COPIED[1:]:
+    if _row[0] in ("s2", "s4", "s6", "s8", "s10"):
+        _row[2:4] = next(r[2:4] for r in COPIED[1:] if r[0] == "s0" and r[1] == _row[1])
+
+
+def card_of(**changes: Any) -> Any:
+    """Return a card that is good, with changes."""
+    return check_card({k: v for k, v in {**LONG, **changes}.items() if v is not None}, "toy.toml")
+
+
+def examples(n: int, classes: int, groups: int) -> Examples:
+    """Return n examples of one value each."""
+    return Examples(
+        [np.array([[float(k)]]) for k in range(n)],
+        [np.array([float(k % classes)]) for k in range(n)],
+        lambda k, step, channel: f"row {k + 1}",
+        [f"g{k % groups}" for k in range(n)],
+        [""] * n,
+        np.stack([np.arange(n)[::-1], np.arange(n)[::-1]], 1).astype(float),
+        [0] * n,
+    )
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(12, 80), st.integers(2, 3), st.integers(3, 9), st.sampled_from(["seed", "group", "time"]),
+    st.floats(0.1, 0.3), st.floats(0.1, 0.3), st.integers(0, 99),
+)  # fmt: skip
+def test_every_example_is_in_one_split_and_groups_and_times_are_kept(
+    n: int, classes: int, groups: int, by: str, valid: float, test: float, seed: int
+) -> None:
+    card = card_of(split={"by": by, "valid": valid, "test": test, "seed": seed}, group="who")
+    some = examples(n, classes, groups)
+    found = parts(card, some, "toy")
+    assert sorted(k for name in SPLITS for k in found[name]) == list(range(n)) and all(map(len, found.values()))
+    held = {name: {some.groups[k] for k in found[name]} for name in SPLITS}
+    if by == "group":
+        assert not (held["train"] & held["test"] or held["train"] & held["valid"] or held["valid"] & held["test"])
+    elif by == "time":
+        latest = {name: some.times[found[name], 0] for name in SPLITS}
+        assert latest["train"].max() < latest["valid"].min() and latest["valid"].max() < latest["test"].min()
+        assert abs(len(found["test"]) - test * n) <= 1 and abs(len(found["valid"]) - valid * n) <= 1
+    else:
+        for k in range(classes):
+            mine = [sum(some.asked[i][0] == k for i in found[name]) for name in SPLITS]
+            assert abs(mine[2] - test * sum(mine)) <= 1 and abs(mine[1] - valid * sum(mine)) <= 1
+
+
+def test_a_split_is_the_same_for_the_same_seed_alone() -> None:
+    some = examples(40, 2, 5)
+    one, other, third = (parts(card_of(split={"seed": seed}), some, "toy") for seed in (3, 3, 4))
+    assert all(np.array_equal(one[name], other[name]) for name in SPLITS)
+    assert any(not np.array_equal(one[name], third[name]) for name in SPLITS)
+
+
+def columns(**of: Any) -> bytes:
+    """Return the long table with more columns: by name, of a row."""
+    rows = long_table()
+    more = [[*row, *(str(make(row)) for make in of.values())] for row in rows[1:]]
+    return csv([[*rows[0], *of], *more])
+
+
+LEAKS: dict[str, tuple[bytes, dict[str, Any], str, str]] = {
+    "a channel that is the class": (
+        columns(z=lambda r: 3 + "ab".index(r[5])), {"channels": ["x", "z"]}, "target",
+        "The answer is among the inputs: of the channel z its first value tells label exactly.",
+    ),
+    "a last value that is the class": (
+        columns(z=lambda r: "ab".index(r[5]) if r[1] == "4" else r[2]), {"channels": ["x", "z"]}, "target",
+        "of the channel z its last value tells label exactly.",
+    ),
+    "a channel of which the value is another scale": (
+        columns(v=lambda r: r[0][1:], z=lambda r: 7 - 2 * int(r[0][1:])),
+        {"channels": ["x", "z"], "task": "regression", "target": "v", "classes": None}, "target",
+        "of the channel z its first value tells v exactly.",
+    ),
+    "a channel that is the future": (
+        columns(z=lambda r: long_table()[1 + 5 * int(r[0][1:]) + min(int(r[1]) + 1, 4)][2]),
+        {"channels": ["x", "z"], "task": "forecasting", "target": ["x"], "classes": None, "horizon": 1}, "target",
+        "The answer is among the inputs: the channel z tells x exactly.",
+    ),
+    "equal examples in two splits": (csv(COPIED), {}, "duplicates", "in the train split, too, with equal values;"),
+    "a person in two splits": (csv(long_table()), {"group": "who"}, "groups", "of who are in the train and in the"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LEAKS)
+def test_a_leak_is_refused_unless_it_is_allowed_and_then_told(case: str, tmp_path: Path) -> None:
+    content, changes, rule, text = LEAKS[case]
+    path = written(tmp_path, content, LONG, **changes)
+    with pytest.raises(DataError, match=f'If that is meant: allow = ."{rule}"') as refused:
+        told(path)
+    assert text in str(refused.value)
+    _, remarks = told(written(tmp_path, content, LONG, **changes, allow=[rule]))
+    assert any(r.rule == rule and text in r.text and not r.refused for r in remarks)
+
+
+def test_data_without_a_leak_are_told_nothing_of(tmp_path: Path) -> None:
+    assert told(written(tmp_path, csv(long_table()), LONG))[1] == []
+    apart = written(tmp_path, csv(long_table()), LONG, group="who", split={"by": "group"})
+    assert told(apart)[1] == []
+
+
+def test_a_channel_that_never_changes_and_dates_that_overlap_are_told(tmp_path: Path) -> None:
+    content = columns(z=lambda r: 4.5, d=lambda r: int(r[0][1:]) + 100 * int(r[1]))
+    _, remarks = told(written(tmp_path, content, LONG, channels=["x", "z"], time="d"))
+    assert [r.rule for r in remarks] == ["constant", "time"]
+    assert remarks[0].text == "The channel z never changes in training: 4.5."
+
+
+def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(tmp_path: Path) -> None:
+    rows = long_table()
+    where = {"s0": "test", "s2": "test", "s1": "valid", "s3": "valid"}
+    said = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
+    _, remarks = told(written(tmp_path, csv(said), LONG, split={"by": "column", "column": "split"}))
+    assert [r.text for r in remarks] == [
+        "No example of the valid split is of the class a.", "No example of the test split is of the class b.",
+    ]  # fmt: skip
+    few = [
+        [*rows[0], "split"],
+        *([*r, "train" if r[5] == "a" else "test" if int(r[0][1:]) % 4 == 1 else "valid"] for r in rows[1:]),
+    ]
+    with pytest.raises(DataError, match="No training example is of the class b"):
+        told(written(tmp_path, csv(few), LONG, split={"by": "column", "column": "split"}))

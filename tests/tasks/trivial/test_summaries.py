@@ -1,0 +1,37 @@
+"""Predictors of data of one's own, against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.trivial.constant import Held
+from longwave.tasks.trivial.whole import SummaryRidge
+
+N, T = 60, 9
+
+
+def split(seed: int, told: torch.Tensor) -> Sequences:
+    """Return ragged sequences of two channels, asked for a linear law of their last value, mean and maximum."""
+    draw = torch.Generator().manual_seed(seed)
+    x, lengths = torch.randn(N, T, 2, generator=draw), torch.randint(2, T + 1, (N,), generator=draw)
+    rows = [x[k, :n].double() for k, n in enumerate(lengths.tolist())]
+    facts = torch.stack([torch.stack([r[-1, 0], r[:, 1].mean(), r[:, 0].max()]) for r in rows])
+    padded = x.masked_fill(torch.arange(T)[:, None] >= lengths[:, None, None], 0.0)
+    return Sequences(padded, (facts @ told + 0.7)[:, None].float(), lengths=lengths)
+
+
+def test_ridge_on_summaries_finds_a_law_of_last_value_mean_and_maximum_of_ragged_sequences() -> None:
+    told = torch.tensor([1.5, -2.0, 0.5], dtype=torch.float64)
+    data = Data(train=split(0, told), valid=split(1, told), test=split(2, told))
+    found = SummaryRidge().fit(data)
+    assert np.allclose(found.outputs(data.test), data.test.targets, atol=1e-4)
+    assert found.numbers == 13 and found.chosen == "penalty 1e-08"
+
+
+def test_what_is_held_is_what_is_forecast() -> None:
+    x = torch.randn(5, T, 3)
+    data = Data(train=Sequences(x, x[..., :2]), valid=Sequences(x, x[..., :2]), test=Sequences(x, x[..., :2]))
+    assert torch.equal(Held(2)(data), x[..., :2].double())

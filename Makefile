@@ -9,7 +9,8 @@
 # make check       formatting, lint, types, security, licences
 # make audit       known vulnerabilities of the locked packages; asks an outside service
 # make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
-# make freeze      record the ids and results of what is new; refuses what changed without a version
+# make freeze      record the ids and results of what is new, and the layers' signatures; refuses what changed without
+#                  a version
 # make lock        resolve the dependencies anew
 PY ?= python3
 VENV ?= .venv

@@ -1,8 +1,9 @@
-"""Commands about rows of a board: reproduce, diff."""
+"""Commands about rows of a board: reproduce, diff, export."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +26,9 @@ def reproduce(
     seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: one new to the row.")] = None,
     task: TaskOption = None,
     keep: Annotated[bool, typer.Option("--keep", help="Store it as one more retraining of the row.")] = False,
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep its weights; with --seed of a retraining, as that one's.")
+    ] = False,
     patch: Annotated[
         bool, typer.Option("--patch", help="Run nothing; print the row's uncommitted changes, for git apply.")
     ] = False,
@@ -58,7 +62,7 @@ def reproduce(
             reproduce.check_new(plan)
         if format is ListFormat.table:
             render_rows.expected(plan)
-        done = _rerun(plan)
+        done = _rerun(plan, keep_weights)
         kept = keep and reproduce.keep(known, done)
     if format is ListFormat.json:
         as_json({**done.to_dict(), "kept": kept})
@@ -90,7 +94,39 @@ def diff(
     render_rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
 
 
-def _rerun(plan: RerunPlan) -> Rerun:
+@app.command()
+def export(
+    row: RowArgument,
+    weights: Annotated[Path, typer.Option("--weights", help="Where to write the weights: FILE.safetensors")],
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the retraining with this seed. Default: the best.")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Where its sweep kept checkpoints, if that was said.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write the trained weights of a row's retraining as safetensors. Its best one on validation, of those kept.
+
+    Weights are kept by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
+    `longwave.load("ROW")` gives the network.
+
+    Example: longwave export 3f9c12ab --weights lem.safetensors
+    """
+    from longwave.files import whole
+    from longwave.platform.paths import store_url
+    from longwave.platform.render.terminal import say
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.kept import kept
+
+    with Store(store_url(store), create=False) as known:
+        trial, found = kept(known, row, seed, storage)
+    with whole(weights) as partial:
+        partial.write_bytes(found.file)
+    say(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
+
+
+def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
     """Train with a progress bar, on a terminal."""
     from rich.progress import Progress
 
@@ -99,4 +135,4 @@ def _rerun(plan: RerunPlan) -> Rerun:
 
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)
-        return rerun(plan, lambda point: progress.update(bar, completed=point.epoch))
+        return rerun(plan, lambda point: progress.update(bar, completed=point.epoch), weights)

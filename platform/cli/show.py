@@ -93,7 +93,7 @@ def board(
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
-        _check_tasks(known, tasks or [])
+        check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         pool = Pool(_names(models), min_seeds, families, trust or ())
         one = tasks[0] if len(tasks) == 1 else None
@@ -131,7 +131,7 @@ def compare(
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
-        _check_tasks(known, [task] if task else [])
+        check_tasks(known, [task] if task else [])
         found = read_board(known, task, Pool(trust=trust or ()))
         first, second = (comparison.resolve(found, known.present_name(name)) for name in (a, b))
     render_board.comparison(comparison.compare(found, first, second, margin), format)
@@ -158,7 +158,7 @@ def budget(
     from longwave.platform.sweeps.searches import searches
 
     with Store(store_url(store), create=False) as known:
-        _check_tasks(known, tasks or [])
+        check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(_names(models), families=families, trust=trust or ()))
         found = searches(known, [row for row in rows if not tasks or row.task in tasks])
@@ -202,7 +202,7 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     return (), list(tasks) or mine
 
 
-def _check_tasks(store: Store, asked: Sequence[str]) -> None:
+def check_tasks(store: Store, asked: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
     from longwave.platform.errors import ConfigError
 

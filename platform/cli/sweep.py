@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from longwave.platform.cli.app import ListFormat, StoreOption, app
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.config import SweepFile
     from longwave.platform.sweeps.entry import Sweep
     from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.workers import Workers
@@ -41,6 +43,9 @@ MlflowOption = Annotated[
     str | None, typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file.")
 ]
 
+KeepWeightsOption = Annotated[
+    bool, typer.Option("--keep-weights", help="Keep the weights of retrainings; also said in the file.")
+]
 PriceOption = Annotated[
     str, typer.Option(envvar="LONGWAVE_PRICE", help="Price of a device hour: 2.5, or by kind A100=2.5,cpu=0.04.")
 ]
@@ -85,7 +90,7 @@ def plan(
     if (probe or ray) and not cluster:
         raise ConfigError("--ray and --probe go with --cluster.")
     checked, each = read_sweep(file), prices(price)
-    how = _workers(checked.name, workers, None, ray, gpus, cpu, cpus, label, False)
+    how = asked_workers(checked.name, workers, None, ray, gpus, cpu, cpus, label, False)
     with terminal.waiting("Preparing data") as say:
         resolved = resolve(checked)
         if cluster:
@@ -112,6 +117,7 @@ def run(
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
+    keep_weights: KeepWeightsOption = False,
     store: StoreOption = None,
 ) -> None:
     """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
@@ -127,8 +133,8 @@ def run(
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.sweep import plan
 
-    checked = read_sweep(file)
-    how = _workers(checked.name, workers, storage, ray, gpus, cpu, cpus, label, here)
+    checked = keeping(read_sweep(file), keep_weights)
+    how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, label, here)
     numbers = DriverMetrics(checked.name)
     with numbers.served(metrics), running(how):  # Ray starts while data are prepared
         with waiting("Preparing data"):
@@ -150,6 +156,7 @@ def resume(
     here: HereOption = False,
     mlflow: MlflowOption = None,
     metrics: MetricsOption = None,
+    keep_weights: KeepWeightsOption = False,
     store: StoreOption = None,
 ) -> None:
     """Go on with a sweep that was interrupted. What has ended is not trained again.
@@ -161,12 +168,18 @@ def resume(
     from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.sweep import stored_sweep
 
-    how, numbers = _workers(name, workers, storage, ray, gpus, cpu, cpus, label, here), DriverMetrics(name)
+    how, numbers = asked_workers(name, workers, storage, ray, gpus, cpu, cpus, label, here), DriverMetrics(name)
     with Store(store_url(store), create=False) as known, numbers.served(metrics):
-        _train(stored_sweep(known, name), known, how, mlflow, numbers)
+        found = stored_sweep(known, name)
+        _train(replace(found, file=keeping(found.file, keep_weights)), known, how, mlflow, numbers)
 
 
-def _workers(
+def keeping(file: SweepFile, weights: bool) -> SweepFile:
+    """Return a sweep's settings, with its weights kept where that is asked on the command line."""
+    return file.model_copy(update={"keep_weights": True}) if weights else file
+
+
+def asked_workers(
     name: str,
     workers: int | None,
     storage: str | None,
@@ -177,6 +190,11 @@ def _workers(
     label: list[str] | None,
     here: bool,
 ) -> Workers:
+    """Return how packs are to be run, as the options say.
+
+    Raises:
+        ConfigError: Two of them exclude each other, or one is none.
+    """
     from longwave.platform.errors import ConfigError
     from longwave.platform.paths import sweep_storage
     from longwave.platform.sweeps.workers import Workers, labels

@@ -41,6 +41,7 @@ CONFIG: dict[str, Any] = {
 schemapi.DEBUG_MODE = False
 """Altair would check each part of a figure against Vega-Lite's schema as it is made: half of the time. Tests do."""
 
+AnyChart = alt.Chart | alt.LayerChart
 Mark = dict[str, Any]
 """One mark: where it stands, in which colour, and what it says when it is pointed at."""
 
@@ -55,9 +56,14 @@ class Figure:
         height: Pixels, its axes and legend included.
     """
 
-    chart: alt.Chart | alt.LayerChart
+    chart: AnyChart
     title: str
     height: int
+
+    def sized(self, width: int) -> AnyChart:
+        """Return Altair's chart, so many pixels wide, as a notebook shows it: its data are lists."""
+        plain = json.loads(json.dumps({**self.spec(), "width": width}))
+        return alt.Chart.from_dict(plain)
 
     def spec(self) -> dict[str, Any]:
         """Return it as Vega-Lite's JSON; texts are data, and hold nothing that XML has no place for."""

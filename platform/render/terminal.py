@@ -35,8 +35,8 @@ class Terminal(Console):
 
 
 _terminal = Terminal()
-console = _terminal if _terminal.is_terminal else Terminal(width=200)
-"""Where tables go. A pipe has no width, so a table there gets room for its longest cells."""
+console = _terminal if _terminal.is_terminal else Terminal(width=200, force_jupyter=False)
+"""Where tables go. A pipe has no width, so a table there gets room for its longest cells; a notebook gets text, too."""
 
 LEGIBLE = 80
 """Columns of prose."""

@@ -20,7 +20,7 @@ from longwave.platform.storage.living import in_training
 from longwave.platform.storage.queries import Queries, pieces
 from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRow
 
-MAY_CHANGE = {"budget", "priority", "plugins"}
+MAY_CHANGE = {"budget", "priority", "plugins", "keep_weights"}
 """Settings of a sweep that decide no result."""
 
 

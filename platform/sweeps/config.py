@@ -126,7 +126,8 @@ class SweepFile(RecipeChanges):
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
             and tables ``recipe`` and ``grid`` of its own.
         plugins: Files and folders with models and tasks of one's own, from the sweep file's folder.
-        budget: What it may cost; this, the next and ``plugins`` may be changed at any time.
+        keep_weights: Whether the weights of retrainings are kept, in the storage beside their checkpoints.
+        budget: What it may cost; this, the next, ``plugins`` and ``keep_weights`` may be changed at any time.
         priority: A sweep waits while one of a higher priority is run on the same machine from the same store.
     """
 
@@ -149,6 +150,7 @@ class SweepFile(RecipeChanges):
     space: dict[str, dict[str, Wish]] = {}
     model: dict[str, dict[str, Any]] = {}
     plugins: Files = []
+    keep_weights: bool = False
     budget: Budget = Budget()
     priority: int = 0
 

@@ -115,8 +115,11 @@ class Waves:
             older[key] = (*part, *(old for k in part for old in older.pop(k)))
             packs[key] = [config for k in part for config in packs.pop(k)]
         shares = self.fleet.shares(packs, self.handed, self.left)
+        weights = self.sweep.file.keep_weights
         return {
-            key: Job(pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())), shares[key])
+            key: Job(
+                pack, companies.get(cohort_of(pack[0])), older[key], tuple(joins.get(key, ())), shares[key], weights
+            )
             for key, pack in packs.items()
         }
 

@@ -17,12 +17,13 @@ from longwave.platform.records.run import ENDED, Point, Run
 from longwave.platform.records.stored import Asked
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.entry import ModelPlan
+from longwave.platform.sweeps.notebook import NotebookLive
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}
 
 
 class Progress:
-    """A live view of one sweep. Off a terminal it prints one line a finished pack instead.
+    """A live view of one sweep, on a terminal or in a notebook. Elsewhere it prints one line a finished pack instead.
 
     Args:
         name: The sweep.
@@ -42,10 +43,12 @@ class Progress:
         self.waits, self._said, self.over = "", "", False
         self._tally = Counter[str]()
         self._start, self._done, self._before, self._heard = time.monotonic(), 0, 0, False
-        self._live = Live(get_renderable=self._view, console=console, refresh_per_second=4, transient=True)
+        self._live: Live | NotebookLive = NotebookLive(self._view)
+        if not console.is_jupyter:
+            self._live = Live(get_renderable=self._view, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Progress:
-        if self.console.is_terminal:
+        if self._lives:
             self._live.start()
         return self
 
@@ -69,6 +72,7 @@ class Progress:
         names = list(dict.fromkeys(self.cells[config.id].label for config in configs))
         label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         self.running[pack] = f"{label} {configs[0].phase} ×{len(configs)}"
+        self._look()
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Take epochs and ends."""
@@ -78,19 +82,21 @@ class Progress:
             self._better(self.cells[point.trial], point.valid)
         for run in runs:
             self._end(run.trial, run.status, run.valid)
+        self._look()
 
     def ended(self, pack: str, how: str = "over") -> None:
         """Note that a pack is over, or how else its work ended."""
         what = self.running.pop(pack, pack)
-        if not self.console.is_terminal:
+        if not self._lives:
             self.console.print(f"{self.name}: {what} {how}. {self.counts()}", highlight=False)
 
     def say(self, what: str) -> None:
         """Show what the sweep waits for; empty once it goes on."""
         self.waits = what
-        if what and what != self._said and not self.console.is_terminal:
+        if what and what != self._said and not self._lives:
             self.console.print(f"{self.name}: {what}", highlight=False, markup=False)
         self._said = what or self._said
+        self._look()
 
     def tell(self, line: str) -> None:
         """Show a line that stays."""
@@ -100,6 +106,16 @@ class Progress:
         """Return one line: how many trials ended, and how."""
         how = ", ".join(f"{self._tally[s]} {s}" for s in ENDED if self._tally[s])
         return f"{len(self.ends)} of {self._total} trials done" + (f" ({how})" if how else "")
+
+    @property
+    def _lives(self) -> bool:
+        """Whether what is shown changes in place."""
+        return self.console.is_terminal or self.console.is_jupyter
+
+    def _look(self) -> None:
+        """Show a notebook how things stand; a terminal looks by itself."""
+        if isinstance(self._live, NotebookLive):
+            self._live.refresh()
 
     @property
     def _total(self) -> int:
@@ -133,6 +149,8 @@ class Progress:
 
     def _left(self) -> str:
         done, now = self._done, time.monotonic() - self._start
+        if self.over:
+            return ""
         if done <= self._before:
             return "time left unknown yet"
         seconds = now * (self.expected - done) / (done - self._before)
@@ -145,7 +163,8 @@ class Progress:
         rows = Table.grid(padding=(0, 2))
         if self.waits:
             rows.add_row("", Text(self.waits, "yellow"))
-        rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
+        if not self.over:
+            rows.add_row("running", Text(", ".join(self.running.values()) or "starting workers …", "cyan"))
         for metric in dict.fromkeys(cell.metric for cell in self.entries):
             labels = sorted(cell.label for cell in self.entries if cell.metric == metric and cell.label in self.best)
             rows.add_row(f"best {metric}", "   ".join(f"{name} {self.best[name]:.4g}" for name in labels) or "—")

@@ -181,8 +181,8 @@ def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tu
     return low, high
 
 
-def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) -> Rerun:
-    """Train what ``plan`` says, in this process; ``watch`` hears of each epoch.
+def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
+    """Train what ``plan`` says, in this process; ``watch`` hears of each epoch. ``weights``: keep them, in ``home()``.
 
     Interrupted and asked again by the same code, it goes on from where it was at most a minute before.
     """
@@ -197,7 +197,7 @@ def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None) 
 
     code = [describe().get(name) for name in ("commit", "diff")]
     checkpoint = Checkpoint(home() / "reruns" / f"{digest([plan.config.id, *code])}.safetensors")
-    train([plan.config], emit, checkpoint)
+    train([plan.config], emit, checkpoint, weights=home() if weights else None)
     checkpoint.remove()
     return Rerun(plan, ends[0], list(points.values()))
 

@@ -117,7 +117,9 @@ def draw(
     """
     if n < 1:
         raise ValueError(f"A search needs at least one trial, got n={n}.")
-    import optuna
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # its tqdm, in a notebook without widgets
+        import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     distributions = {d.name: _distribution(d) for d in space}

@@ -45,6 +45,7 @@ class Job:
         before: Keys of packs whose checkpoints may serve.
         joined: Those of them that go on together in this one; the driver alone needs to know.
         shares: Of a GPU that it takes, by kind of GPU, the one to prefer first.
+        weights: Whether to keep the weights of its retrainings.
     """
 
     configs: Sequence[TrialConfig]
@@ -52,12 +53,14 @@ class Job:
     before: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
+    weights: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         company = self.company and {**asdict(self.company), "gone": dict(self.company.gone)}
         configs = [c.to_dict() for c in self.configs]
-        return {"configs": configs, "company": company, "before": list(self.before), "shares": dict(self.shares)}
+        told = {"configs": configs, "company": company, "before": list(self.before), "shares": dict(self.shares)}
+        return {**told, "weights": self.weights}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Job:
@@ -66,9 +69,8 @@ class Job:
         if company is not None:
             rungs = tuple(Rung(**rung) for rung in company["rungs"])
             company = Company(company["cohort"], tuple(company["members"]), company["gone"], rungs)
-        return cls(
-            [TrialConfig.from_dict(c) for c in data["configs"]], company, tuple(data["before"]), shares=data["shares"]
-        )
+        configs, told = [TrialConfig.from_dict(c) for c in data["configs"]], {k: data[k] for k in ("shares", "weights")}
+        return cls(configs, company, tuple(data["before"]), **told)
 
 
 class Sink(Protocol):
@@ -209,7 +211,8 @@ def train_job(key: str, job: Job, emit: Callable[[Report], None], workers: Worke
     """Train a pack in this process and return how that ended."""
     from longwave.platform.training.train import train
 
-    return train(job.configs, emit, workers.checkpoint(key, job.before), job.company, workers.draining)
+    own, weights = workers.checkpoint(key, job.before), workers.storage if job.weights else None
+    return train(job.configs, emit, own, job.company, workers.draining, weights)
 
 
 def labels(given: Sequence[str]) -> dict[str, str]:

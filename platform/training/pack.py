@@ -15,17 +15,16 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from longwave.models.base.network import Network, Vocabulary
-from longwave.models.base.spec import Sizes
 from longwave.platform.records.report import Company, Report, Rung
 from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import get_model, get_task
+from longwave.platform.registry import get_task
 from longwave.platform.training.energy import Meter
 from longwave.platform.training.feed import epoch_batches
+from longwave.platform.training.networks import network_of
 from longwave.platform.training.optimiser import FlatParameters
-from longwave.platform.training.precision import PRECISIONS, store_rows
-from longwave.platform.training.rules import DROPOUTS, Rules
+from longwave.platform.training.precision import store_rows
+from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
 from longwave.platform.training.scoring import measured
 from longwave.platform.training.stopping import decided, has_rung, out_of_patience
@@ -49,20 +48,15 @@ class Pack:
         configs: The members still training.
         said: All epochs, ends and rungs so far, of members that left too.
         epoch: The epoch in progress, from 1; ``step`` counts its steps done.
+        keeps: Hears of each member that was tested, while the network has the weights it was tested with.
     """
 
     def __init__(self, configs: Sequence[TrialConfig], data: Data[Batch], device: torch.device | str = "cpu") -> None:
         if len({c.shape for c in configs}) != 1:
             raise ValueError(f"A pack needs trials of one shape, got {len({c.shape for c in configs})} shapes.")
         self.task, self.data, self.configs = get_task(configs[0].task), data, list(configs)
-        first, model = configs[0], get_model(configs[0].model)
-        sizes = Sizes(self.task.inputs, first.hidden, self.task.outputs, data.valid.places)
-        hyper = {p.name: [c.params[p.name] for c in configs] for p in model.params if p.name in first.params}
-        seeds, dtype = [c.seed for c in configs], PRECISIONS[first.precision]
-        words = Vocabulary(self.task.tokens, data.embedding)
-        dropouts = {name: [c.params[name] for c in configs] for name in DROPOUTS if name in first.params}
-        network = Network(model, sizes, hyper, seeds, first.options, dtype, words, dropouts)
-        self.network = network.to(device)
+        first = configs[0]
+        self.network = network_of(configs, data.valid.places, data.embedding).to(device)
         store_rows(self.network.layer, first.precision)
         self.parameters = FlatParameters(self.network)
         self.rules = Rules(self.task, self.configs, self.parameters, self.network.groups())
@@ -76,6 +70,7 @@ class Pack:
         self.meter, self.joules = Meter(self.best.device), torch.zeros_like(self.seconds)
         self.state: list[Tensor] | None = None
         self.said = Report()
+        self.keeps: Callable[[Pack, int, Run], None] | None = None
         self.valids: dict[str, list[float]] = {c.id: [] for c in configs}
 
     @property
@@ -222,8 +217,12 @@ class Pack:
         now = self.parameters.values.clone()
         self.parameters.values.copy_(self.best_values)
         tests = self.score(self.data.test, *(each.metric for each in self.task.further))
+        runs = [self._tested(k, *tests[:, k].tolist()) for k in members]
+        for k, run in zip(members, runs, strict=True):
+            if self.keeps and run.status == "ok":
+                self.keeps(self, k, run)
         self.parameters.values.copy_(now)
-        return [self._tested(k, *tests[:, k].tolist()) for k in members]
+        return runs
 
     def _tested(self, k: int, test: float, *others: float) -> Run:
         if not math.isfinite(test):

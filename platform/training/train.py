@@ -8,8 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Literal
+from functools import cache, partial
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -28,9 +28,13 @@ from longwave.platform.training.pack import Pack
 from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.snapshot import snapshot, take_up
+from longwave.platform.training.weights import keep
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
+
+if TYPE_CHECKING:
+    from longwave.platform.paths import AnyPath
 
 Emit = Callable[[Report], None]
 """Takes what a pack says. Taking the same twice must change nothing."""
@@ -46,8 +50,8 @@ class _Undelivered(Exception):
 class _Teller:
     """Hands reports on, with where they were made, and keeps what they say of the trials that compete."""
 
-    def __init__(self, emit: Emit, company: Company) -> None:
-        self.emit, self.company = emit, company
+    def __init__(self, emit: Emit, company: Company, weights: AnyPath | None = None) -> None:
+        self.emit, self.company, self.weights = emit, company, weights
         self.facts, self.patch = environment.describe(), environment.patch() or ""
         self.ended: set[str] = set()
         self.journal = Journal()
@@ -69,6 +73,7 @@ def train(
     checkpoint: Checkpoint | None = None,
     company: Company | None = None,
     draining: Callable[[], bool] = lambda: False,
+    weights: AnyPath | None = None,
 ) -> Ending:
     """Train the trials together; ``emit`` gets every epoch's points, and each trial's end exactly once a call.
 
@@ -82,6 +87,7 @@ def train(
             that fails, as on a full disk, is tried again so much later.
         company: The trials they compete with in successive halving; by default they are all that do.
         draining: Asked after each step whether to pause.
+        weights: Where to keep the weights of retrainings, if they are to be kept.
 
     Returns:
         ``"over"``: every trial has ended. ``"paused"``: the state is saved, and to go on the same is called again;
@@ -94,7 +100,7 @@ def train(
     """
     alone = Company((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
     try:
-        return _in_parts(configs, _Teller(emit, company or alone), checkpoint, draining)
+        return _in_parts(configs, _Teller(emit, company or alone, weights), checkpoint, draining)
     except _Undelivered as error:
         raise (error.__cause__ or error) from None
 
@@ -169,6 +175,8 @@ def _train(
         pack = Pack(configs, data, environment.device())
     except ConfigError as error:
         raise WorkerError(f"A worker cannot train what was planned: {error}") from None
+    if teller.weights:
+        pack.keeps = partial(keep, teller.weights)
     take_up(pack, checkpoint.found() if checkpoint else ())
     last = time.monotonic()
 

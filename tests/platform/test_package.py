@@ -25,7 +25,8 @@ print(json.dumps({
     "platform": platform.__file__.startswith(sysconfig.get_path('stdlib')) and bool(platform.system()),
     "own": lw.platform is not platform and lw.platform.__name__,
     "places": [lw.__file__, *lw.platform.__path__, lw.models.__file__, lw.tasks.__file__, lw.files.__file__],
-    "parts": [name for name in dir(lw) if name != "__version__" and getattr(lw, name).__name__ != "longwave." + name],
+    "parts": [name for name in lw.PARTS if getattr(lw, name).__name__ != "longwave." + name],
+    "listed": {*lw.PARTS, *lw.DOORS, "LEM", "__version__"} <= set(dir(lw)),
     "version": lw.__version__,
 }))
 """
@@ -44,7 +45,8 @@ def imported(folder: Path, **environment: str) -> dict[str, object]:
 def check(found: dict[str, object], places: list[Path]) -> None:
     """Fail unless both platforms are themselves, the parts come from ``places``, and the name alone loads little."""
     assert found.pop("places") == [str(place) for place in places]
-    assert found == {"light": True, "platform": True, "own": "longwave.platform", "parts": [], "version": VERSION}
+    own = {"light": True, "platform": True, "own": "longwave.platform", "parts": [], "listed": True, "version": VERSION}
+    assert found == own
 
 
 @pytest.fixture(scope="module")
@@ -97,5 +99,7 @@ def test_a_wheel_holds_every_file_that_the_program_reads_and_no_test(wheel: Path
 def test_an_unknown_part_is_named_with_the_known_ones() -> None:
     import longwave
 
-    with pytest.raises(AttributeError, match="longwave has no attribute 'sweeps'; its parts are dashboard, files, mod"):
+    with pytest.raises(
+        AttributeError, match="longwave has no attribute 'sweeps'; it has the layers of dir.*dashboard, files, mod"
+    ):
         _ = longwave.sweeps

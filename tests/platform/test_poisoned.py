@@ -21,6 +21,7 @@ from longwave.platform.editions import publish
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.training import weights
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.raw import DataError
@@ -116,6 +117,7 @@ POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
     ("c.safetensors", lambda c: header(10 * 2**30, {}), load),
     ("d.safetensors", lambda c: header(0, {"a": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}), load),
     ("e.safetensors", lambda c: pickle.dumps(Touch(c)), load),
+    ("f.safetensors", lambda c: pickle.dumps(Touch(c)), weights.read),
     ("sweep.toml", yaml, read_sweep),
     ("bundle.json.gz", lambda c: pickle.dumps(Touch(c)), bundle.read),
     ("manifest.json", yaml, taken),

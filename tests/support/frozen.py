@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import stubs
 import torch
 from torch import Tensor
 from tree import ROOT
@@ -24,7 +25,7 @@ from longwave.models.kernels import using
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, hashed
-from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.registry import shipped_models, shipped_tasks
 from longwave.platform.training.train import train
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.spec import TaskSpec
@@ -46,8 +47,8 @@ def present() -> Frozen:
             "rules": {
                 "rules": {"version": PROTOCOL, "ids": {"plain": PLAIN.id, "row": PLAIN.row}, "results": _trained()}
             },
-            "models": {name: _model(spec) for name, spec in all_models().items()},
-            "tasks": {name: _task(spec) for name, spec in all_tasks().items()},
+            "models": {name: _model(spec) for name, spec in shipped_models().items()},
+            "tasks": {name: _task(spec) for name, spec in shipped_tasks().items()},
         }
 
 
@@ -144,7 +145,7 @@ def _task(spec: TaskSpec) -> Frozen:
 
 def _trained() -> dict[str, list[float]]:
     """Return the curves of a small sweep's worth of training: order, clipping, step drops, halving, selection."""
-    task, model = all_tasks()["adding"], all_models()["lem"]
+    task, model = shipped_tasks()["adding"], shipped_models()["lem"]
     own = {"task_version": task.version, "model_version": model.version, "data": task.load("N=20").version}
     base = replace(PLAIN, **own, protocol=PROTOCOL, precision="float64", epochs=4, steps=3, drops=(2,), clip=0.05)
     params = [{"lr": 0.05, "dt": 1.0}, {"lr": 0.01, "dt": 0.5}, {"lr": 0.002, "dt": 1.5}]
@@ -195,4 +196,5 @@ def main(file: Path = FILE) -> int:
 
 
 if __name__ == "__main__":
+    stubs.write()
     raise SystemExit(main())

@@ -29,6 +29,7 @@ from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training import weights
 
 Tiny = Callable[..., SweepFile]
 LONGER = """
@@ -103,6 +104,18 @@ def test_one_worker_and_two_give_the_same_rows(
 
 
 @pytest.mark.slow  # the short form of chaos kills workers, too, and audits more
+@pytest.mark.usefixtures("ray_on_two_cores")
+def test_workers_keep_the_weights_of_retrainings_where_the_sweep_asks_it(
+    tiny: Tiny, store: Store, tmp_path: Path, console: Console
+) -> None:
+    asked = tiny(models=["lem"], trials=1, keep_weights=True)
+    driver.start(asked, store, Workers(2, tmp_path), None, console)
+    trials = store.retrainings()
+    kept = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
+    assert [(k.config, k.test) for k in kept if k] == [(t.config, t.run.test) for t in trials if t.run]
+    assert len(list((tmp_path / weights.FOLDER).iterdir())) == 2
+
+
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_path: Path, console: Console) -> None:
     killed: list[int] = []

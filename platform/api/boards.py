@@ -1,0 +1,203 @@
+"""Boards in Python: tables to print, to show in a notebook, to hand to pandas, to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from longwave.platform.boards import compare as comparison
+from longwave.platform.boards.compare import Comparison
+from longwave.platform.boards.labels import labels
+from longwave.platform.boards.overview import overview
+from longwave.platform.boards.row import Row, named
+from longwave.platform.cli.show import check_tasks
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.paths import store_url
+from longwave.platform.records.group import Pool
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.notebook import html
+from longwave.platform.render.terminal import console, show
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas
+
+    from longwave.platform.figures.frame import AnyChart
+
+WIDTH = 560
+"""Pixels of a figure."""
+KINDS = ("medians", "seeds", "parameters", "time")
+"""Figures of a board."""
+
+
+def board(
+    task: str | None = None,
+    *,
+    variant: str | None = None,
+    models: Sequence[str] = (),
+    min_seeds: int = 0,
+    trust: Sequence[str] = (),
+    store: str | None = None,
+) -> BoardTable:
+    """Return the board of a task as it is now, or without one the boards of all, which show their overview.
+
+    Example::
+
+        enso = lw.board("enso")
+        enso                                   # the table; in a notebook as HTML
+        enso.to_pandas()[["title", "median"]]
+        enso.compare("lem", "lstm")
+        enso.plot()
+
+    Args:
+        task: Its name.
+        variant: One of its variants alone.
+        models: Rank these models alone.
+        min_seeds: Leave out rows with fewer retrainings.
+        trust: Imported bundles whose rows are ranked, too.
+        store: URL of the results store; by default as for the command line.
+
+    Raises:
+        ConfigError: No such task, variant, model or bundle, or none with results; the message says what to do.
+    """
+    pool = Pool(tuple(models), min_seeds, (), tuple(trust))
+    with Store(store_url(store), create=False) as known:
+        check_tasks(known, [task] if task else [])
+        rows = read_board(known, task, pool)
+    if variant is not None:
+        variants = {row.variant for row in rows}
+        if variant not in variants:
+            raise ConfigError(did_you_mean(f"variant of {task} with results", variant, variants))
+        rows = [row for row in rows if row.variant == variant]
+    return BoardTable(rows, pool, task)
+
+
+class PrintedTables:
+    """Tables with the records behind them. Subclasses give ``tables``."""
+
+    def tables(self) -> list[Table]:
+        """Return them."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the records, nothing rounded, one a line of the tables."""
+        import pandas
+
+        return pandas.DataFrame.from_records([dict(record) for table in self.tables() for record in table.records])
+
+    def _repr_html_(self) -> str:
+        return html(self.tables())
+
+    def __repr__(self) -> str:
+        """Return the tables as the command line prints them."""
+        with console.capture() as printed:
+            self._print()
+        return Text.from_ansi(printed.get()).plain.rstrip()
+
+    def _print(self) -> None:
+        show(self.tables(), Format.table)
+
+
+@dataclass(frozen=True, repr=False)
+class BoardTable(PrintedTables):
+    """The rows of one or several boards, best first. They are as they were when they were read.
+
+    Attributes:
+        rows: With all that is known of each; ``row.config`` is its name in commands and for ``load``.
+        pool: Which of them are ranked.
+        task: Whose board it is; None for all.
+    """
+
+    rows: Sequence[Row]
+    pool: Pool
+    task: str | None = None
+
+    @property
+    def boards(self) -> dict[tuple[str, str], list[Row]]:
+        """Rows by task and variant."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault((row.task, row.variant), []).append(row)
+        return found
+
+    def tables(self) -> list[Table]:
+        """Return one table a board; of the boards of all tasks their overview."""
+        if self.task is None:
+            return [render_board.overall(overview(self.rows), self.pool)]
+        return [render_board.table(rows, self.pool) for rows in self.boards.values()]
+
+    def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
+        """Return two models, or two rows by their names, against each other, on each board of these.
+
+        Args:
+            a, b: Models, or first digits of rows.
+            margin: Ratios of errors up to this make no difference; by default all do.
+
+        Raises:
+            ConfigError: No such model or row here.
+        """
+        first, second = (comparison.resolve(self.rows, name) for name in (a, b))
+        return ComparedTable(comparison.compare(self.rows, first, second, margin))
+
+    def plot(self, kind: str = "medians") -> AnyChart:
+        """Return a figure of one board, Altair's, for a notebook or to ``save``.
+
+        Args:
+            kind: ``medians`` with their intervals and published numbers, ``seeds``, a dot a retraining, or medians
+                against trainable ``parameters`` or against the ``time`` to train a seed.
+
+        Raises:
+            ConfigError: No such kind, several boards, or nothing to draw.
+        """
+        from longwave.platform.figures.forest import forest
+        from longwave.platform.figures.frame import Figure
+        from longwave.platform.figures.scatter import against_cost
+        from longwave.platform.figures.seeds import seeds
+
+        if kind not in KINDS:
+            raise ConfigError(did_you_mean("figure", kind, KINDS))
+        if len(self.boards) != 1:
+            places = ", ".join(map(named, self.boards)) or "none has a row"
+            raise ConfigError(f"A figure shows one board, got {len(self.boards)}: {places}. Name a task and a variant.")
+        rows = [row for row in self.rows if not row.superseded]
+        names, log = labels(rows), self.rows[0].goal == "min"
+        kinds: dict[str, Callable[[], Figure | None]] = {
+            "medians": lambda: forest(rows, names, log),
+            "seeds": lambda: seeds(rows, names, log),
+            "parameters": lambda: against_cost(rows, names, "parameters", log),
+            "time": lambda: against_cost(rows, names, "train", log),
+        }
+        if (drawn := kinds[kind]()) is None:
+            raise ConfigError(f"There is nothing to draw yet: no row of {self.rows[0].place} has an end.")
+        return drawn.sized(WIDTH)
+
+    def _print(self) -> None:
+        if self.task is None:
+            render_board.overview(overview(self.rows), self.pool, Format.table)
+        else:
+            render_board.boards(self.rows, self.pool, Format.table)
+
+
+@dataclass(frozen=True, repr=False)
+class ComparedTable(PrintedTables):
+    """Two models, or two rows, task by task.
+
+    Attributes:
+        comparison: The contests, and the verdict.
+    """
+
+    comparison: Comparison
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: which is better, and how sure that is."""
+        return self.comparison.verdict
+
+    def tables(self) -> list[Table]:
+        """Return one table, a line a board."""
+        return [render_board.contests(self.comparison)]

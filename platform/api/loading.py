@@ -1,0 +1,158 @@
+"""Trained networks: the weights of a retraining, ready to predict, step by step too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from longwave.models.base.layer import State
+from longwave.platform.boards.row import Row
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import store_url
+from longwave.platform.registry import get_task
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.kept import agree, kept
+from longwave.platform.training.networks import network_of
+from longwave.platform.training.scoring import CHUNK, scored
+from longwave.platform.training.train import loaded, unfit
+from longwave.platform.training.weights import Kept
+from longwave.tasks.base.batch import NOT_ASKED, Batch
+from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import TaskSpec
+
+
+def load(
+    row: str | Row, *, store: str | None = None, seed: int | None = None, storage: str | None = None, check: bool = True
+) -> TrainedNetwork:
+    """Return the trained network of a retraining whose weights were kept.
+
+    Example::
+
+        network = lw.load("3f9c12ab")          # as the board names it; or a row of lw.board(...).rows
+        network.predict(x)                     # (B, T, p) numbers or (B, T) tokens, to (B, q)
+
+    Args:
+        row: A row's name or its first digits, or a row of a board; or the whole name of one retraining. Of a row the
+            retraining is taken that is best on validation.
+        store: URL of the results store; by default as for the command line.
+        seed: Of the row the retraining with this seed.
+        storage: Where its sweep kept checkpoints, if that was said.
+        check: Whether to score the test split again and compare with the store.
+
+    Raises:
+        ConfigError: No such row, or no weights of it, with the command that trains it once more; or another score.
+    """
+    with Store(store_url(store), create=False) as known:
+        trial, weights = kept(known, row.config if isinstance(row, Row) else row, seed, storage)
+    try:
+        network = TrainedNetwork(weights)
+    except RuntimeError as error:
+        told = f"The weights of trial {trial.config.id} do not fit its network: {str(error).splitlines()[-1].strip()}"
+        raise ConfigError(f"{told} Delete them, and train again.") from None
+    if check and not agree(score := network.score(), trial.run.test if trial.run else None):
+        told = f"{score:.6g} here, {weights.test:.6g} when they were kept"
+        raise ConfigError(f"The weights of trial {network.trial} score {told}. Take them as they are with check=False.")
+    return network
+
+
+class TrainedNetwork(nn.Module):
+    """One trained network, a layer and its read-out, for data as the task's: raw numbers, bytes, or tokens.
+
+    Attributes:
+        trial: Name of the retraining; ``config`` is all that it was trained by.
+        test: Its test metric, in the task's unit.
+    """
+
+    def __init__(self, weights: Kept) -> None:
+        super().__init__()
+        self.config, self.test, self.every_step = weights.config, weights.test, weights.every_step
+        self.trial = self.config.id
+        self.network = network_of([self.config], weights.places)
+        self.network.load_state_dict({name: tensor.unsqueeze(0) for name, tensor in weights.tensors.items()})
+        self.eval()
+
+    @property
+    def task(self) -> TaskSpec:
+        """The task that it was trained on."""
+        return get_task(self.config.task)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Return the outputs of every step, (B, T, q), and the state to go on from.
+
+        Args:
+            x: Numbers (B, T, p), bytes (B, T, p) uint8, or tokens (B, T).
+            state: What the call before returned; by default the start of sequences.
+
+        Raises:
+            ValueError: Another shape, no sequences at all, or a token that the vocabulary has not.
+        """
+        batch = self._batch(x)
+        outputs, last = self.network.run(batch, state and tuple(s.unsqueeze(0) for s in state))
+        return outputs[0].transpose(0, 1), tuple(s.squeeze(0) for s in last)
+
+    @torch.no_grad()
+    def step(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Return the outputs of one step, (B, q), and the state after it, for x (B, p), or tokens (B,)."""
+        outputs, last = self(torch.as_tensor(x).unsqueeze(1), state)
+        return outputs.squeeze(1), last
+
+    @torch.no_grad()
+    def predict(self, x: Tensor | Batch, lengths: Tensor | None = None) -> Tensor:
+        """Return what the task asks, before any softmax: (B, q) of whole sequences, or (B, T, q) of every step.
+
+        Args:
+            x: As ``forward`` takes it; or a batch of the task, as a graph, whose outputs are in the order of its
+                targets.
+            lengths: (B,) steps of each sequence, where they are ragged and padded behind.
+        """
+        if isinstance(x, Batch):
+            bias = self.network.bias
+            fed = x.to(bias.device, bias.dtype).take(torch.arange(len(x), device=bias.device)).shared(1)
+            outputs = fed.answers(self.network.run)[0][0]
+            return outputs.transpose(0, 1) if isinstance(x, Sequences) and x.every_step else outputs
+        return torch.cat(list(self._predicted(torch.as_tensor(x), lengths)))
+
+    def score(self) -> float:
+        """Return the task's metric on its test split, computed anew.
+
+        Raises:
+            ConfigError: Task, model or data have another version here.
+        """
+        if why := unfit(self.config):
+            raise ConfigError(f"Trial {self.trial} was made {why}: its score cannot be computed anew.")
+        device = str(self.network.bias.device)
+        data = loaded(self.config.task, self.config.variant, self.config.data, self.config.precision, device)
+        return float(scored(self.network, self.task, data.test)[0])
+
+    def extra_repr(self) -> str:
+        """Return what it is: task, model, test metric."""
+        return f"{self.config.model} on {self.config.task}, test {self.task.metric.name} {self.test:.4g}"
+
+    def _predicted(self, x: Tensor, lengths: Tensor | None) -> Iterator[Tensor]:
+        for start in range(0, len(x), CHUNK):
+            outputs, _ = self(x[start : start + CHUNK])
+            if self.every_step:
+                yield outputs
+            elif lengths is None:
+                yield outputs[:, -1]
+            else:
+                ends = torch.as_tensor(lengths)[start : start + CHUNK] - 1
+                yield outputs[torch.arange(len(outputs)), ends]
+
+    def _batch(self, x: Any) -> Sequences:
+        """Return sequences as the network reads them, every step asked."""
+        x, task = torch.as_tensor(x).to(self.network.bias.device), self.task
+        kind = "tokens (B, T)" if task.tokens else f"numbers (B, T, {task.inputs})"
+        wrong = x.ndim != 2 or x.is_floating_point() if task.tokens else x.ndim != 3 or x.shape[-1] != task.inputs
+        if wrong or 0 in x.shape:
+            raise ValueError(f"{task.name}: x must be {kind} and not empty, got {x.dtype} {tuple(x.shape)}.")
+        if task.tokens and not 0 <= int(x.min()) <= int(x.max()) < task.tokens:
+            raise ValueError(f"{task.name}: tokens are 0 to {task.tokens - 1}, got {int(x.min())} to {int(x.max())}.")
+        if x.is_floating_point() or not (task.tokens or x.dtype == torch.uint8):
+            x = x.to(self.network.bias)
+        asked = torch.full(x.shape[:2], NOT_ASKED, device=x.device)
+        batch = Sequences(x, asked, dtype=self.network.bias.dtype)
+        return batch.take(torch.arange(len(x), device=x.device)).shared(1)

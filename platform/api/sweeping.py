@@ -1,0 +1,93 @@
+"""Sweeps in Python: as ``longwave sweep run`` does, from a file or a dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.api.boards import BoardTable, board
+from longwave.platform.cli.sweep import asked_workers, keeping
+from longwave.platform.paths import mlflow_server, store_url
+from longwave.platform.render.terminal import Terminal
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.driver import resume
+from longwave.platform.sweeps.executor import running
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.sweep import plan
+
+
+def sweep(
+    what: Mapping[str, Any] | str | Path,
+    *,
+    here: bool = False,
+    workers: int | None = None,
+    storage: str | None = None,
+    ray: str | None = None,
+    gpus: float | None = None,
+    cpu: bool = False,
+    cpus: float = 1.0,
+    labels: Sequence[str] = (),
+    mlflow: str | None = None,
+    keep_weights: bool = False,
+    store: str | None = None,
+) -> SweptBoards:
+    """Run a sweep: search, retrain the winners, store everything. Run again, it does what is missing.
+
+    Example::
+
+        done = lw.sweep({"name": "first", "task": "fitzhugh_nagumo", "models": ["lem", "lstm"], "trials": 4})
+        done.board                             # as lw.board("fitzhugh_nagumo")
+
+    Args:
+        what: A sweep file, TOML, or what stands in one.
+        here: In this process, one pack after another, without Ray.
+        workers, storage, ray, gpus, cpu, cpus, labels, mlflow, store: As the options of ``longwave sweep run``.
+        keep_weights: Keep the weights of retrainings, for ``load``.
+
+    Raises:
+        ConfigError: A rule is broken; nothing has run. The message is the command line's.
+        Interrupted: A signal, as a notebook's stop button, ended it in order; the same call goes on.
+    """
+    checked = check_sweep(what, "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
+    checked = keeping(checked, keep_weights)
+    how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, [*labels], here)
+    with running(how):  # Ray starts while data are prepared
+        resolved, url = resolve(checked), store_url(store)
+        with Store(url) as known:
+            view = resume(plan(resolved, known), known, how, mlflow_server(mlflow), Terminal())
+    return SweptBoards(checked, view.counts(), store)
+
+
+@dataclass(frozen=True)
+class SweptBoards:
+    """A sweep that ran, and the boards that its rows are on.
+
+    Attributes:
+        file: What was asked.
+        counts: How many of its trials ended, and how, in one line.
+        store: URL of the store, as it was given.
+    """
+
+    file: SweepFile
+    counts: str
+    store: str | None = None
+
+    @property
+    def boards(self) -> dict[str, BoardTable]:
+        """The board of each of its tasks, of the variant that was asked, as it is now, with rows of other sweeps."""
+        return {t: board(t, variant=variant or None, store=self.store) for t, variant in self.file.places.items()}
+
+    @property
+    def board(self) -> BoardTable:
+        """The board of its first task."""
+        return next(iter(self.boards.values()))
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"{self.file.name}: {self.counts}."
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>" + "".join(found._repr_html_() for found in self.boards.values())

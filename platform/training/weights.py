@@ -1,0 +1,124 @@
+"""Weights of retrainings, one safetensors file a trial: written whole or not at all, with a hash of what they hold.
+
+Nothing is ever unpickled. Any reader of safetensors reads such a file; names are those of ``Network``, without a
+members axis: ``layer.Wz``, ``weight`` and ``bias`` of the read-out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from longwave.files import whole
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import reaching
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.training.pack import Pack
+
+if TYPE_CHECKING:
+    from longwave.platform.paths import AnyPath
+
+FOLDER = "weights"
+"""Where they lie in a sweep's storage."""
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The weights of a trial.
+
+    Attributes:
+        tensors: By name.
+        config: The trial.
+        test: Its test metric with these weights, when they were kept.
+        places: Places of an example of the data.
+        every_step: Whether every step was read out, and not the last alone.
+        file: The whole file.
+    """
+
+    tensors: Mapping[str, Tensor]
+    config: TrialConfig
+    test: float
+    places: int
+    every_step: bool
+    file: bytes
+
+
+def file_of(folder: AnyPath, trial: str) -> AnyPath:
+    """Return where the weights of a trial lie in a sweep's storage."""
+    return folder / FOLDER / f"{trial}.safetensors"
+
+
+def keep(folder: AnyPath, pack: Pack, member: int, run: Run) -> None:
+    """Write the weights that a pack's network has now for a member, as those of how its training ended.
+
+    That they cannot be written, as on a full disk, is logged, and ends no training.
+    """
+    from safetensors.torch import save
+
+    state = pack.network.state_dict()
+    tensors = {name: tensor[member].detach().cpu().contiguous() for name, tensor in state.items()}
+    facts = {
+        "config": pack.configs[member].to_dict(),
+        "test": run.test,
+        "places": pack.data.valid.places,
+        "every_step": bool(getattr(pack.data.valid, "every_step", False)),
+    }
+    told = json.dumps(facts, sort_keys=True)
+    path = file_of(folder, run.trial)
+    try:
+        _put(path, save(tensors, {"format": "pt", "longwave": told, "sha256": _hash(tensors, told)}))
+    except OSError as error:
+        LOG.warning("The weights of trial %s could not be kept: %s", run.trial, error)
+
+
+def read(path: AnyPath) -> Kept | None:
+    """Return the weights in a file; None where there is none.
+
+    Raises:
+        ConfigError: They are not what was written.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        with reaching(path):
+            content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        told = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+        tensors, facts = load(content), json.loads(told["longwave"])
+        if told["sha256"] != _hash(tensors, told["longwave"]):
+            raise ValueError("another hash")
+        config, test = TrialConfig.from_dict(facts["config"]), float(facts["test"])
+        return Kept(tensors, config, test, int(facts["places"]), bool(facts["every_step"]), content)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, SafetensorError):
+        raise ConfigError(f"{path} is damaged, or was not written by Longwave. Delete it, and train again.") from None
+
+
+def _hash(tensors: Mapping[str, Tensor], told: str) -> str:
+    """Return the SHA-256 of what is told and of all tensors, by name."""
+    found = sha256(told.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        found.update(tensor.numpy().tobytes())
+    return found.hexdigest()
+
+
+def _put(path: AnyPath, content: bytes) -> None:
+    if isinstance(path, Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path, private=True) as partial:
+            partial.write_bytes(content)
+        return
+    with reaching(path):
+        path.fs.pipe_file(path.path, content)

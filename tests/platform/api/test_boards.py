@@ -1,0 +1,173 @@
+"""``lw.sweep`` and ``lw.board``: as the command line has them, in Python, for pandas and for notebooks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tree import ROOT
+
+import longwave as lw
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError, NoStoreError
+from longwave.platform.render.export import Table
+from longwave.platform.render.notebook import html
+
+TINY: dict[str, Any] = {
+    "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 1, "retrain": 3,
+    "hidden": 4, "batch": 10, "steps": 3, "epochs": 2,
+}  # fmt: skip
+
+
+class Cells(HTMLParser):
+    """Keeps rows of cells, and every element that there is."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.elements: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.elements.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1] and data.strip():
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str]:
+    """A sweep from a dictionary, and its store."""
+    folder = tmp_path_factory.mktemp("swept")
+    store = f"sqlite:///{folder}/store.db"
+    return lw.sweep(TINY, here=True, storage=str(folder), mlflow="off", store=store), store
+
+
+def test_a_sweep_from_a_dictionary_ends_with_its_board(swept: tuple[Any, str]) -> None:
+    done, store = swept
+    assert repr(done) == "tiny: 8 of 8 trials done (8 ok)."
+    assert [row.config for row in done.board.rows] == [row.config for row in lw.board("adding", store=store).rows]
+    assert done._repr_html_().startswith("<p>tiny: 8 of 8 trials done (8 ok).</p><div><b>adding N=20")
+
+
+def test_a_file_gives_the_trials_of_the_same_dictionary(swept: tuple[Any, str], tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in TINY.items()))
+    done = lw.sweep(tmp_path / "tiny.toml", here=True, storage=str(tmp_path), mlflow="off", store=swept[1])
+    assert repr(done) == "tiny: 8 of 8 trials done (8 ok)."
+
+
+def test_a_board_is_the_records_of_the_command_line_in_pandas(
+    swept: tuple[Any, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["board", "adding", "--format", "json", "--store", swept[1]]) == 0
+    records = json.loads(capsys.readouterr().out)
+    frame = lw.board("adding", store=swept[1]).to_pandas()
+    assert list(frame.columns) == list(records[0])
+    assert frame["config"].to_list() == [record["config"] for record in records]
+    mine = frame[frame["kind"] == "reproduced"]
+    for _, line in mine.iterrows():
+        assert line["median"] == sorted(line["scores"])[1]
+
+
+def test_a_board_prints_as_the_command_line_does(swept: tuple[Any, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["board", "adding", "--store", swept[1]]) == 0
+    assert repr(lw.board("adding", store=swept[1])).split() == capsys.readouterr().out.split()
+    assert main(["board", "--store", swept[1]]) == 0
+    assert repr(lw.board(store=swept[1])).split() == capsys.readouterr().out.split()
+    assert main(["compare", "lem", "gru", "--store", swept[1]]) == 0
+    assert repr(lw.board(store=swept[1]).compare("lem", "gru")).split() == capsys.readouterr().out.split()
+
+
+def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:
+    board = lw.board("adding", store=swept[1])
+    found = Cells(board._repr_html_())
+    assert len(found.rows) == 1 + len(board.rows)
+    assert {"LEM", "GRU"} <= {cell for row in found.rows for cell in row}
+    assert found.elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
+
+
+def test_what_a_cell_holds_is_text_in_a_notebook() -> None:
+    hostile = "<script>alert(1)</script>&amp;\x1b[2J"
+    table = Table(hostile, [hostile, "n"], [[hostile, "3"]], hostile, frozenset({(0, 0)}), right=frozenset({1}))
+    text = html([table])
+    assert Cells(text).elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
+    assert "\x1b" not in text
+    assert text.count("text-align:right") == 2
+
+
+def test_two_models_are_compared_on_the_rows_of_a_board(swept: tuple[Any, str]) -> None:
+    board = lw.board("adding", store=swept[1])
+    found = board.compare("lem", "gru")
+    [record] = found.to_pandas().to_dict("records")
+    lem, gru = ([s for row in board.rows if row.model == model for s in row.scores] for model in ("lem", "gru"))
+    pairs = [1.0 if a < b else 0.0 for a in lem for b in gru]
+    assert record["improvement"] == pytest.approx(sum(pairs) / 9)
+    assert found.verdict in Cells(found._repr_html_() + "<tr><td>").rows[-1][-1] or found.verdict in found._repr_html_()
+
+
+@pytest.mark.parametrize("kind", ["medians", "seeds", "parameters", "time"])
+def test_a_board_is_drawn(kind: str, swept: tuple[Any, str]) -> None:
+    spec = json.dumps(lw.board("adding", store=swept[1]).plot(kind).to_dict())
+    assert "LEM" in spec and "GRU" in spec
+
+
+def test_one_variant_is_shown_alone(swept: tuple[Any, str], tmp_path: Path) -> None:
+    more = {**TINY, "name": "more", "variant": "N=30", "models": ["lem"], "retrain": 1}
+    store = f"sqlite:///{tmp_path}/store.db"
+    for content in (TINY, more):
+        lw.sweep(content, here=True, storage=str(tmp_path), mlflow="off", store=store)
+    both, one = lw.board("adding", store=store), lw.board("adding", variant="N=30", store=store)
+    assert {row.variant for row in both.rows} == {"N=20", "N=30"}
+    assert {row.variant for row in one.rows} == {"N=30"}
+    with pytest.raises(ConfigError, match=r"A figure shows one board, got 2: adding N=20, adding N=30\. Name a task"):
+        both.plot()
+    with pytest.raises(ConfigError, match=r"No variant of adding with results 'N=31'\. Did you mean"):
+        lw.board("adding", variant="N=31", store=store)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda store: lw.board("ading", store=store), r"No task 'ading'\. Did you mean"),
+        (lambda store: lw.board("enso", store=store), "No retrainings of enso are stored yet"),
+        (
+            lambda store: lw.board("adding", models=["lam"], store=store),
+            r"No results of model 'lam'\. Did you",
+        ),
+        (lambda store: lw.board("adding", store=store).compare("lem", "lstm"), "lstm"),
+        (lambda store: lw.board("adding", store=store).plot("median"), r"No figure 'median'\. Did you mean medians\?"),
+        (lambda store: lw.sweep({**TINY, "trails": 3}, store=store), r"sweep: No key 'trails'\. Did you mean trials"),
+        (lambda store: lw.sweep({**TINY, "models": ["lam"]}, store=store, here=True), r"No model 'lam'"),
+        (lambda store: lw.sweep("none.toml", store=store), "Cannot read the sweep file none.toml: No such file"),
+        (lambda store: lw.sweep(TINY, gpus=0.5, cpu=True, store=store), "--gpus and --cpu exclude each other"),
+        (lambda store: lw.sweep({**TINY, "trials": 2}, store=store, here=True), "A sweep named 'tiny' with another tr"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_command_line(
+    call: Callable[[str], object], message: str, swept: tuple[Any, str]
+) -> None:
+    with pytest.raises(ConfigError, match=message) as error:
+        call(swept[1])
+    assert "\n" not in str(error.value)
+
+
+def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(NoStoreError, match="There is no store at"):
+        lw.board("adding", store=f"sqlite:///{tmp_path}/none.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_board_needs_no_torch(swept: tuple[Any, str]) -> None:
+    code = f"import sys, longwave as lw; sys.modules['torch'] = None; lw.board(store={swept[1]!r}).to_pandas()"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

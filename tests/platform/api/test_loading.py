@@ -1,0 +1,322 @@
+"""Weights that a sweep keeps, and the trained networks that they give back: predictions, streams, scores, errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from safetensors import safe_open
+from safetensors.torch import load_file, save
+
+import longwave as lw
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError, StoreError
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.driver import start
+from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training import weights
+from longwave.platform.training.weights import file_of
+
+SMALL: dict[str, Any] = {"models": ["lem"], "trials": 1, "retrain": 2, "hidden": 6, "batch": 10, "epochs": 2}
+ADDING = {"name": "kept", "task": "adding", "variant": "N=20", "steps": 3, **SMALL}
+
+
+def swept(file: Path, storage: Path, **content: Any) -> str:
+    """Run a sweep in this process; return the URL of its store."""
+    url, sweep = f"sqlite:///{file}", check_sweep(content, "kept.toml")
+    with Store(url) as store:
+        start(sweep, store, Workers(1, storage / sweep.name, here=True), None, Console(file=io.StringIO()))
+    return url
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A store with a row whose two retrainings kept their weights, beside it their storage."""
+    folder = tmp_path_factory.mktemp("kept")
+    return swept(folder / "store.db", folder, keep_weights=True, **ADDING)
+
+
+@pytest.fixture(scope="module")
+def storage(url: str) -> str:
+    return str(Path(url.removeprefix("sqlite:///")).parent / "kept")
+
+
+@pytest.fixture(scope="module")
+def row(url: str) -> Any:
+    with Store(url) as store:
+        return store.retrainings()
+
+
+def copied(url: str, folder: Path) -> Path:
+    """Return a copy of the storage to damage."""
+    source = Path(url.removeprefix("sqlite:///")).parent / "kept/weights"
+    (folder / "weights").mkdir()
+    for file in source.iterdir():
+        (folder / "weights" / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def test_a_row_gives_the_network_of_its_retraining_that_is_best_on_validation(url: str, storage: str, row: Any) -> None:
+    network = lw.load(row[0].config.row[:8], store=url, storage=storage)
+    best = min(row, key=lambda t: t.run.valid)
+    assert network.trial == best.config.id
+    assert (network.config, network.test) == (best.config, best.run.test)
+    assert repr(network).startswith(f"TrainedNetwork(\n  lem on adding, test {lw.tasks.adding.TASK.metric.name}")
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_retraining_has_its_own_weights_which_score_what_the_store_says(
+    which: int, url: str, storage: str, row: Any
+) -> None:
+    network = lw.load(row[which].config.id, store=url, storage=storage)
+    test = lw.tasks.adding.TASK.load("N=20").test
+    error = (network.predict(test.inputs) - test.targets).double().square().mean()
+    assert float(error) == pytest.approx(row[which].run.test, rel=1e-5)
+    assert network.score() == pytest.approx(row[which].run.test, rel=1e-6)
+    assert torch.allclose(network.predict(test), network.predict(test.inputs), atol=1e-6)
+
+
+def test_the_weights_are_a_plain_safetensors_file_that_the_formula_in_numpy_reads(
+    url: str, storage: str, row: Any
+) -> None:
+    path = file_of(Path(storage), row[0].config.id)
+    assert path.stat().st_mode & 0o777 == 0o600
+    w = {name: t.double().numpy() for name, t in load_file(path).items()}
+    x, y, z, dt = np.random.default_rng(0).random((3, 9, 2)), np.zeros((3, 6)), np.zeros((3, 6)), w["layer.dt"]
+    for n in range(9):
+        u = {k: x[:, n] @ w[f"layer.V{k}"].T + w[f"layer.b{k}"] + w[f"layer.c{k}"] for k in "12zy"}
+        first, second = (dt / (1 + np.exp(-u[k] - y @ w[f"layer.W{k}"].T)) for k in "12")
+        z = z + first * (np.tanh(u["z"] + y @ w["layer.Wz"].T) - z)
+        y = y + second * (np.tanh(u["y"] + z @ w["layer.Wy"].T) - y)
+    network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
+    assert network.predict(x).numpy() == pytest.approx(y @ w["weight"].T + w["bias"], abs=1e-5)
+    with safe_open(path, "pt") as file:
+        assert json.loads(file.metadata()["longwave"])["test"] == row[0].run.test
+
+
+def test_a_stream_read_step_by_step_gives_what_the_whole_sequence_gives(url: str, storage: str, row: Any) -> None:
+    network, state, seen = lw.load(row[0].config.id, store=url, storage=storage, check=False), None, []
+    x = torch.rand(4, 12, 2)
+    outputs, last = network(x)
+    for now in x.unbind(1):
+        output, state = network.step(now, state)
+        seen.append(output)
+    assert torch.allclose(torch.stack(seen, 1), outputs, atol=1e-6)
+    assert torch.allclose(seen[-1], network.predict(x), atol=1e-6)
+    assert state is not None and all(torch.allclose(a, b, atol=1e-6) for a, b in zip(state, last, strict=True))
+    assert torch.equal(pickle.loads(pickle.dumps(network)).predict(x), network.predict(x))
+    ragged = network.predict(x, lengths=torch.tensor([3, 12, 1, 7]))
+    assert torch.equal(ragged, outputs[torch.arange(4), torch.tensor([2, 11, 0, 6])])
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(3, 4), r"adding: x must be numbers \(B, T, 2\) and not empty, got torch.float32 \(3, 4\)"),
+        (torch.zeros(3, 0, 2), "must be numbers .* and not empty"),
+        (torch.zeros(3, 4, 1), r"got torch.float32 \(3, 4, 1\)"),
+    ],
+)
+def test_inputs_of_another_shape_are_refused(x: torch.Tensor, message: str, url: str, storage: str, row: Any) -> None:
+    network = lw.load(row[0].config.id, store=url, storage=storage, check=False)
+    with pytest.raises(ValueError, match=message):
+        network(x)
+
+
+def test_tokens_are_read_and_every_step_is_answered_where_the_task_asks_it(tmp_path: Path) -> None:
+    content = {**SMALL, "name": "words", "task": "parity", "retrain": 1}
+    url = swept(tmp_path / "store.db", tmp_path, keep_weights=True, **content)
+    with Store(url) as store:
+        [trial] = store.retrainings()
+    network = lw.load(trial.config.row, store=url, storage=str(tmp_path / "words"))
+    task = network.task
+    data = task.load(trial.config.variant).test
+    outputs = network.predict(data.inputs[:5])
+    assert outputs.shape == ((5, data.places, task.outputs) if data.every_step else (5, task.outputs))
+    if task.tokens:
+        with pytest.raises(ValueError, match=f"parity: tokens are 0 to {task.tokens - 1}, got 0 to 99"):
+            network.predict(torch.tensor([[0, 99]]))
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "outputs"), [("karate", "gcn", (1, 34, 4)), ("fitzhugh_nagumo_free", "lem", (512, 100, 1))]
+)
+def test_graphs_and_free_runs_are_answered_as_they_are_scored(
+    task: str, model: str, outputs: tuple[int, ...], tmp_path: Path
+) -> None:
+    content = {**SMALL, "name": "other", "task": task, "models": [model], "retrain": 1, "epochs": 1, "batch": 512}
+    url = swept(tmp_path / "store.db", tmp_path, keep_weights=True, **content)
+    with Store(url) as store:
+        [trial] = store.retrainings()
+    network = lw.load(trial.config.row, store=url, storage=str(tmp_path / "other"))
+    batch = network.task.load("").test
+    found = network.predict(batch)
+    assert found.shape == outputs
+    assert trial.run
+    if model == "lem":
+        truth = (found - batch.targets).double().square().mean().sqrt()
+        assert float(truth) == pytest.approx(trial.run.test, rel=1e-5)
+    else:
+        asked = batch.targets != -100
+        right = (found.argmax(-1) == batch.targets)[asked]
+        assert 100 * float(right.double().mean()) == pytest.approx(trial.run.test)
+        with pytest.raises(ValueError, match="reads Graphs, got Sequences"):
+            network.predict(torch.zeros(2, 3, network.task.inputs))
+
+
+def test_weights_are_kept_in_no_other_sweep_and_change_no_trial(url: str, row: Any, tmp_path: Path) -> None:
+    plain = swept(tmp_path / "plain.db", tmp_path, **ADDING)
+    with Store(plain) as store:
+        trials = store.retrainings()
+    assert [(t.config.id, t.run and t.run.test) for t in trials] == [(t.config.id, t.run.test) for t in row]
+    assert not (tmp_path / "kept/weights").exists()
+    name, best = trials[0].config.row[:12], min(row, key=lambda t: t.run.valid).config.seed
+    again = f"Train it once more with: longwave reproduce {name} --seed {best} --keep-weights"
+    with pytest.raises(ConfigError, match=rf"No weights of row {name} are kept here; .*\. {again}$"):
+        lw.load(name, store=plain)
+
+
+def test_a_row_without_weights_gets_them_by_the_command_that_the_error_names(
+    home: Path, row: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LONGWAVE_STORE", plain := swept(tmp_path / "plain.db", tmp_path, **ADDING))
+    name, file = row[0].config.row[:12], tmp_path / "lem.safetensors"
+    assert main(["export", name, "--weights", str(file)]) == 2
+    refused = capsys.readouterr()
+    assert (refused.out, refused.err.count("\n"), file.exists()) == ("", 1, False)
+    command = refused.err.strip().partition("with: longwave ")[2].split()
+    assert main(command) in (0, 3)
+    capsys.readouterr()
+    assert main(["export", name, "--weights", str(file)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told == f"Weights of lem on adding, seed {command[3]}, are in {file}."
+    network = lw.load(name, store=plain)
+    assert network.test == pytest.approx(min(row, key=lambda t: t.run.valid).run.test, rel=1e-6)
+    assert file.read_bytes() == (home / "weights" / f"{network.trial}.safetensors").read_bytes()
+
+
+def test_the_option_keeps_weights_as_the_file_does_also_of_a_sweep_that_goes_on(tmp_path: Path) -> None:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in ADDING.items()]
+    url, file, folder = f"sqlite:///{tmp_path}/store.db", tmp_path / "kept.toml", tmp_path / "kept/weights"
+    file.write_text("\n".join([*lines, "budget = { trials = 1 }"]))
+    where = ["--store", url, "--storage", str(tmp_path), "--here", "--mlflow", "off"]
+    assert main(["sweep", "run", str(file), *where]) == 0
+    assert not folder.exists()
+    with Store(url) as store:
+        store.add_sweep("kept", {k: v for k, v in store.sweep("kept").content.items() if k != "budget"})
+    assert main(["sweep", "resume", "kept", *where, "--keep-weights"]) == 0
+    assert len(list(folder.iterdir())) == 2
+    file.write_text("\n".join(lines))
+    assert main(["sweep", "run", str(file), *where, "--keep-weights"]) == 0  # that weights are kept may change
+
+
+def damage_bytes(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+
+
+def cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def of_another(file: Path) -> None:
+    file.write_bytes(save({"weight": torch.zeros(2)}))
+
+
+def without_anything(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def deep(file: Path) -> None:
+    head = b'{"__metadata__":' + b"[" * 10**5
+    file.write_bytes(len(head).to_bytes(8, "little") + head)
+
+
+def other_facts(file: Path) -> None:
+    with safe_open(file, "pt") as old:
+        told = old.metadata()
+    tensors = load_file(file)
+    facts = json.loads(told["longwave"]) | {"test": 0.0}
+    file.write_bytes(save(tensors, {**told, "longwave": json.dumps(facts, sort_keys=True)}))
+
+
+@pytest.mark.parametrize("damage", [damage_bytes, cut_short, of_another, without_anything, deep, other_facts])
+def test_damaged_weights_are_refused(damage: Callable[[Path], None], url: str, row: Any, tmp_path: Path) -> None:
+    folder, trial = copied(url, tmp_path), row[0].config.id
+    damage(file_of(folder, trial))
+    with pytest.raises(ConfigError, match=f"{trial}.safetensors is damaged, or was not written by Longwave"):
+        lw.load(trial, store=url, storage=str(folder))
+
+
+def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any, tmp_path: Path) -> None:
+    folder = copied(url, tmp_path)
+    one, other = (file_of(folder, t.config.id) for t in row)
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(ConfigError, match="The weights kept are not those of the store: of test"):
+        lw.load(row[0].config.id, store=url, storage=str(folder))
+
+
+def test_weights_that_fit_no_network_are_refused(url: str, row: Any, tmp_path: Path) -> None:
+    folder, trial = copied(url, tmp_path), row[0].config.id
+    with safe_open(file_of(folder, trial), "pt") as old:
+        told = old.metadata()
+    tensors = {"weight": torch.zeros(3, 3)}
+    again = {**told, "sha256": weights._hash(tensors, told["longwave"])}
+    file_of(folder, trial).write_bytes(save(tensors, again))
+    with pytest.raises(ConfigError, match=f"The weights of trial {trial} do not fit its network: .* Delete them"):
+        lw.load(trial, store=url, storage=str(folder))
+
+
+def test_weights_are_kept_in_an_object_store_too(row: Any) -> None:
+    place = "memory://weights-of-a-test"
+    store = "sqlite:///" + str(Path(os.environ["LONGWAVE_HOME"]).absolute()) + ".db"
+    lw.sweep({**ADDING, "keep_weights": True}, here=True, storage=place, mlflow="off", store=store)
+    network = lw.load(row[0].config.id, store=store, storage=place)
+    assert network.test == row[0].run.test
+
+
+def test_a_disk_that_takes_no_weights_ends_no_training(tmp_path: Path, row: Any, logged: io.StringIO) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/weights").write_text("a file where the folder should be")
+    url = swept(tmp_path / "store.db", tmp_path, keep_weights=True, **ADDING)
+    with Store(url) as store:
+        assert [t.run and t.run.test for t in store.retrainings()] == [t.run.test for t in row]
+    assert logged.getvalue().count(f"The weights of trial {row[0].config.id} could not be kept: ") == 1
+
+
+def test_weights_that_score_otherwise_are_refused_unless_they_are_taken_as_they_are(
+    url: str, storage: str, row: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = lw.tasks.adding.TASK
+    worse = replace(task.metric, sums=lambda outputs, targets: task.metric.sums(outputs + 1, targets))
+    monkeypatch.setattr("longwave.platform.api.loading.get_task", lambda name: replace(task, metric=worse))
+    with pytest.raises(
+        ConfigError, match=r"The weights of trial \w+ score .* here, .* Take them as they are with check"
+    ):
+        lw.load(row[0].config.id, store=url, storage=storage)
+    lw.load(row[0].config.id, store=url, storage=storage, check=False)
+
+
+def test_names_that_are_none_are_refused_in_one_line(url: str, storage: str, row: Any) -> None:
+    with pytest.raises(ConfigError, match="No row has a name that begins with ffff"):
+        lw.load("ffff", store=url)
+    with pytest.raises(ConfigError, match="has no retraining with seed 7 that ended well"):
+        lw.load(row[0].config.row, store=url, seed=7)
+    with Store(url) as store:
+        [search] = [a.id for a in store.asked("kept") if a.id not in {t.config.id for t in row}]
+    with pytest.raises(ConfigError, match=f"Trial {search} is of a search, which keeps no weights"):
+        lw.load(search, store=url)
+    with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):
+        lw.load("ffff", store=f"sqlite:///{storage}/none.db")

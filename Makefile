@@ -9,6 +9,7 @@
 # make check       formatting, lint, types, security, licences
 # make audit       known vulnerabilities of the locked packages; asks an outside service
 # make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
+# make screens     what commands print at 80, 120 and 200 columns, as texts to be read: tests/platform/cli/screens
 # make freeze      record the ids and results of what is new, and the layers' signatures; refuses what changed without
 #                  a version
 # make lock        resolve the dependencies anew
@@ -17,7 +18,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit shots freeze lock
+.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -34,7 +35,7 @@ install: $(VENV)/.stamp
 
 demo: install
 	$(BIN)/longwave sweep run infra/sweeps/demo.toml
-	$(BIN)/longwave board fitzhugh_nagumo
+	$(BIN)/longwave board adding
 
 # Tests whose assertions pytest has rewritten once are kept, also where the environment forbids it: seconds a process.
 test: install
@@ -72,6 +73,9 @@ audit: | $(UV)
 
 shots: install
 	$(BIN)/python tests/support/shots.py "$(STORE)" "$(SHOTS)"
+
+screens: install
+	$(BIN)/python tests/support/screens.py
 
 freeze: install
 	$(BIN)/python tests/support/frozen.py

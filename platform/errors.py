@@ -13,11 +13,14 @@ The command line prints any of them as one line and exits with code 2; with 128 
 
 from __future__ import annotations
 
-import difflib
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from longwave.platform.names import nearest
 from longwave.platform.redaction import redacted
+
+LISTED = 30
+"""Known names that an error lists where none is near."""
 
 
 class LongwaveError(Exception):
@@ -73,9 +76,11 @@ class Interrupted(LongwaveError):
         self.status = 128 + number
 
 
-def did_you_mean(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
-    """Return one line that names the unknown ``name``, the nearest known ones and where to look."""
+def did_you_mean(kind: str, name: str, known: Iterable[str], hint: str = "", first: Collection[str] = ()) -> str:
+    """Return one line that names the unknown ``name``, the nearest known ones, ``first`` ahead, and where to look."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3)
-    guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+    near = nearest(name, known, first)
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    listed = f"{', '.join(known[:LISTED])}{more}" if known else "none"
+    guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}."
     return f"No {kind} {name!r}. {guess} {hint}".strip()

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     """A path of this machine, or of an object store or server that fsspec knows; both are used alike."""
 
 
+MLFLOW = ("http", "https", "sqlite", "postgresql", "mysql", "mssql", "file", "databricks")
+"""Kinds of addresses that MLflow takes as a tracking server."""
+
+
 def home() -> Path:
     """Return the data folder: ``LONGWAVE_HOME``, else the user data folder of the system."""
     given = os.environ.get("LONGWAVE_HOME")
@@ -41,8 +45,18 @@ def store_url(given: str | None) -> str:
 
 
 def sweep_storage(given: str | None, sweep: str) -> AnyPath:
-    """Return the folder of a sweep's checkpoints: in the folder or below the URL given, else in the data folder."""
-    return place(given) / sweep if given else home() / "sweeps" / sweep
+    """Return the folder of a sweep's checkpoints: in the folder or below the URL given, else in the data folder.
+
+    Raises:
+        ConfigError: A file is in its place, or nothing here reaches such a URL.
+    """
+    if not given:
+        return home() / "sweeps" / sweep
+    found = place(given)
+    there = next((p for p in (found, *found.parents) if p.exists()), found) if isinstance(found, Path) else found
+    if isinstance(there, Path) and there.exists() and not there.is_dir():
+        raise ConfigError(f"--storage is a folder or an address such as s3://..., got {given}: {there} is a file.")
+    return found / sweep
 
 
 def place(where: str) -> AnyPath:
@@ -109,6 +123,17 @@ def mlflow_server(given: str | None) -> str | None:
     """Return the tracking URI to mirror to: the one given, MLFLOW_TRACKING_URI, else SQLite in the data folder.
 
     ``"off"`` gives None: no mirror.
+
+    Raises:
+        ConfigError: It is no address that MLflow knows, or a folder or a file is in its place.
     """
     chosen = given or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{home() / 'mlflow.db'}"
-    return None if chosen == "off" else chosen
+    if chosen == "off":
+        return None
+    scheme, _, rest = chosen.partition("://")
+    if not rest or scheme.partition("+")[0] not in MLFLOW:
+        told = "An MLflow server is http://127.0.0.1:5000, a file as sqlite:///mlflow.db, or off for none"
+        raise ConfigError(f"{told}; got {redacted(chosen)!r}.")
+    if scheme == "sqlite" and Path(rest[1:]).is_dir():
+        raise ConfigError(f"MLflow's SQLite file is a file, and {rest[1:]} is a folder. Name a file in it.")
+    return chosen

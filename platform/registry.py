@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.names import spelled
 from longwave.platform.plugins.known import brought
 from longwave.platform.plugins.plugin import PluginKind, is_brought
 from longwave.platform.plugins.specs import brought_spec
@@ -83,24 +84,26 @@ def all_tasks() -> Mapping[str, TaskSpec]:
 
 
 def get_model(name: str) -> ModelSpec:
-    """Return the model called ``name``.
+    """Return the model called ``name``, in any case and spelling.
 
     Raises:
         ConfigError: No such model; the message names the nearest ones.
     """
-    found = shipped_models().get(name) or (brought_spec("model", name) if is_brought(name) else None)
+    key = spelled(name, shipped_models())
+    found = shipped_models().get(key) or (brought_spec("model", name) if is_brought(name) else None)
     if not isinstance(found, ModelSpec):
         raise ConfigError(_unknown("model", name, shipped_models()))
     return found
 
 
 def get_task(name: str) -> TaskSpec:
-    """Return the task called ``name``.
+    """Return the task called ``name``, in any case and spelling.
 
     Raises:
         ConfigError: No such task; the message names the nearest ones.
     """
-    found = shipped_tasks().get(name) or (brought_spec("task", name) if is_brought(name) else None)
+    key = spelled(name, shipped_tasks())
+    found = shipped_tasks().get(key) or (brought_spec("task", name) if is_brought(name) else None)
     if not isinstance(found, TaskSpec):
         raise ConfigError(_unknown("task", name, shipped_tasks()))
     return found

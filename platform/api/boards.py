@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +23,7 @@ from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format, Table
 from longwave.platform.render.notebook import html
-from longwave.platform.render.terminal import console, show
+from longwave.platform.render.terminal import show
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -77,6 +80,17 @@ def board(
     return BoardTable(rows, pool, task)
 
 
+class _Page(io.StringIO):
+    """What is printed, kept; a table fits the terminal that it is to be shown on, if there is one."""
+
+    def __init__(self, shown: bool) -> None:
+        super().__init__()
+        self.shown = shown
+
+    def isatty(self) -> bool:
+        return self.shown
+
+
 class PrintedTables:
     """Tables with the records behind them. Subclasses give ``tables``."""
 
@@ -95,9 +109,10 @@ class PrintedTables:
 
     def __repr__(self) -> str:
         """Return the tables as the command line prints them."""
-        with console.capture() as printed:
+        page = _Page(sys.stdout.isatty())
+        with redirect_stdout(page):
             self._print()
-        return Text.from_ansi(printed.get()).plain.rstrip()
+        return Text.from_ansi(page.getvalue()).plain.rstrip()
 
     def _print(self) -> None:
         show(self.tables(), Format.table)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from longwave.platform.boards.overview import Overview
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.texts import estimate, median
+from longwave.platform.boards.texts import estimate, median, plain
+from longwave.platform.statistics.stats import direction
 from longwave.platform.statistics.verdict import ENOUGH
 
 
@@ -72,6 +73,30 @@ def answer(rows: Sequence[Row]) -> Leading:
     if few:
         why.append(f"Provisional: {len(few)} of {len(ranked)} rows have fewer than {ENOUGH} seeds.")
     return Leading(leaders, len(ranked), " ".join(why))
+
+
+def against_trivial(rows: Sequence[Row]) -> str:
+    """Return which ranked rows of one board its best trivial predictor does not reach, and to which it is better.
+
+    It does not reach a row all of whose median's interval, of 94 % or more, is better. Empty where none was measured.
+    """
+    simple = [row for row in rows if row.trivial and row.mean is not None]
+    ranked = [row for row in rows if row.rank_low is not None]
+    if not simple or not ranked:
+        return ""
+    sign = direction(rows[0].goal)
+    best = max(simple, key=lambda row: sign * (row.mean or 0.0))
+    level = sign * (best.mean or 0.0)
+    better = [r.title for r in ranked if _wholly(r) and sign * (r.median_worst or 0.0) > level]
+    worse = [r.title for r in ranked if r.loses_to]
+    told = f"Better than the best trivial predictor, {best.title} at {plain(best.mean)}, with their whole interval: "
+    lose = f"; it is better than {_listed(worse)}" if worse else ""
+    return f"{told}{_listed(better, len(better)) if better else 'none'}{lose}."
+
+
+def _wholly(row: Row) -> bool:
+    """Return whether both ends of a row's interval are numbers, and it has seeds enough for one to be worth a claim."""
+    return row.median_worst is not None and not row.provisional
 
 
 def over_all(found: Overview) -> str:

@@ -42,6 +42,9 @@ class Column:
         read: Gives the value, with full precision; by default the row's own of this key.
         write: Gives the value as people read it; by default see ``texts.plain``.
         left: Whether its text stands to the left, although the value is a number.
+        leaves: When a narrow terminal leaves it out: what has 1 first, what has 0 never.
+        prose: Whether its text may run over several lines of a table.
+        beneath: Whether a terminal prints it beneath the table, row by row.
         usual: Texts that go without saying: a table leaves the column out where no row says anything else.
     """
 
@@ -55,6 +58,9 @@ class Column:
     read: Callable[[Row], Any] | None = None
     write: Callable[[Row], str] | None = None
     left: bool = False
+    leaves: int = 0
+    prose: bool = False
+    beneath: bool = False
     usual: frozenset[str] = frozenset()
 
     def value(self, row: Row) -> Any:
@@ -84,9 +90,9 @@ COLUMNS: tuple[Column, ...] = (
            " none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("terminal", "page", *DATA)),
-    Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL),
+    Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL, prose=True),
     Column("superseded", "superseded", "Why the row is of an older version than what is trained now. It stands last,"
-           " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH})),
+           " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH}), beneath=True),
     Column("median", "median [94–95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
            " rows are ordered and ranked by it. Beside it the order-statistic interval; 94 % at five seeds, where it"
            " runs from the best to the worst, 95 % from six on; other levels are printed.", "number", ALL, unit=METRIC,
@@ -95,33 +101,34 @@ COLUMNS: tuple[Column, ...] = (
            " with fresh seeds that ended ok, of all that ended ok or diverged; each scored at its best epoch on"
            " validation, or at its last where the protocol says so; two digits of the deviation. It describes and"
            f" claims nothing. Provisional: fewer than {ENOUGH} seeds.", "number", ALL, unit=METRIC,
-           write=texts.result, left=True),
+           write=texts.result, left=True, leaves=7),
     Column("low", "95 % interval", "Student's t-interval of the mean over the retrainings that ended ok: description;"
            " for programs its lower end.", "number", DATA, PAGE, METRIC, write=texts.interval, left=True),
     Column("published", "published", "Numbers that papers print for this model here: value, statistic, n and source.",
-           "json", ALL, unit=METRIC, write=texts.published),
+           "json", ALL, unit=METRIC, write=texts.published, leaves=3, prose=True),
     Column("verdict", "verdict", "Our scores against each published number, for programs that of the first: the word,"
            " our error over the printed one with its 90 % interval (above 1: ours is worse), and the seeds on both"
            " sides. Reproduced: within × 1.25 or the task's margin, noise of both sides counted; consistent: our"
            " typical error is within it; other protocol: the protocol column says what differs, and the ratio decides"
            " nothing. A row whose median is worse than a trivial predictor says so.", "number",
            ("terminal", "page", "dashboard"), left=True,
-           read=lambda row: next((told.get("ratio") for told in row.published), None), write=texts.verdicts),
+           read=lambda row: next((told.get("ratio") for told in row.published), None), write=texts.verdicts,
+           leaves=6, prose=True),
     Column("n", "seeds", "How the retrainings ended; for programs, how many ended ok. Diverged ones are worst in the"
            " median and in ranks and in no mean; failed and missing ones are counted here alone.",
-           "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True),
+           "whole", ("terminal", *LAB), PAGE, write=texts.seeds, left=True, leaves=2),
     Column("share", "diverged [95 %]", "Share of seeds that met a loss or metric that is not finite, in any epoch: what"
            " is ranked are runs that reach their end, the same for all models. Clopper and Pearson's interval.",
            "number", ALL, read=lambda row: row.share.value if row.share else None, write=texts.share, left=True,
-           usual=frozenset({texts.DASH, texts.NONE})),
+           usual=frozenset({texts.DASH, texts.NONE}), leaves=4),
     Column("verification", "verified", f"How far the numbers are verified in this store. {MEANING}", "text", ALL,
-           usual=frozenset({texts.DASH, HERE})),
+           usual=frozenset({texts.DASH, HERE}), leaves=5),
     Column("searched", "searched", "Search trials behind the choice of the settings.", "whole", ALL,
-           write=texts.searched, left=True),
+           write=texts.searched, left=True, leaves=1),
     Column("departures", "protocol", "Where the recipe was printed that the task has for the model, how the training"
            " differs from it, how its paper is known to differ from the task, what makes a published number one of"
            " another protocol, and how the settings were searched; for programs, the second.", "texts", ALL,
-           write=texts.protocol),
+           write=texts.protocol, beneath=True),
     Column("hidden", "hidden", "Hidden size: units of a layer.", "whole", DATA, PAGE,
            write=lambda row: texts.plain(row.hidden or None)),
     Column("layers", "layers", "Layers of the model.", "whole", DATA,

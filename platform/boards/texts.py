@@ -104,15 +104,22 @@ def median(row: Row) -> str:
     if row.kind != "reproduced" or not row.asked:
         return DASH
     decimals = _decimals([row.median, row.median_best, row.median_worst])
-    middle, best, worst = (
-        DIVERGED if end is None else plain(end) if decimals is None else f"{end:.{decimals}f}".translate(MINUS)
-        for end in (row.median, row.median_best, row.median_worst)
-    )
+    middle, best, worst = (_end(end, decimals) for end in (row.median, row.median_best, row.median_worst))
     if row.median_level is None or row.median_best is None:
         return middle
     low, high = (best, worst) if row.goal == "min" else (worst, best)
     rare = "" if 0.935 <= row.median_level < 0.955 else f" ({100 * row.median_level:.3g} %)"
     return f"{middle} [{low}, {high}]{rare}"
+
+
+def _end(value: float | None, decimals: int | None) -> str:
+    """Return one number of an interval; what its decimals would make 0 keeps two digits."""
+    if value is None:
+        return DIVERGED
+    if decimals is None:
+        return plain(value)
+    text = f"{value:.{decimals}f}"
+    return (text if float(text) or not value else f"{value:.2g}").translate(MINUS)
 
 
 def _decimals(values: Sequence[float | None]) -> int | None:

@@ -22,11 +22,10 @@ class Listing(typer.core.TyperGroup):
 
 
 app = typer.Typer(
-    help="Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 PluginsOption = Annotated[
     list[Path] | None,
@@ -38,10 +37,28 @@ PluginsOption = Annotated[
 ]
 
 
+def _version(asked: bool) -> None:
+    """Print which Longwave this is, and end."""
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"longwave {version('longwave')}")
+        raise typer.Exit
+
+
 @app.callback()
-def start(plugins: PluginsOption = None) -> None:
-    """Bring in what the command line gives; see main.py, which puts it in front."""
-    if plugins:
+def start(
+    plugins: PluginsOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
+
+    Tables fit the terminal; COLUMNS says another width. In a pipe, without COLUMNS, nothing is left out and each line
+    of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
+    """
+    if plugins:  # main.py puts them in front
         from longwave.platform.plugins.known import bring
 
         for path in plugins:

@@ -32,7 +32,7 @@ def bench_board(
     from longwave.platform.render import bench as render_bench
     from longwave.platform.render import terminal
 
-    if out is not None and not (dashboard and out.absolute().parent.is_dir()):
+    if out and not (dashboard and out.absolute().parent.is_dir() and not out.is_dir()):
         raise ConfigError("--out is a file in a folder that is there, and goes with --dashboard.")
     if dashboard:
         return _lab(runs, repeats, sessions, clicks, out, format.value)

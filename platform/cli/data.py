@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import FormatOption, app
+from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.render.export import Format, Table
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ app.add_typer(data, name="data")
 
 @data.command("fetch")
 def fetch(
-    task: Annotated[str, typer.Argument(help="The task whose data are wanted.")],
+    task: Annotated[
+        str, typer.Argument(help="The task whose data are wanted.", callback=task_key, autocompletion=a_task)
+    ],
     path: Annotated[
         Path | None, typer.Option(help="Folder that holds the files already. It is linked to, never written to.")
     ] = None,
@@ -64,7 +67,7 @@ def listing(format: FormatOption = Format.table) -> None:
 
     found = [_described(spec) for spec in all_tasks().values()]
     lines = [list(line.values()) for line in found]
-    terminal.show([Table("", list(found[0]), lines, records=found)], format)
+    terminal.show([Table("", list(found[0]), lines, records=found, prose=frozenset({1, 2, 3, 4}), drop=(4, 3))], format)
 
 
 def _described(task: TaskSpec) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.render.harmless import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ SHOWN = 5
 @app.command()
 def submit(
     file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.gz")],
-    task: Annotated[str | None, typer.Option(help="Rows of this task alone.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
+    ] = None,
     row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
     store: StoreOption = None,
 ) -> int:
@@ -41,6 +44,7 @@ def submit(
     from longwave.platform.render.terminal import say, waiting
     from longwave.platform.storage.store import Store
 
+    bundle.check_place(file)
     with Store(store_url(store), create=False) as known:
         made = bundle.seal(bundle.collect(known, task, row or ()))
     with waiting("Checking"):

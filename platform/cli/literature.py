@@ -7,16 +7,23 @@ from typing import Annotated
 import typer
 
 from longwave.platform.cli.app import FormatOption, app
+from longwave.platform.cli.names import a_model, a_task, model_key, task_key
 from longwave.platform.render.export import Format
 
 
 @app.command()
 def published(
-    task: Annotated[str | None, typer.Argument(help="Of this task alone, ours or not.")] = None,
+    task: Annotated[
+        str | None,
+        typer.Argument(help="Of this task alone, ours or not.", callback=task_key, autocompletion=a_task),
+    ] = None,
     unpaired: Annotated[
         bool, typer.Option("--unpaired", help="Those alone that stand beside no row of ours, with the reason.")
     ] = False,
-    model: Annotated[str | None, typer.Option(help="Of this model alone: its key.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Of this model alone: its key.", callback=model_key, autocompletion=a_model),
+    ] = None,
     format: FormatOption = Format.table,
 ) -> None:
     """List the numbers that papers print, what each is of, and which variant of ours it belongs to.

@@ -1,4 +1,4 @@
-"""Commands about rows of a board: reproduce, diff, export."""
+"""Commands about rows of a board: show, reproduce, diff, export."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import ListFormat, StoreOption, app
+from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.render.export import Format
 from longwave.platform.render.harmless import visible
 
@@ -17,7 +18,34 @@ if TYPE_CHECKING:
 
 EXITS = {"inside": 0, "outside": 1, "undecided": 3}
 RowArgument = Annotated[str, typer.Argument(metavar="ROW", help="Row name, or its first hex digits, 4 or more.")]
-TaskOption = Annotated[str | None, typer.Option(help="Look at rows of this task alone.")]
+TaskOption = Annotated[
+    str | None, typer.Option(help="Look at rows of this task alone.", callback=task_key, autocompletion=a_task)
+]
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="ROW|TRIAL", help="A row's or a trial's first hex digits, 4 or more.")],
+    format: Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")] = Format.table,
+    store: StoreOption = None,
+) -> None:
+    """Print one row or one trial in full: settings, seeds, scores, where it was trained, what it took, commands.
+
+    Example: longwave show 3f9c12ab
+    """
+    from longwave.platform.boards.detail import of_row, of_trial
+    from longwave.platform.paths import store_url
+    from longwave.platform.render import rows as render_rows
+    from longwave.platform.storage.store import Store
+
+    with Store(store_url(store), create=False) as known:
+        found = known.named(name)
+        config = found[0].config
+        if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
+            facts = of_row(found, known.asking([config.row]), known.searched(config.row))
+        else:
+            facts = of_trial(found[0], known.askers(config.id), known.attempts([config.id]).get(config.id, ()))
+    render_rows.detail(found[0], facts, format)
 
 
 @app.command()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption, app, tasks
+from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
+from longwave.platform.names import names
 from longwave.platform.render.export import Format
 
 if TYPE_CHECKING:
@@ -17,12 +19,18 @@ if TYPE_CHECKING:
 PoolFamilyOption = Annotated[
     str | None, typer.Option("--family", help="Of one family alone: of models, gated, or of tasks, dynamics.")
 ]
+BoardsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="One task: its board. Several, or none for all: an overview.", callback=task_key, autocompletion=a_task
+    ),
+]
 FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
 
 
 @app.command()
 def models(
-    name: Annotated[str | None, typer.Argument(help="One model, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One model, in full.", autocompletion=a_model)] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,
     kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
@@ -31,10 +39,13 @@ def models(
 
     Example: longwave models lem
     """
+    from longwave.platform.errors import ConfigError
     from longwave.platform.registry import all_models, get_model, of_family
     from longwave.platform.render import models as render_models
 
     _one_or_family(name, family)
+    if kernel and not name:
+        raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
     if name:
         render_models.page(get_model(name), format, kernel)
     else:
@@ -43,7 +54,7 @@ def models(
 
 @tasks.command("show")
 def show_tasks(
-    name: Annotated[str | None, typer.Argument(help="One task, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One task, in full.", autocompletion=a_task)] = None,
     family: FamilyOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -63,9 +74,7 @@ def show_tasks(
 
 @app.command()
 def board(
-    tasks: Annotated[
-        list[str] | None, typer.Argument(help="One task: its board. Several, or none for all: an overview.")
-    ] = None,
+    tasks: BoardsArgument = None,
     models: Annotated[str, typer.Option(help="Rank these models alone: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
     min_seeds: Annotated[int, typer.Option(min=0, help="Leave out rows with fewer retrainings.")] = 0,
@@ -95,7 +104,7 @@ def board(
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
-        pool = Pool(_names(models), min_seeds, families, trust or ())
+        pool = Pool(model_keys(models), min_seeds, families, trust or ())
         one = tasks[0] if len(tasks) == 1 else None
         found = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
     if figure:
@@ -109,9 +118,19 @@ def board(
 
 @app.command()
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A model, or a row's name: its first hex digits, 4 or more.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The other.")],
-    task: Annotated[str | None, typer.Option(help="On this task alone.")] = None,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A model, or a row's name: its first hex digits, 4 or more.",
+            callback=model_key,
+            autocompletion=a_model,
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other.", callback=model_key, autocompletion=a_model)],
+    task: Annotated[
+        str | None, typer.Option(help="On this task alone.", callback=task_key, autocompletion=a_task)
+    ] = None,
     margin: Annotated[
         float | None, typer.Option(help="Ratios of errors up to this, 1.05, make no difference. Default: all do.")
     ] = None,
@@ -139,7 +158,10 @@ def compare(
 
 @app.command()
 def budget(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: all with results.")] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Argument(help="Which tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
+    ] = None,
     models: Annotated[str, typer.Option(help="These models alone: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
     trust: TrustOption = None,
@@ -160,14 +182,9 @@ def budget(
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
-        rows = read_board(known, pool=Pool(_names(models), families=families, trust=trust or ()))
+        rows = read_board(known, pool=Pool(model_keys(models), families=families, trust=trust or ()))
         found = searches(known, [row for row in rows if not tasks or row.task in tasks])
     render_board.budgets(found, format)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Return the names in a list separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _one_or_family(name: str | None, family: str | None) -> None:
@@ -204,10 +221,9 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
 
 def check_tasks(store: Store, asked: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
-    from longwave.platform.errors import ConfigError
+    from longwave.platform.errors import ConfigError, did_you_mean
 
-    for name in set(asked) - set(store.tasks()):
-        from longwave.platform.registry import get_task
-
-        get_task(name)
+    for name in set(asked) - set(found := store.tasks()):
+        if name not in (known := {*names(TASKS), *found}):
+            raise ConfigError(did_you_mean("task", name, known, "List all with: longwave tasks", found))
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")

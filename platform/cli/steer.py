@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from longwave.platform.cli.app import ListFormat, StoreOption
+from longwave.platform.cli.names import a_sweep
 from longwave.platform.cli.sweep import PriceOption, sweep
 
-NameArgument = Annotated[str, typer.Argument(help="Name of a sweep in the store.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of a sweep in the store.", autocompletion=a_sweep)]
 SECONDS = 1.0
 """How often ``sweep watch`` looks."""
 PATIENCE = 15

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longwave.platform.cli.app import ListFormat, StoreOption, app
+from longwave.platform.cli.names import a_sweep
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
@@ -22,7 +23,9 @@ app.add_typer(sweep, name="sweep")
 
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores."),
+    typer.Option(
+        min=1, max=1_000_000, help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores."
+    ),
 ]
 StorageOption = Annotated[
     str | None,
@@ -33,7 +36,7 @@ GpusOption = Annotated[
     float | None, typer.Option(help="Share of a GPU a pack takes, at most 1. Default: as measured; else a whole one.")
 ]
 CpuOption = Annotated[bool, typer.Option("--cpu", help="Train on cores, also where there are GPUs.")]
-CpusOption = Annotated[float, typer.Option(min=0.1, help="CPUs a pack, fractions allowed; on a GPU at most.")]
+CpusOption = Annotated[float, typer.Option(min=0.1, max=4096, help="CPUs a pack, fractions allowed; on a GPU at most.")]
 LabelOption = Annotated[
     list[str] | None,
     typer.Option("--label", metavar="NAME=VALUE", help="Label that nodes must have, gpu=H200; may be repeated."),
@@ -83,6 +86,7 @@ def plan(
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.expecting import expected, here
     from longwave.platform.sweeps.forecast import prices
+    from longwave.platform.sweeps.memory import checked_memory
     from longwave.platform.sweeps.plan import first
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.warm import with_rows
@@ -92,12 +96,11 @@ def plan(
     checked, each = read_sweep(file), prices(price)
     how = asked_workers(checked.name, workers, None, ray, gpus, cpu, cpus, label, False)
     with terminal.waiting("Preparing data") as say:
-        resolved = resolve(checked)
+        resolved = checked_memory(resolve(checked), how)
         if cluster:
             fleet, found = expected(resolved, how, store, probe, say)
     if cluster:
-        sweeps.expected(resolved, fleet, found, each, format.value)
-        return
+        return sweeps.expected(resolved, fleet, found, each, format.value)
     if "rows" in checked.warm:
         with Store(store_url(store), create=False) as known:
             resolved = with_rows(resolved, known)
@@ -124,28 +127,29 @@ def run(
 
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
-    from longwave.platform.paths import store_url
+    from longwave.platform.paths import mlflow_server, store_url
     from longwave.platform.render.terminal import waiting
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.executor import running
+    from longwave.platform.sweeps.memory import checked_memory
     from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.resolve import resolve
     from longwave.platform.sweeps.sweep import plan
 
-    checked = keeping(read_sweep(file), keep_weights)
+    checked, server = keeping(read_sweep(file), keep_weights), mlflow_server(mlflow)
     how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, label, here)
     numbers = DriverMetrics(checked.name)
     with numbers.served(metrics), running(how):  # Ray starts while data are prepared
         with waiting("Preparing data"):
-            resolved = resolve(checked)
+            resolved = checked_memory(resolve(checked), how)
         with Store(store_url(store)) as known:
-            _train(plan(resolved, known), known, how, mlflow, numbers)
+            _train(plan(resolved, known), known, how, server, numbers)
 
 
 @sweep.command("resume")
 def resume(
-    name: Annotated[str, typer.Argument(help="Name of a sweep in the store.")],
+    name: Annotated[str, typer.Argument(help="Name of a sweep in the store.", autocompletion=a_sweep)],
     workers: WorkersOption = None,
     storage: StorageOption = None,
     ray: RayOption = None,
@@ -163,15 +167,16 @@ def resume(
 
     Example: longwave sweep resume demo
     """
-    from longwave.platform.paths import store_url
+    from longwave.platform.paths import mlflow_server, store_url
     from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.metrics import DriverMetrics
     from longwave.platform.sweeps.sweep import stored_sweep
 
-    how, numbers = asked_workers(name, workers, storage, ray, gpus, cpu, cpus, label, here), DriverMetrics(name)
+    how, server = asked_workers(name, workers, storage, ray, gpus, cpu, cpus, label, here), mlflow_server(mlflow)
+    numbers = DriverMetrics(name)
     with Store(store_url(store), create=False) as known, numbers.served(metrics):
         found = stored_sweep(known, name)
-        _train(replace(found, file=keeping(found.file, keep_weights)), known, how, mlflow, numbers)
+        _train(replace(found, file=keeping(found.file, keep_weights)), known, how, server, numbers)
 
 
 def keeping(file: SweepFile, weights: bool) -> SweepFile:
@@ -206,17 +211,20 @@ def asked_workers(
         raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {gpus:g}. {told}.")
     if label and ray is None:
         raise ConfigError("--label chooses nodes of a cluster: give --ray ADDRESS, too, or leave it out.")
+    if ray == "":
+        raise ConfigError("--ray is the address of a cluster: auto, or HOST:6379. Leave it out for this machine.")
+    if here and ray is not None:
+        raise ConfigError("--here trains in this process, --ray on a cluster. Leave one out.")
     if storage and storage.startswith("memory:") and not here:
         raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
     return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here)
 
 
-def _train(sweep: Sweep, store: Store, how: Workers, mlflow: str | None, numbers: DriverMetrics) -> None:
-    from longwave.platform.paths import mlflow_server
+def _train(sweep: Sweep, store: Store, how: Workers, server: str | None, numbers: DriverMetrics) -> None:
     from longwave.platform.render.terminal import Terminal
     from longwave.platform.sweeps.driver import resume as go_on
 
     file = sweep.file
     console, board = Terminal(), f"longwave board {file.task or ''}".strip()
-    view = go_on(sweep, store, how, mlflow_server(mlflow), console, numbers)
+    view = go_on(sweep, store, how, server, console, numbers)
     console.print(f"{file.name}: {view.counts()}. See it with: {board}", highlight=False)

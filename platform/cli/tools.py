@@ -63,7 +63,7 @@ def _repair(store: str | None, repair: bool, to: Path | None) -> int:
 @bench.command("sweep")
 def bench_sweep(
     model: Annotated[str, typer.Option(help="Which model.")] = "lem",
-    members: Annotated[int, typer.Option(min=2, help="Members of the pack.")] = 16,
+    members: Annotated[int, typer.Option(min=2, max=10_000, help="Members of the pack.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
     trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
@@ -115,8 +115,8 @@ def bench_kernels(
     from longwave.platform.render import bench as render_bench
     from longwave.platform.render import terminal
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise ConfigError(f"--out: no folder {out.absolute().parent}.")
+    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
+        raise ConfigError(f"--out is a file in a folder that is there, got {out}.")
     plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
     with terminal.waiting("Measuring") as say:
         report = measure(plan, say)

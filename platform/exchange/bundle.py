@@ -25,6 +25,8 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.queries import pieces
 from longwave.platform.storage.store import Store
 
+ENDING = ".json.gz"
+"""Of a bundle's file."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -124,6 +126,15 @@ def pack(file: File) -> bytes:
             f"The bundle would have {len(text) >> 20} MiB, {limits.BYTES >> 20} at most: submit fewer rows."
         )
     return gzip.compress(text, mtime=0)
+
+
+def check_place(path: Path) -> None:
+    """Raise ConfigError where a bundle cannot be written to ``path``: another ending, a folder, no folder around it."""
+    if not path.name.endswith(ENDING):
+        raise ConfigError(f"A bundle is a file NAME{ENDING}, got {path}.")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        what = "is a folder" if path.is_dir() else "lies in a folder that is not there"
+        raise ConfigError(f"A bundle is a file NAME{ENDING}: {path} {what}.")
 
 
 def write(file: File, path: Path) -> None:

@@ -20,7 +20,8 @@ from longwave.platform.records.about import VERSION, About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import Halving, check_recipe
+from longwave.platform.sweeps.config import check_recipe
+from longwave.platform.sweeps.stops import Halving
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
 

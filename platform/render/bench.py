@@ -46,7 +46,8 @@ def kernels(report: KernelReport, format: str) -> None:
         speed = "{reached:.0f} of {peak:.0f}, {share:.0%}".format(**line.roofline) if line.roofline else ""
         rows.append([line.cell, line.size, line.path, error, *us, speed, *ratios])
     versions = ", ".join(f"{name} {report.versions[name]}" for name in ("torch", "triton", "numpy"))
-    table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}")
+    drop = (7, 8, 6, 14, 13, 9, 12, 10, 11)
+    table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}", prose=[2], drop=drop)
     say(
         "  error: worst relative error of values and gradients against float64. GEMM: the products alone, forward and "
         "backward, by torch.\n  GFlop/s: what our products reach, of independent multiply-adds in the same vectors; "
@@ -81,7 +82,7 @@ def _judged(targets: Sequence[Target]) -> None:
     words = {True: Text("met", "green"), False: Text("not met", "red")}
     rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
-        table(["target", "found", "asked for", ""], rows)
+        table(["target", "found", "asked for", ""], rows, prose=[0])
 
 
 def sweep(lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, format: str) -> None:
@@ -90,11 +91,11 @@ def sweep(lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str
         as_json({"epoch": [asdict(m) for m in lines], "trials": [asdict(way) for way in ways], "missing": missing})
         return
     rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
-    table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows)
+    table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows, prose=[0, 1, 2], drop=[2])
     if ways:
         hourly = [(w.way, w.processes, f"{w.seconds:.2f}", f"{w.per_hour:.0f}", _short(w.ratio)) for w in ways]
         title = f"{ways[0].trials} trials of {ways[0].epochs} epochs"
-        table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title)
+        table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0])
     if missing:
         say(f"  {missing}")
 
@@ -105,7 +106,7 @@ def footprints(lines: Sequence[Footprint], format: str) -> None:
         as_json([asdict(line) for line in lines])
         return
     rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
-    table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows)
+    table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows, prose=[0, 2], drop=[2])
 
 
 def boards(lines: Sequence[BoardTime], format: str) -> None:
@@ -114,7 +115,9 @@ def boards(lines: Sequence[BoardTime], format: str) -> None:
         as_json([asdict(line) for line in lines])
         return
     rows = [(b.name, b.shape, b.path, f"{b.ms:.0f}", f"{b.first:.0f}", f"{b.ratio:.2f}") for b in lines]
-    table(["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows)
+    table(
+        ["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows, prose=[0, 1, 2], drop=[2]
+    )
 
 
 def lab(report: LabReport, format: str) -> None:
@@ -135,7 +138,7 @@ def smoothing(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -
     shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
     for place, what in enumerate(("Dirichlet energy", "mean average distance")):
         rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
-        table([f"{what} after layer", *map(str, shown)], rows)
+        table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
 
 
 def stores(lines: Sequence[StoreSpeed], format: str) -> None:
@@ -144,7 +147,7 @@ def stores(lines: Sequence[StoreSpeed], format: str) -> None:
         as_json([asdict(line) for line in lines])
         return
     rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
-    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows)
+    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
 
 
 def scale(report: ScaleReport, format: str) -> None:
@@ -165,10 +168,8 @@ def starts(measured: Sequence[Start], format: str) -> None:
     if format == "json":
         as_json([asdict(line) for line in measured])
         return
-    table(
-        ["what", "s", "s over the floor"],
-        [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured],
-    )
+    lines = [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured]
+    table(["what", "s", "s over the floor"], lines, prose=[0])
 
 
 def scaling(measured: Sequence[Scaling], format: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards import columns
+from longwave.platform.boards.answer import against_trivial, answer, over_all
 from longwave.platform.boards.budget import SearchCurve
 from longwave.platform.boards.compare import Comparison, Contest
 from longwave.platform.boards.overview import ModelLine, Overview, state
@@ -15,18 +15,15 @@ from longwave.platform.boards.texts import DASH, counted, estimate, lost, median
 from longwave.platform.boards.verification import MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import console, measured, show
+from longwave.platform.render.fit import abreast
+from longwave.platform.render.terminal import measured, room, show
 from longwave.platform.statistics.advice import advice
 from longwave.platform.statistics.overall import FEWEST_TASKS
 from longwave.platform.statistics.stats import Estimate, arrow
 from longwave.platform.statistics.verdict import ENOUGH
 
-ABREAST = 5
-"""Tasks side by side in a terminal; more stand below."""
-ROOM = 160
-"""Columns of a terminal in which a whole board can be read."""
-NARROW = ("rank_low", "ties", "title", "median", "mean")
-"""Keys of what stands side by side in less; the rest stands below, row by row."""
+AHEAD = 3
+"""Columns of the overview before its tasks."""
 RANKED = (
     "rows stand by their median over all seeds, a diverged seed worst. A rank claims a typical seed: one of the better "
     "row beats one of the other more often than not; nothing is claimed about means. Guarded rank tests of all pairs, "
@@ -61,16 +58,13 @@ def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.task, row.variant), []).append(row)
-    narrow = format is Format.table and console.width < ROOM
-    made = [(table(theirs, pool), theirs) for theirs in found.values()]
-    show([part for whole, theirs in made for part in (_parted(whole, theirs) if narrow else [whole])], format)
+    show([table(theirs, pool) for theirs in found.values()], format)
 
 
 def overview(found: Overview, pool: Pool, format: Format) -> None:
-    """Print the overview of several tasks; in a terminal, a few tasks at a time."""
-    step = ABREAST if format is Format.table else max(1, len(found.tasks))
-    parts = range(0, max(1, len(found.tasks)), step)
-    show([_overview(found, k, k + step, pool, last=k + step >= len(found.tasks)) for k in parts], format)
+    """Print the overview of several tasks; in a terminal, as many tasks at a time as there is room for."""
+    whole = overall(found, pool)
+    show(abreast(whole, room(), AHEAD) if format is Format.table else [whole], format)
 
 
 def comparison(found: Comparison, format: Format) -> None:
@@ -88,6 +82,9 @@ def contests(found: Comparison) -> Table:
         f"{found.verdict} {found.how}",
         frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
         [line.to_dict() for line in found.contests],
+        prose=frozenset({0, 1, 2, 5}),
+        drop=(3, 4),
+        beneath=frozenset({6}),
     )
 
 
@@ -127,50 +124,29 @@ def table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
         bold,
         [columns.record(row) for row in rows],
         frozenset(k for k, column in enumerate(stand) if column.align == "right"),
+        answer=" ".join(filter(None, (answer(rows).sentence, against_trivial(rows)))),
+        prose=frozenset(k for k, column in enumerate(stand) if column.prose),
+        drop=sorted((k for k, column in enumerate(stand) if column.leaves), key=lambda k: stand[k].leaves),
+        beneath=frozenset(k for k, column in enumerate(stand) if column.beneath),
+        named=[keys.index("title"), keys.index("config")],
+        heirs={keys.index("mean"): keys.index("median")},
     )
-
-
-def _parted(whole: Table, rows: Sequence[Row]) -> list[Table]:
-    """Return a board as two tables that a narrow terminal has room for; its caption stands below the second."""
-    stand = columns.standing("terminal", rows)
-    kept = [k for k, column in enumerate(stand) if column.key in NARROW]
-    beside = replace(
-        whole,
-        columns=[whole.columns[k] for k in kept],
-        lines=[[_lost(row, stand[k].key, line[k]) for k in kept] for row, line in zip(rows, whole.lines, strict=True)],
-        caption="",
-        right=frozenset(kept.index(k) for k in whole.right if k in kept),
-    )
-    lines: list[tuple[str, str, str]] = []
-    for row, line in zip(rows, whole.lines, strict=True):
-        said = [(whole.columns[k], line[k]) for k in range(len(line)) if k not in kept and line[k] != DASH]
-        lines += [(row.title if at == 0 else "", *pair) for at, pair in enumerate(said)]
-    return [beside, Table("", ("model", "", ""), lines, whole.caption)]
-
-
-def _lost(row: Row, key: str, text: str) -> str:
-    """Return a cell of a narrow table, which has no verdicts: the model's says to which trivial predictor it loses."""
-    return "; ".join([text, *lost(row)]) if key == "title" else text
 
 
 def overall(found: Overview, pool: Pool = EVERYBODY) -> Table:
     """Return the whole overview as one table."""
-    return _overview(found, 0, max(1, len(found.tasks)), pool, last=True)
-
-
-def _overview(found: Overview, start: int, end: int, pool: Pool, last: bool) -> Table:
-    tasks = found.tasks[start:end]
-    head = ("model", "score", "mean rank", *(named(place) for place in tasks))
-    lines = [(line.title, *_overall(line), *(_cell(cell) for cell in line.cells[start:end])) for line in found.lines]
+    head = ("model", "score", "mean rank", *map(named, found.tasks))
+    lines = [(line.title, *_overall(line), *map(_cell, line.cells)) for line in found.lines]
     bold = frozenset(
-        (i, 3 + j)
+        (i, AHEAD + j)
         for i, line in enumerate(found.lines)
-        for j, cell in enumerate(line.cells[start:end])
+        for j, cell in enumerate(line.cells)
         if cell is not None and cell.shines
     )
-    caption = " ".join(filter(None, (OVERALL, str(pool)))) if last else ""
+    caption = " ".join(filter(None, (OVERALL, str(pool))))
     title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
-    return Table(title, head, lines, caption, bold, found.to_dict())
+    answer = over_all(found) if len(found.tasks) > 1 else ""
+    return Table(title, head, lines, caption, bold, found.to_dict(), answer=answer, prose=frozenset({0, 1}))
 
 
 def _overall(line: ModelLine) -> tuple[str, str]:
@@ -201,6 +177,8 @@ def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
         lines,
         SEARCHED,
         records=[record for budget in found for record in budget.to_dict()],
+        prose=frozenset({0, 1}),
+        drop=(3, 2, *range(5, 3 + len(sizes)), 1),
     )
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +35,12 @@ class Table:
         bold: Cells in bold, as (line, column).
         records: The same for programs: one mapping a line, with more keys and full precision.
         right: Columns whose cells stand to the right.
+        answer: What the table says, in a sentence or two; in a terminal it stands above.
+        prose: Columns whose cells may run over several lines of a terminal; others never do.
+        drop: Columns that a narrow terminal leaves out, the first of them first.
+        beneath: Columns that a terminal prints beneath the table.
+        named: Columns that together name a line.
+        heirs: Of columns that may be left out those in whose empty cells they then stand.
     """
 
     title: str
@@ -44,6 +50,12 @@ class Table:
     bold: frozenset[tuple[int, int]] = frozenset()
     records: Sequence[Mapping[str, Any]] = ()
     right: frozenset[int] = frozenset()
+    answer: str = ""
+    prose: frozenset[int] = frozenset()
+    drop: Sequence[int] = ()
+    beneath: frozenset[int] = frozenset()
+    named: Sequence[int] = (0,)
+    heirs: Mapping[int, int] = field(default_factory=dict)
 
 
 def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:

@@ -11,6 +11,7 @@ from longwave.platform.render.export import Format, Table
 from longwave.platform.render.terminal import show
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
+PROSE, DROP = frozenset({0, 2, 5, 7, 8, 9}), (6, 8, 7, 5, 3, 1)
 
 
 def listing(
@@ -35,7 +36,7 @@ def listing(
     records = [{**number, "why": why} for number, why in told]
     caption = f"{paired} of {len(numbers)} can stand beside a row of ours."
     lines = [_line(number, why) for number, why in told]
-    show([Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}))], format)
+    show([Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format)
 
 
 def _line(number: Mapping[str, Any], why: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import say, show, table
+from longwave.platform.render.terminal import WIDER, say, show, table
 
 if TYPE_CHECKING:
     from longwave.models.base.param import Param
@@ -24,7 +24,8 @@ def listing(specs: Sequence[ModelSpec], format: Format) -> None:
     """Print models, a line each."""
     lines = [(s.name, s.family, s.source, "; ".join(map(_range, s.space("")))) for s in specs]
     records = [] if format is Format.table else [_model(spec) for spec in specs]
-    show([Table("", ("name", "family", "paper", "searched"), lines, records=records)], format)
+    columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
+    show([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
     if format is Format.table:
         say("  One in full, with equation and published settings: longwave models NAME")
 
@@ -38,26 +39,51 @@ def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
         listing([spec], format)
         return
     say(f"{spec.title} ({spec.name}), {spec.family}\n")
-    say(about(spec))
+    say(f"{flowing(about(spec))}\n")
     table(
         ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
         [_parameter(p) for p in (spec.lr, *spec.params)],
         title="Parameters",
+        prose=[5, 6, 7],
+        drop=[4, 7, 6],
+        hint=WIDER,
     )
     for task, ranges in spec.ranges.items():
         say(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
     for name, choices in spec.options.items():
         say(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
     if spec.best:
+        say("")
         best = [(b.task, b.hidden, _settings(b), b.note) for b in spec.best]
-        table(["task", "hidden", "setting", "note"], best, title=f"Published best settings: {spec.best_source}")
-    sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
-    counts = [(t.title, d, f"{spec.count(t.inputs, d, t.outputs):,}") for t, d in sizes]
-    table(["task", "hidden", "trainable numbers"], counts, title="Size under each task's recipe, read-out included")
+        table(
+            ["task", "hidden", "setting", "note"],
+            best,
+            title=f"Published best settings: {spec.best_source}",
+            prose=[2, 3],
+        )
+    _sizes(spec)
     printed = published(spec)
     total = sum(printed.values())
     where = ", ".join(f"{task} {n}" for task, n in printed.items())
     say(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
+
+
+def _sizes(spec: ModelSpec) -> None:
+    """Print how many trainable numbers it has under the recipe of each task."""
+    sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
+    counts = [(t.title, d, f"{spec.count(t.inputs, d, t.outputs):,}") for t, d in sizes]
+    table(
+        ["task", "hidden", "trainable numbers"],
+        counts,
+        title="Size under each task's recipe, read-out included",
+        prose=[0],
+    )
+
+
+def flowing(text: str) -> str:
+    """Return a docstring's text whose paragraphs are lines; what is set in, such as an equation, stays as it is."""
+    parts = text.split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else " ".join(part.split("\n")) for part in parts)
 
 
 def about(spec: ModelSpec) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from longwave.platform.boards.detail import Fact
 from longwave.platform.boards.diff import DiffLine
-from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.row import SHORT, named
 from longwave.platform.boards.texts import shown
+from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.terminal import measured, say, table
+from longwave.platform.render.terminal import measured, say, show, table
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -43,7 +45,7 @@ def found(done: Rerun, kept: bool) -> None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
         say(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
-        table(("differs", "row", "here"), done.differences)
+        table(("differs", "row", "here"), done.differences, prose=(1, 2))
     say(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
 
 
@@ -71,9 +73,25 @@ def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Form
         made = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines])
         print(write([made], format, {"a": a.row, "b": b.row, "lines": made.records}), end="")
     elif cells:
-        table(columns, cells)
+        table(columns, cells, prose=(1, 2, 3))
     else:
         say(f"{names[0]} and {names[1]} differ in nothing.")
+
+
+def detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
+    """Print one row, or one trial, in full; JSON holds its facts by section and name."""
+    lines, before = [], ""
+    for fact in facts:
+        lines.append((fact.section if fact.section != before else "", fact.what, cell(fact.value)))
+        before = fact.section
+    place = named((trial.config.task, trial.config.variant))
+    title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {place}"
+    content: dict[str, dict[str, Any]] = {}
+    for fact in facts:
+        content.setdefault(fact.section, {})[fact.what] = fact.value
+    prose = frozenset({1, 2})
+    made = Table(title, ("", "what", "says"), lines, records=[asdict(fact) for fact in facts], prose=prose)
+    show([made], format, content)
 
 
 def cell(value: Any) -> str:
@@ -85,6 +103,6 @@ def cell(value: Any) -> str:
         return f"{value['value']:.6g}{interval}"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float):
+    if isinstance(value, float):
         return f"{value:.6g}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

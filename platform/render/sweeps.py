@@ -69,7 +69,7 @@ def status(found: SweepStatus, format: str, price: Mapping[str, float]) -> None:
     terminal.table([*counts], [[*counts.values()]], title=f"{found.name}: {found.trials} trials asked for")
     if len(found.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in found.cells.items()]
-        terminal.table(["cell", *IN_SHORT], lines)
+        terminal.table(["cell", *IN_SHORT], lines, prose=[0])
     terminal.say(f"  {line(found)}")
     if found.spent.used:
         for told in took(found.spent, price):
@@ -91,7 +91,7 @@ def overview(found: Sequence[SweepStatus], format: str) -> None:
     lines = [
         (s.name, s.state, s.trials, s.counts["done"], s.counts["failed"], _epochs(s), duration(s.left)) for s in found
     ]
-    terminal.table(heads, lines, right=(2, 3, 4, 5, 6))
+    terminal.table(heads, lines, right=(2, 3, 4, 5, 6), drop=(5, 4, 6))
 
 
 def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: str) -> None:
@@ -101,7 +101,7 @@ def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: st
         return
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in found]
     if lines:
-        terminal.table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4))
+        terminal.table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
     terminal.say(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
     if without:
         terminal.say(f"  No winner is known yet of: {', '.join(without)}.")
@@ -110,7 +110,7 @@ def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: st
 @contextmanager
 def watching() -> Iterator[Callable[[SweepStatus], None]]:
     """Give a function that shows how a sweep stands now: in place on a terminal, else a line where it changed."""
-    console, last = terminal.console, [""]
+    console, last = terminal.Terminal(), [""]
     if console.is_terminal:
         with Live(console=console, auto_refresh=False) as live:
 

@@ -11,7 +11,7 @@ from longwave.platform.boards.texts import duration, plain
 from longwave.platform.literature.published import published_rows
 from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import measured, say, show, table, waiting
+from longwave.platform.render.terminal import WIDER, measured, say, show, table, waiting
 from longwave.platform.statistics.scale import scale_of
 from longwave.tasks.base.raw import DataError
 
@@ -28,7 +28,8 @@ def listing(specs: Sequence[TaskSpec], format: Format) -> None:
     lines = [(s.name, s.family, s.id, s.length, _metric(s), _chance(s), _where(s), s.summary) for s in specs]
     records = [] if format is Format.table else [_task(spec) for spec in specs]
     columns = ("name", "family", "id", "steps", "metric", "chance", "data", "tests")
-    show([Table("", columns, lines, records=records)], format)
+    prose, drop = frozenset({3, 5, 6, 7}), (2, 6, 5, 1, 3)
+    show([Table("", columns, lines, records=records, prose=prose, drop=drop)], format)
     if format is Format.table:
         say("  One in full, with recipes and trivial predictors: longwave tasks NAME")
 
@@ -46,7 +47,9 @@ def page(spec: TaskSpec, format: Format) -> None:
         say(f"  {name}: {text}")
     for told in spec.protocols:
         say(f"  protocol{' (minor)' if told.minor else ''}: {told.text}")
-    table(["recipe for", "says"], [(model or "all others", _recipe(spec.recipe(model))) for model in spec.recipes])
+    recipes = [(model or "all others", _recipe(spec.recipe(model))) for model in spec.recipes]
+    say("")
+    table(["recipe for", "says"], recipes, prose=[1])
     try:
         with waiting(f"loading {spec.name}"):
             data = spec.load(spec.variant)
@@ -59,8 +62,9 @@ def page(spec: TaskSpec, format: Format) -> None:
     scores = {name: each.score for name, each in found.items()}
     if (chance := spec.chance_at(spec.variant, scores)) is not None and spec.chance is None:
         say(f"  chance on these data: {chance:.4g}")
+    say("")
     head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
-    table(head, [_measured(name, each) for name, each in found.items()])
+    table(head, [_measured(name, each) for name, each in found.items()], prose=[0, 4], drop=[2, 3], hint=WIDER)
     _further(spec, found)
     for line in spec.lacking().values():
         say(f"  {line}")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +22,7 @@ from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
+from longwave.platform.render.fit import beneath, fitting, inherited, silent, taken, widths, wrapped
 from longwave.platform.render.harmless import visible
 from longwave.platform.statistics.stats import arrow
 
@@ -34,14 +40,26 @@ class Terminal(Console):
         return super().render_str(visible(redacted(text)), **options)
 
 
-_terminal = Terminal()
-console = _terminal if _terminal.is_terminal else Terminal(width=200, force_jupyter=False)
-"""Where tables go. A pipe has no width, so a table there gets room for its longest cells; a notebook gets text, too."""
-
 LEGIBLE = 80
-"""Columns of prose."""
+"""Columns of what is read as a page."""
+WIDER = "See them in a wider terminal, or with: COLUMNS=200"
+JSON_HINT = "See them in a wider terminal, or with: COLUMNS=200 or --format json"
+ANY_HINT = "See them in a wider terminal, or with: COLUMNS=200 or --format csv"
+PIPED = 200
+"""Columns of prose in a pipe, which has no width; a line of a table is one line there, however long."""
 WIDE = 100
 """Columns from which on a plan shows names in full, and seeds."""
+
+
+def room() -> int | None:
+    """Return how many columns a table may take: as COLUMNS says, else as the terminal has; None for a pipe."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and int(said) else Terminal().width if sys.stdout.isatty() else None
+
+
+def wide(least: int = 0) -> Terminal:
+    """Return a console for prose, or for a table that takes at least so many columns."""
+    return Terminal(width=max(room() or PIPED, least), force_jupyter=False)  # in a notebook text, too
 
 
 @contextmanager
@@ -62,14 +80,20 @@ def measured(metric: str, unit: str, goal: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print text as it is."""
-    console.print(text, highlight=False, markup=False)
+    """Print text as it is; what begins with spaces keeps them where its lines go on."""
+    ahead = len(text) - len(text.lstrip(" "))
+    console = wide()
+    if ahead and "\n" not in text.rstrip("\n"):
+        console.print(Padding(Text(visible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False))
+    else:
+        console.print(text, highlight=False, markup=False)
 
 
 def markdown(text: str) -> None:
     """Print Markdown, at most ``LEGIBLE`` columns wide."""
     from rich.markdown import Markdown  # and with it Pygments
 
+    console = wide()
     console.print(Markdown(text), width=min(console.width, LEGIBLE))
 
 
@@ -78,15 +102,21 @@ def table(
     lines: Sequence[Sequence[object]],
     title: str = "",
     right: Collection[int] = (),
-    **options: Any,
+    prose: Collection[int] = (),
+    drop: Sequence[int] = (),
+    hint: str = JSON_HINT,
 ) -> None:
-    """Print a table; cells are printed as they are, not as markup, those of the columns ``right`` to the right."""
-    made = Table(title=title or None, title_justify="left", box=options.pop("box", box.SIMPLE_HEAD), **options)
-    for k, name in enumerate(columns):
-        made.add_column(name, justify="right" if k in right else "left", overflow="fold")
-    for line in lines:
-        made.add_row(*[cell if isinstance(cell, Text) else escape(str(cell)) for cell in line])
-    console.print(made)
+    """Print a table; its cells may be Rich's texts. See ``export.Table`` for the rest.
+
+    Args:
+        hint: How columns are seen that a narrow terminal has no room for.
+    """
+    texts = [[cell.plain if isinstance(cell, Text) else str(cell) for cell in line] for line in lines]
+    styles = {
+        (i, k): cell.style for i, line in enumerate(lines) for k, cell in enumerate(line) if isinstance(cell, Text)
+    }
+    made = export.Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
+    _print(made, hint, styles)
 
 
 def show(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
@@ -95,9 +125,35 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
         print(export.write(tables, format, content), end="")
         return
     for made in tables:
-        table(made.columns, made.lines, title=made.title, right=made.right, show_lines=False)
+        if made.answer:
+            say(f"{made.answer}\n")
+        _print(made, ANY_HINT)
         if made.caption:
             say(f"  {made.caption}\n")
+
+
+def _print(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
+    """Print a table as far as there is room for it, and beneath it what it left out and what stands there anyway."""
+    made = replace(made, lines=[[visible(redacted(cell)) for cell in line] for line in made.lines])
+    styles = styles or dict.fromkeys(made.bold, "bold")
+    kept = fitting(made, room())
+    made = inherited(made, kept)
+    wanted = widths(made, kept, room())
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+    for k, width in zip(kept, wanted, strict=True):
+        side: Literal["left", "right"] = "right" if k in made.right else "left"
+        drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=width)
+    for i, line in enumerate(made.lines):
+        texts = [wrapped(line[k], w) if k in made.prose else line[k] for k, w in zip(kept, wanted, strict=True)]
+        drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(kept, texts, strict=True)))
+    if made.title:
+        say(made.title)
+    wide(taken(wanted)).print(drawn)
+    for told in beneath(made):
+        say(f"  {told}")
+    if gone := [made.columns[k] for k in made.drop if k not in kept and not silent(made, k)]:
+        say(f"  No room for: {', '.join(reversed(gone))}. {hint}")
+    say("")
 
 
 def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
@@ -113,7 +169,8 @@ def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, wher
                 say(f"  {_cell(entry)}")
                 for line in _warm(entry) if file.warm else ():
                     say(f"  {line}")
-                table(*_trials(entry, trials))
+                head, lines, drop = _trials(entry, trials)
+                table(head, lines, drop=drop)
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
     if file.trials:
         then = f"then {file.retrain} retrainings of each {each}'s best"
@@ -147,9 +204,12 @@ def _warm(entry: ModelPlan) -> Iterator[str]:
             yield f"Left out: {start.source}: {start.out}."
 
 
-def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]]]:
-    """Return heads and lines of a table of trials: what is drawn, parameters; names in full and seeds if it is wide."""
-    wide = console.width >= WIDE
+def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
+    """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
+
+    Names stand in full if the terminal is wide, and seeds.
+    """
+    full = (room() or WIDE) >= WIDE
     fields = [name for name in FIELDS if name in entry.drawn]
     fixed = entry.numbers.keys() - entry.drawn
     params = sorted(
@@ -159,15 +219,16 @@ def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str],
     for c in trials:
         drawn = [value if isinstance(value := getattr(c, name), str) else f"{value:.4g}" for name in fields]
         told = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
-        lines.append([c.id, *drawn, *told, c.seed] if wide else [c.id[:SHORT], *drawn, *told])
-    return ["trial", *fields, *params, *(["seed"] if wide else [])], lines
+        lines.append([c.id, *drawn, *told, c.seed] if full else [c.id[:SHORT], *drawn, *told])
+    head = ["trial", *fields, *params, *(["seed"] if full else [])]
+    return head, lines, range(len(head) - 1, len(fields), -1)
 
 
 def findings(found: Sequence[Finding]) -> None:
     """Print what the doctor found."""
     states = {True: Text("ok", "green"), False: Text("broken", "red")}
     lines = [(states[f.good], f.what, f.found) for f in found]
-    table(["", "what", "found"], lines)
+    table(["", "what", "found"], lines, prose=[2])
 
 
 def rescued(found: Rescued) -> None:

@@ -33,8 +33,15 @@ def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
     Raises:
         StoreError: It is neither kind of database, or there is no such file and none may be made.
     """
+    kind, _, driver = url.partition("://")[0].partition("+")
+    if kind not in ("sqlite", "postgresql"):
+        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
     try:
         engine = sa.create_engine(url)
+    except (sa.exc.NoSuchModuleError, ModuleNotFoundError):
+        raise StoreError(
+            f"There is no driver {driver or kind!r} here for {shown(url)}. Leave it out: {kind}://..."
+        ) from None
     except ValueError:  # a port that is no number
         advice = "In a user and a password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F."
         raise StoreError(f"{shown(url)} is no URL of a store. {advice}") from None
@@ -44,6 +51,8 @@ def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
         return sa.create_engine(url, pool_pre_ping=True, connect_args={**POSTGRESQL, **alone})
     if engine.dialect.name != "sqlite" or not file:
         raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
+    if Path(file).is_dir():
+        raise StoreError(f"A store is a file, and {file} is a folder. Name a file in it.")
     if not create and not Path(file).is_file():
         raise NoStoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
     if create and not Path(file).exists():

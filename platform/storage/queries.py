@@ -86,6 +86,32 @@ class Queries(Database):
             raise ConfigError(f"{name} begins the names of {len(known)} rows: {shown}. Give more digits.")
         return found
 
+    def named(self, name: str) -> list[Trial]:
+        """Return the retrainings of the row, or the one trial, whose name begins with ``name``: 4 hex digits or more.
+
+        Raises:
+            ConfigError: It fits no row and no trial, or several; the message says what to do.
+        """
+        digits = name.lower()
+        if not re.fullmatch("[0-9a-f]{4,16}", digits):
+            raise ConfigError(f"A row or a trial is named by 4 to 16 hex digits, got {name!r}. See: {_list(None)}")
+        found = self._select(_begins(TrialRow.id, digits))
+        with self.reading() as connection:
+            of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
+            rows = connection.scalar(of_row) or self._renamed(digits)
+        if len(found) + bool(rows) > 1:
+            several = [f"trial {t.config.id[:SHORT]}" for t in found[:5]] + (["a row"] if rows else [])
+            raise ConfigError(f"{digits} begins the names of {', '.join(several)}. Give more digits.")
+        if not found and not rows:
+            raise ConfigError(f"No row and no trial has a name that begins with {digits}. See: {_list(None)}")
+        return found or self.rows(digits)
+
+    def askers(self, trial: str) -> list[str]:
+        """Return the sweeps that asked for a trial, sorted."""
+        query = sa.select(AskRow.sweep).where(AskRow.trial == trial).order_by(AskRow.sweep)
+        with self.reading() as connection:
+            return list(connection.scalars(query))
+
     def present_name(self, name: str) -> str:
         """Return the name of the row that had ``name``, or one beginning with it, before schema 0004; else ``name``."""
         renamed = set(self._renamed(name.lower())) if re.fullmatch("[0-9a-fA-F]{4,16}", name) else set()

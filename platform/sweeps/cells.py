@@ -15,6 +15,7 @@ from longwave.platform.records.trial import FIELDS, SIZES, WORDS
 from longwave.platform.sweeps.entry import Defaults
 from longwave.platform.sweeps.given import Given
 from longwave.platform.sweeps.space import Dimension
+from longwave.platform.sweeps.values import LARGEST
 from longwave.platform.training.rules import groups_of, optimisers, schedules, training_params
 from longwave.tasks.base.spec import Recipe, TaskSpec
 
@@ -168,6 +169,8 @@ def _size(given: Given, name: str, value: Any) -> Any:
     kind = "whole number" if name in SIZES else "number"
     if isinstance(value, str | bool) or value <= 0 or (name in SIZES and value != int(value)):
         raise ConfigError(f"{given.at(name)}: {name} must be a {kind} > 0, got {value!r}.")
+    if name in SIZES and value > LARGEST:
+        raise ConfigError(f"{given.at(name)}: {name} must be at most {LARGEST:,}, got {value!r}.")
     return int(value) if name in SIZES else float(value)
 
 

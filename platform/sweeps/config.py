@@ -12,22 +12,24 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    NonNegativeInt,
     PositiveFloat,
-    PositiveInt,
     StringConstraints,
     ValidationError,
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.plugins.known import bring
-from longwave.platform.records.search import ETA, FIRST, SAMPLER
+from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
+from longwave.platform.sweeps.keys import with_keys
 from longwave.platform.sweeps.space import SAMPLERS
-from longwave.platform.sweeps.values import Cells, Range, Strict, Value, Wish
+from longwave.platform.sweeps.stops import Budget, Halving
+from longwave.platform.sweeps.values import LARGEST, Cells, Count, Range, Strict, Value, Wish
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
+MOST_TRIALS = 2_000_000
+"""Trials that one sweep asks for at most, retrainings included: a store plans a million in minutes."""
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 
 
@@ -46,36 +48,6 @@ Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_listed)]
 Files = Annotated[list[str], BeforeValidator(_listed)]
 
 
-class Halving(Strict):
-    """Successive halving: after ``first``, ``first`` · ``eta``, ... epochs the best 1/``eta`` of a cohort go on.
-
-    Attributes:
-        eta, first: As above.
-        cohort: Trials that compete; by default those of one pack. With a number they train in as many packs as there
-            are, which wait for each other at each rung and give their workers back meanwhile; trials of other words and
-            sizes compete too. The same go on whatever the packs and workers. The last cohort of a round is smaller
-            where the number does not divide it.
-    """
-
-    eta: Annotated[int, Field(ge=2)] = ETA
-    first: PositiveInt = FIRST
-    cohort: Annotated[int, Field(ge=2)] | None = None
-
-
-class Budget(Strict):
-    """What a sweep may cost at most; it ends in order once something is used up, and goes on with a larger budget.
-
-    Attributes:
-        hours: Time that its drivers run, those of earlier runs included.
-        gpu_hours: Time that its packs hold GPUs, each its share of one.
-        trials: Trials that are trained, retrainings included.
-    """
-
-    hours: PositiveFloat | None = None
-    gpu_hours: PositiveFloat | None = None
-    trials: PositiveInt | None = None
-
-
 class _Grid(Strict):
     grid: dict[str, Cells]
 
@@ -90,12 +62,12 @@ class RecipeChanges(Strict):
             combination is a cell, which is searched and retrained by itself.
     """
 
-    hidden: PositiveInt | None = None
-    batch: PositiveInt | None = None
-    epochs: PositiveInt | None = None
-    steps: PositiveInt | None = None
+    hidden: Count | None = None
+    batch: Count | None = None
+    epochs: Count | None = None
+    steps: Count | None = None
     clip: PositiveFloat | None = None
-    drops: list[PositiveInt] | None = None
+    drops: list[Count] | None = None
     recipe: dict[str, Value] = {}
     grid: dict[str, Cells] = {}
 
@@ -137,13 +109,13 @@ class SweepFile(RecipeChanges):
     tasks: list[str] = []
     variants: dict[str, str] = {}
     models: Annotated[list[str], Field(min_length=1)]
-    trials: NonNegativeInt
-    retrain: Annotated[int, Field(ge=0)] = 5
-    seed: Annotated[int, Field(ge=0)] = 0
+    trials: Annotated[int, Field(ge=0, le=LARGEST)]
+    retrain: Annotated[int, Field(ge=0, le=LARGEST)] = 5
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     sampler: Annotated[str, AfterValidator(_known)] = SAMPLER
-    rounds: PositiveInt = 1
+    rounds: Count = 1
     warm: Warm = []
-    pack: PositiveInt | Literal["auto"] = "auto"
+    pack: Count | Literal["auto"] = "auto"
     precision: Precision = "float32"
     selection: Literal["best", "last"] = "best"
     halving: Halving | None = None
@@ -152,7 +124,7 @@ class SweepFile(RecipeChanges):
     plugins: Files = []
     keep_weights: bool = False
     budget: Budget = Budget()
-    priority: int = 0
+    priority: Annotated[int, Field(ge=-LARGEST, le=LARGEST)] = 0
 
     @property
     def places(self) -> dict[str, str]:
@@ -186,11 +158,13 @@ def read_sweep(path: Path) -> SweepFile:
         ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"Cannot read the sweep file {path}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is no sweep file: its values are nested too deeply.") from None
     file = check_sweep(content, str(path))
     for plugin in file.plugins:
         bring(path.parent / plugin)
@@ -203,7 +177,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
     Raises:
         ConfigError: As ``read_sweep``.
     """
-    file = _check(SweepFile, content, origin)
+    file = _check(SweepFile, with_keys(content), origin)
     if (file.task is None) == (not file.tasks):
         raise ConfigError(f"{origin}: give either task or tasks.")
     if len(set(file.tasks)) < len(file.tasks):
@@ -217,6 +191,9 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
+    if (asked := (file.trials + file.retrain) * file.cells) > MOST_TRIALS:
+        of = f"{file.trials:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
+        raise ConfigError(f"{origin}: trials: a sweep asks for at most {MOST_TRIALS:,} in all, got {asked:,}: {of}.")
     return file
 
 

@@ -67,6 +67,10 @@ def given(file: SweepFile, model: ModelSpec) -> Iterator[Given]:
     """
     table = file.model.get(model.name, {})
     options = {name: value for name, value in table.items() if name in model.options}
+    for name in (model.lr.name, *(param.name for param in model.params)):
+        if name in table:
+            told = f"{name} is a parameter: fix it in [space.{model.name}], {name} = {table[name]}"
+            raise ConfigError(f"{file.name}: model.{model.name}: {told}.")
     own = check_recipe({k: v for k, v in table.items() if k not in options}, f"{file.name}: model.{model.name}")
     wishes, grid = file.space.get(model.name, {}), {**file.grid, **own.grid}
     recipe = {**file.recipe, **own.recipe}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 
 def _value(value: Any) -> Any:
@@ -30,6 +30,9 @@ def _form(wish: Any) -> str:
     return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
 
 
+LARGEST = 2**31 - 1
+"""Of sizes and counts."""
+Count = Annotated[int, Field(gt=0, le=LARGEST)]
 Value = Annotated[Any, AfterValidator(_value)]
 Cells = Annotated[list[Annotated[Any, AfterValidator(_setting)]], AfterValidator(_several)]
 

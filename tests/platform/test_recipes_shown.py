@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import asdict, replace
 
 import pytest
-from rich.console import Console
 from tree import ROOT
 from trials import present_trial
 
@@ -15,7 +13,7 @@ from longwave.platform.about import about, departed
 from longwave.platform.cli.main import main
 from longwave.platform.records.about import departures
 from longwave.platform.registry import get_task
-from longwave.platform.render import tasks, terminal
+from longwave.platform.render import tasks
 from longwave.platform.sweeps.config import read_sweep
 from longwave.platform.sweeps.plan import searches
 from longwave.platform.sweeps.resolve import resolve
@@ -25,11 +23,12 @@ PLAIN = present_trial("adding", "N=20", "", "lem", {}, {"lr": 0.1, "dt": 1.0}, 1
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_recipe_is_shown_in_full_at_any_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    paper = Console(file=io.StringIO(), width=width)
-    monkeypatch.setattr(terminal, "console", paper)
+def test_a_recipe_is_shown_in_full_at_any_width(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
     tasks.page(get_task("ptb_word"), tasks.Format.table)
-    text = paper.file.getvalue()  # type: ignore[attr-defined]
+    text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= width and "…" not in text
     flat = " ".join(text.split())
     assert "hidden 256, batch 64, epochs 962, clip 4, adam, input_dropout 0.4248, output_dropout 0.4568," in flat

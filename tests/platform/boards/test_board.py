@@ -358,20 +358,23 @@ def test_a_row_is_as_verified_as_its_checks_and_re_runs_say(
     assert row.verification == level
 
 
-def test_a_narrow_terminal_has_what_is_ranked_in_a_table_and_the_rest_below_it_row_by_row(
+def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protocols_stand_beneath(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = rows([retrained("lem", [1.0, 3.0]), retrained("gru", [7.0, "diverged"])], [printed("lem", 0.5)])
 
     def said(width: int, format: Format = Format.table) -> str:
-        monkeypatch.setattr(render_board.console, "width", width)
+        monkeypatch.setenv("COLUMNS", str(width))
         render_board.boards(made, EVERYBODY, format)
         return capsys.readouterr().out
 
-    narrow, wide = said(80), said(200)
-    head, rest = (" ".join(part.split()) for part in narrow.split("model", 2)[1:])
-    assert head.startswith("median [94–95 %] mean ± std (n)") and "protocol" not in head and "2.0 ± 1.4" in head
-    assert "protocol recipe of paper, Table 1" in rest and rest.count("seeds 1 ok, 1 diverged") == 1
-    assert narrow.count("Guarded") == wide.count("Guarded") == 1 and wide.count("model") < narrow.count("model")
-    assert max(map(len, narrow.splitlines())) <= 80
-    assert said(80, Format.markdown) == said(200, Format.markdown)
+    narrow, wide = said(80), said(250)
+    assert "No room for: mean ± std (n), diverged" in narrow and "--format csv" in narrow and "No room" not in wide
+    assert "protocol, all: recipe of paper, Table 1" in narrow and "protocol, all:" in wide
+    for text in (narrow, wide):
+        assert (
+            all(row.config[:8] in text for row in made if row.config) and " ".join(text.split()).count("Guarded") == 1
+        )
+    assert "2.0 ± 1.4" in wide and "2.0 [1.0, 3.0]" in narrow and max(map(len, narrow.splitlines())) <= 80
+    assert narrow.startswith("Best median of 2 ranked rows: LEM,")
+    assert said(80, Format.markdown) == said(250, Format.markdown)

@@ -151,12 +151,21 @@ def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     assert (records[2]["u state"], records[2]["v state"], records[2]["score"]) == ("not run", "ok", None)
 
 
-def test_a_terminal_shows_a_few_tasks_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_shows_as_many_tasks_at_a_time_as_there_is_room_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     groups = [on(f"task{k}", "lem", LEM) for k in range(7)]
-    render_board.overview(overview(rows(groups, [])), EVERYBODY, Format.table)
-    out = capsys.readouterr().out
-    assert out.count("7 tasks") == 2 and out.count("LEM") == 2
-    assert out.index("task4") < out.index("task5") and " ".join(out.split()).count("Mean rank: of the medians") == 1
+    for width, times in (("80", 3), ("120", 2), ("400", 1)):
+        monkeypatch.setenv("COLUMNS", width)
+        render_board.overview(overview(rows(groups, [])), EVERYBODY, Format.table)
+        out = capsys.readouterr().out
+        lines = out.splitlines()
+        assert max(map(len, lines)) <= int(width) and sum(line.startswith("LEM") for line in lines) == times, out
+        assert [f"task{k}" in out for k in range(7)] == [True] * 7
+        assert (
+            out.startswith("No model is ranked over all tasks")
+            and " ".join(out.split()).count("Mean rank: of the") == 1
+        )
 
 
 def test_a_line_counts_the_tasks_with_a_result() -> None:

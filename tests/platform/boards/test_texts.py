@@ -150,3 +150,8 @@ def test_a_row_that_loses_to_a_trivial_predictor_says_so_before_any_verdict() ->
     assert texts.verdicts(row(loses_to="ridge(32)")) == "loses to ridge(32)"
     assert texts.verdicts(row(loses_to="ridge(32)", published=[number])) == "loses to ridge(32); worse, n 5 and ?"
     assert texts.verdicts(row()) == "—"
+
+
+def test_an_end_that_its_decimals_would_make_zero_keeps_two_digits() -> None:
+    assert texts.median(row(median=0.00014, median_best=0.000041, median_worst=0.11)) == "0.00014 [4.1e−05, 0.11]"
+    assert texts.median(row(median=0.0, median_best=0.0, median_worst=0.11)) == "0.00 [0.00, 0.11]"

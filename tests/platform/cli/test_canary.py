@@ -23,7 +23,7 @@ FILE = (
     "batch = 10\nsteps = 1\nepochs = 1\n"
 )
 WORDS = {"name": "tiny", "file": "tiny.toml", "row": "lem", "first": "lem", "second": "gru", "a": "lem", "b": "gru"}
-FILES = {"submit": "rows.bundle", "import": "rows.bundle", "publish": "page"}
+FILES = {"submit": "rows.json.gz", "import": "rows.json.gz", "publish": "page"}
 
 
 def leaves(

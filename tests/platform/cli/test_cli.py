@@ -129,7 +129,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(
     [
         (("lem", "lemm"), "No model 'lemm'. Did you mean lem"),
         (('task = "adding"', 'task = "ading"'), "No task 'ading'. Did you mean adding"),
-        (("trials = 2", "trials = 0"), "trials: Input should be greater than 0, got 0"),
+        (("trials = 2", "trials = -1"), "trials: Input should be greater than or equal to 0, got -1"),
         (("hidden", "hiden"), "No key 'hiden'. Did you mean hidden"),
         (("epochs = 3", 'epochs = "3"'), "epochs: Input should be a valid integer, got '3'"),
         (("epochs = 3", "epochs = 3\n[space.lem]\ndt = -0.5"), "Δt (dt) must be a finite number > 0, got -0.5"),
@@ -152,7 +152,7 @@ def test_a_wrong_store_is_one_line_and_exit_code_2_and_nothing_is_trained(
     note = tmp_path / "note.db"
     note.write_text("not a database, but longer than a header of SQLite is; " * 20)
     for url, message in {
-        "gibberish": "Could not parse",
+        "gibberish": "A store is sqlite:///file.db or postgresql://..., got gibberish.",
         f"sqlite:///{note}": "file is not a database",
         f"sqlite:///{tmp_path}/no/such/folder/x.db": "No such file or directory",
     }.items():

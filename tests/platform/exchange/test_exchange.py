@@ -167,8 +167,8 @@ def test_what_import_would_reject_is_not_written(
         [first, *_] = other.retrainings("adding")
     store.ask(None, [first.config], [first.about])
     store.write([], [Run(first.config.id, "ok", epochs=4, best_epoch=1, valid=1.0, test=0.1)])
-    assert main(["submit", str(tmp_path / "out"), "--store", store.url]) == 2
-    assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out").exists()
+    assert main(["submit", str(tmp_path / "out.json.gz"), "--store", store.url]) == 2
+    assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out.json.gz").exists()
 
 
 @pytest.mark.parametrize(

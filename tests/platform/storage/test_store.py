@@ -210,7 +210,7 @@ def test_a_store_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("nonsense", "Could not parse SQLAlchemy URL"),
+        ("nonsense", "A store is sqlite:///file.db or postgresql://..., got nonsense"),
         ("mysql://localhost/x", "cannot be used|is sqlite:///file.db or postgresql"),
         ("sqlite:////no/such/folder/x.db", "No such file or directory"),
         ("postgresql://nobody:secret@127.0.0.1:1/none", "connection"),

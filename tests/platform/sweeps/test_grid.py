@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_sweeps import small, to_the_end
-from tree import ROOT
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Asked
-from longwave.platform.sweeps.config import SweepFile, read_sweep
+from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.plan import asked, cell_of, further, searches
 from longwave.platform.sweeps.resolve import explained, resolve
@@ -56,8 +55,10 @@ def test_a_sweep_without_a_grid_asks_for_the_trials_it_asked_for_before_there_we
     assert (len(found), digest(found)) == (count, told)
 
 
-def test_the_demo_asks_for_the_trials_it_asked_for_before_there_were_grids() -> None:
-    found = ids(read_sweep(ROOT / "infra/sweeps/demo.toml"))
+def test_a_sweep_of_five_models_asks_for_the_trials_it_asked_for_before_there_were_grids() -> None:
+    models = ["lem", "cornn", "chrono_lstm", "lstm", "gru"]
+    file = {"name": "demo", "task": "fitzhugh_nagumo", "models": models, "trials": 8, "retrain": 5, "epochs": 30}
+    found = ids(check_sweep({**file, "seed": 0}, "demo.toml"))
     assert (len(found), digest(found)) == (65, "1a3edfcb3974d094")
 
 

@@ -1,0 +1,107 @@
+"""One row or one trial in full: settings, seeds, scores, where it came from, what it took, and what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longwave.platform.boards.diff import said_of
+from longwave.platform.boards.row import SHORT
+from longwave.platform.boards.verification import HERE
+from longwave.platform.records.group import RunSummary
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Trial
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is said of a row or of a trial.
+
+    Attributes:
+        section: ``configuration``, ``protocol``, ..., ``seeds``, ``cost``, ``commands``.
+        what: Its name.
+        value: Plain JSON data; None for nothing.
+    """
+
+    section: str
+    what: str
+    value: Any
+
+
+def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunSummary]) -> list[Fact]:
+    """Return all that is known of a row.
+
+    Args:
+        trials: Its retrainings.
+        sweeps: Those that asked for them.
+        search: The search trials behind its settings.
+    """
+    row = trials[0].config.row
+    found = [Fact("row", "name", row)]
+    found += [Fact(section, what, value) for (section, what), value in said_of(trials, sweeps)]
+    found += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
+    runs = [t.run for t in trials if t.run]
+    found += [
+        Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
+        Fact("cost", "search trials", len(search)),
+        Fact("cost", "seconds of the search", sum(run.seconds for run in search)),
+        Fact("commands", "train it once more", f"longwave reproduce {row[:SHORT]}"),
+        Fact("commands", "beside another row", f"longwave diff {row[:SHORT]} ROW"),
+        Fact("commands", "its board", f"longwave board {trials[0].config.task}"),
+    ]
+    return found
+
+
+def of_trial(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> list[Fact]:
+    """Return all that is known of one trial.
+
+    Args:
+        trial: The trial.
+        sweeps: Those that asked for it.
+        attempts: How each attempt at it ended; empty of one that has not.
+    """
+    return [Fact(*fact) for fact in _facts(trial, sweeps, attempts)]
+
+
+def _facts(trial: Trial, sweeps: Sequence[str], attempts: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
+    config, row = trial.config, trial.config.row
+    yield from (("trial", "name", config.id), ("trial", "of the row", row), ("trial", "phase", config.phase))
+    yield from (("trial", "seed", config.seed), ("trial", "sweeps", list(sweeps)), ("trial", "pack", trial.pack))
+    for name, value in config.in_full().items():
+        yield from (("settings", *fact) for fact in (value.items() if isinstance(value, dict) else [(name, value)]))
+    yield "settings", "halving", dict(config.halving) if config.halving else None
+    yield "settings", "differs from the recipe", list(trial.about.departures)
+    yield "end", "status", trial.status
+    yield "end", "attempts", [attempt or "under way" for attempt in attempts]
+    if trial.run:
+        yield from _ran(trial, trial.run)
+    yield "commands", "its row", f"longwave show {row[:SHORT]}"
+    if config.phase == "retrain":
+        yield "commands", "train it once more", f"longwave reproduce {row[:SHORT]} --seed {config.seed}"
+
+
+def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
+    """Yield how a trial ended, what that took and where it was."""
+    about = trial.about
+    for name in ("reason", "epochs", "best_epoch", "parameters"):
+        yield "end", name.replace("_", " "), getattr(run, name)
+    yield "scores", "metric", f"{about.metric} [{about.unit}]"
+    yield from (("scores", "validation", run.valid), ("scores", "test", run.test))
+    for measure in run.measures:
+        at = f", {measure.x_name} {measure.x:g}" if measure.x_name else ""
+        yield "scores", f"{measure.key} [{measure.unit}]{at}", measure.value
+    yield from (("cost", "seconds", run.seconds), ("cost", "joules", run.joules))
+    yield "cost", "trials of its pack", run.members
+    yield "provenance", "origin", trial.origin or HERE
+    yield from (("provenance", name, value) for name, value in sorted(run.environment.items()))
+
+
+def _ended(trial: Trial) -> str:
+    """Return how a retraining stands, in one line: its score, and what it took."""
+    run = trial.run
+    if run is None:
+        return f"{trial.status}, trial {trial.config.id}"
+    score = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
+    best = f", validation {run.valid:.6g} at epoch {run.best_epoch}" if run.valid is not None else ""
+    return f"{score}{best}, {run.epochs} epochs, {run.seconds:.3g} s, trial {trial.config.id}"

@@ -1,0 +1,162 @@
+"""Which columns of a table a terminal has room for. No number and no name is ever cut: what is too much goes whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len
+
+from longwave.platform.boards.texts import DASH
+from longwave.platform.render.export import Table
+
+GAP = 2
+"""Columns of a terminal between two of a table."""
+LEAST = 16
+"""Columns that a column of prose keeps at least; its words may be longer."""
+WORD, SCORE = 20, 32
+"""Longest word, and longest number with its interval, that is not folded."""
+PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\S+")
+"""What stays on one line where there is room for it: a word, or a number with its interval."""
+
+
+def fitting(made: Table, width: int | None) -> list[int]:
+    """Return the columns of a table that stand in a terminal, in order.
+
+    What the table leaves out first goes first, and comes back where there is room for it beside what is worth more.
+
+    Args:
+        made: The table.
+        width: Columns of the terminal; None where lines may be of any length.
+    """
+    kept = [k for k in range(len(made.columns)) if k not in made.beneath and not silent(made, k)]
+    if width is None:
+        return kept
+    needs = {k: need(made, k) for k in kept}
+    stay = {k for k in kept if k not in made.drop}
+    for k in reversed([k for k in made.drop if k in needs]):
+        if taken([needs[j] for j in (*stay, k)]) <= width:
+            stay.add(k)
+    return sorted(stay)
+
+
+def need(made: Table, column: int) -> int:
+    """Return how wide a column must be: as its widest cell; one of prose as its longest word, within bounds."""
+    if column not in made.prose:
+        return _widest(made, column)
+    pieces = [piece for cell in _cells(made, column) for piece in PIECE.findall(cell)]
+    longest = max((min(cell_len(piece), SCORE if piece.endswith("]") else WORD) for piece in pieces), default=0)
+    return min(max(LEAST, longest), _widest(made, column))
+
+
+def widths(made: Table, kept: Sequence[int], width: int | None) -> list[int]:
+    """Return how wide the columns ``kept`` are in a terminal: those of prose share what the others leave."""
+    if width is None:
+        return [_widest(made, k) for k in kept]
+    found = {k: need(made, k) for k in kept}
+    left = width - taken(list(found.values()))
+    wanting = sorted((k for k in kept if k in made.prose), key=lambda k: _widest(made, k) - found[k])
+    for place, k in enumerate(wanting):
+        more = max(0, min(_widest(made, k) - found[k], left // (len(wanting) - place)))
+        found[k] += more
+        left -= more
+    return list(found.values())
+
+
+def inherited(made: Table, kept: Sequence[int]) -> Table:
+    """Return a table in whose empty cells stands what a column says that was left out; see ``Table.heirs``."""
+    heirs = {heir: k for k, heir in made.heirs.items() if k not in kept}
+    lines = [[line[heirs.get(k, k)] if cell == DASH else cell for k, cell in enumerate(line)] for line in made.lines]
+    return replace(made, lines=lines)
+
+
+def silent(made: Table, column: int) -> bool:
+    """Return whether a column that may be left out says nothing of any line."""
+    return column in made.drop and all(line[column] in (DASH, "") for line in made.lines)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text in lines of a width, none of which ends within a number and its interval if that fits one."""
+    lines = []
+    for part in text.split("\n"):
+        lines.append("")
+        for piece in PIECE.findall(part):
+            for word in [piece] if cell_len(piece) <= width else piece.split():
+                if lines[-1] and cell_len(f"{lines[-1]} {word}") > width:
+                    lines.append("")
+                lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(lines)
+
+
+def _cells(made: Table, column: int) -> list[str]:
+    """Return head and cells of a column."""
+    return [made.columns[column], *(line[column] for line in made.lines)]
+
+
+def _widest(made: Table, column: int) -> int:
+    return max(cell_len(part) for cell in _cells(made, column) for part in cell.split("\n"))
+
+
+def taken(widths: Sequence[int]) -> int:
+    """Return how wide a table of such columns is."""
+    return sum(widths) + GAP * max(0, len(widths) - 1)
+
+
+def abreast(made: Table, width: int | None, ahead: int) -> list[Table]:
+    """Return a table as several, each as wide as a terminal has room for; all begin with its first column.
+
+    Args:
+        made: The table.
+        width: Columns of the terminal; None where lines may be of any length.
+        ahead: Columns that stand in the first alone, before those that are dealt out.
+    """
+    parts: list[list[int]] = [[*range(ahead)]]
+    for k in range(ahead, len(made.columns)):
+        if width is not None and taken([need(made, j) for j in (*parts[-1], k)]) > width and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(k)
+    last = len(parts) - 1
+    return [
+        replace(
+            made,
+            columns=[made.columns[k] for k in part],
+            lines=[[line[k] for k in part] for line in made.lines],
+            title=made.title if place == 0 else "",
+            answer=made.answer if place == 0 else "",
+            caption=made.caption if place == last else "",
+            bold=frozenset((i, part.index(k)) for i, k in made.bold if k in part),
+            prose=frozenset(part.index(k) for k in made.prose if k in part),
+        )
+        for place, part in enumerate(parts)
+    ]
+
+
+def beneath(made: Table) -> list[str]:
+    """Return what stands beneath a table: a line for each text of such a column, behind the names of its lines.
+
+    Lines of one text are named together, and a text that all have is said of all.
+    """
+    told = []
+    names = _names(made)
+    for k in sorted(made.beneath):
+        whose: dict[str, list[str]] = {}
+        for name, line in zip(names, made.lines, strict=True):
+            if line[k] not in (DASH, ""):
+                whose.setdefault(line[k], []).append(name)
+        same = len(whose) == 1 and len(made.lines) > 1
+        told += [f"{made.columns[k]}, {'all' if same else ', '.join(own)}: {text}" for text, own in whose.items()]
+    return told
+
+
+def _names(made: Table) -> list[str]:
+    """Return names that tell the lines apart: of the columns that name one as few as do."""
+    names = ["" for _ in made.lines]
+    for k in made.named:
+        names = [
+            " ".join(filter(None, (name, line[k].replace(DASH, ""))))
+            for name, line in zip(names, made.lines, strict=True)
+        ]
+        if len(set(names)) == len(names):
+            break
+    return names

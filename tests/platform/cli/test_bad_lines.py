@@ -1,0 +1,216 @@
+"""Wrong command lines: each is one line that says what to do, with exit status 2, and nothing has changed."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from boards import keep, retrained
+from sqlalchemy import create_engine, text
+
+from longwave.platform.cli.main import main
+from longwave.platform.storage.store import Store
+
+HEAD = 'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\n'
+SIZES = {"trials": "2", "hidden": "8", "batch": "10", "steps": "5", "epochs": "3"}
+HUGE = "1000000000000000000000"
+FILES = {
+    f"huge-{name}": f"{HEAD}{{}}".format("".join(f"{n} = {HUGE if n == name else v}\n" for n, v in SIZES.items()))
+    for name in SIZES
+}
+GOOD = HEAD + "".join(f"{name} = {value}\n" for name, value in SIZES.items())
+FILES |= {
+    "good": GOOD,
+    "many": GOOD.replace("trials = 2", "trials = 3000000"),
+    "wide": GOOD.replace("hidden = 8", "hidden = 1000000"),
+    "drawn": GOOD.replace("hidden = 8\n", "") + "[space.lem]\nhidden = {low = 8, high = 1e12}\n",
+    "broad": GOOD.replace("batch = 10", "batch = 2000000000"),
+    "long": GOOD.replace("N=20", "N=99999999999"),
+    "seed": GOOD + "seed = 99999999999999999999\n",
+    "retrain": GOOD + f"retrain = {HUGE}\n",
+    "grid": GOOD + f"[model.lem.grid]\nlayers = {[*range(1, 2000)]}\nx = {[*range(1, 2000)]}\n",
+    "model-dt": GOOD + "[model.lem]\ndt = 0.5\n",
+    "model-lr": GOOD + "[model.lem]\nlr = 0.1\n",
+    "deep": GOOD + "x = " + "[" * 5000 + "]" * 5000 + "\n",
+    "twice": GOOD + "epochs = 4\n",
+    "key": GOOD + "epoch = 4\n",
+    "none": GOOD.replace('["lem"]', "[]"),
+    "double": GOOD.replace('["lem"]', '["lem", "lem"]'),
+    "other": GOOD.replace('["lem"]', '["LEMM"]'),
+    "path": GOOD.replace('"tiny"', '"../x"'),
+    "nan": GOOD + "clip = nan\n",
+}
+RUN = "sweep run good.toml --here --mlflow off"
+LINES = {
+    # sweep files
+    **{f"sweep run huge-{name}.toml --here": f"{name}: Input should be less than or equal to" for name in SIZES},
+    "sweep run many.toml --here": "trials: a sweep asks for at most 2,000,000 in all, got 3,000,005",
+    "sweep plan many.toml": "trials: a sweep asks for at most 2,000,000 in all",
+    "sweep run wide.toml --here --mlflow off": "hidden 1,000,000 with batch 10 and 20 places takes at least",
+    "sweep plan wide.toml": "Make hidden or batch smaller",
+    "sweep plan broad.toml": "Make hidden or batch smaller",
+    "sweep plan drawn.toml": "hidden must be at most 2,147,483,647, got 1000000000000.0",
+    "sweep plan long.toml": "adding takes a variant N=<steps>",
+    "sweep plan seed.toml": "seed: Input should be less than or equal to",
+    "sweep plan retrain.toml": "retrain: Input should be less than or equal to",
+    "sweep plan grid.toml": "a sweep asks for at most 2,000,000 in all, got 27,972,007: 2 trials and 5",
+    "sweep plan model-dt.toml": "model.lem: dt is a parameter: fix it in [space.lem], dt = 0.5.",
+    "sweep plan model-lr.toml": "lr is a parameter",
+    "sweep plan deep.toml": "its values are nested too deeply",
+    "sweep plan twice.toml": "is not TOML: Cannot overwrite a value",
+    "sweep plan key.toml": "No key 'epoch'. Did you mean epochs",
+    "sweep plan none.toml": "at least 1 item",
+    "sweep plan double.toml": "each model once",
+    "sweep plan other.toml": "No model 'LEMM'. Did you mean lem",
+    "sweep plan path.toml": "name: String should match",
+    "sweep plan nan.toml": "clip: Input should be a finite number",
+    "sweep plan utf16.toml": "is not TOML",
+    "sweep run afolder --here": "Cannot read the sweep file afolder: Is a directory",
+    "sweep run no.toml --here": "No such file or directory",
+    "sweep run afile --here": "afile is not TOML",
+    "sweep plan /dev/null": "name: Field required",
+    # options of a sweep
+    f"{RUN} --storage afile": "--storage is a folder or an address such as s3://..., got afile",
+    f"{RUN} --storage afile/below": "afile is a file",
+    f"{RUN} --storage nonsense://x": "is no place for checkpoints",
+    f"{RUN} --metrics PORT": "Address already in use. Give another port",
+    f"{RUN} --metrics 99999": "--metrics is a port from 1 to 65535",
+    f"{RUN} --ray auto": "--here trains in this process, --ray on a cluster. Leave one out",
+    "sweep resume demo --here --ray auto --store STORE": "Leave one out",
+    "sweep run good.toml --ray ''": "--ray is the address of a cluster",
+    "sweep run good.toml --storage memory://x": "memory:// lies in one process",
+    "sweep run good.toml --gpus 0.5 --cpu": "--gpus and --cpu exclude each other",
+    "sweep run good.toml --gpus 2": "--gpus must be at least 0.0001 and at most 1, got 2",
+    "sweep run good.toml --cpus inf": "Invalid value for '--cpus'",
+    "sweep run good.toml --cpus 1e9": "less than or equal to 4096",
+    "sweep plan good.toml --workers 99999999999": "less than or equal to 1000000",
+    "bench sweep --members 1000000000": "less than or equal to 10000",
+    "sweep run good.toml --workers 0": "Invalid value for '--workers'",
+    "sweep run good.toml --label gpu=H200": "--label chooses nodes of a cluster",
+    "sweep run good.toml --here --mlflow nonsense://x": "or off for none; got 'nonsense://x'",
+    "sweep run good.toml --here --mlflow afile": "or off for none; got 'afile'",
+    "sweep resume demo --here --mlflow oracle://x --store STORE": "got 'oracle://x'",
+    "sweep run good.toml --here --mlflow sqlite:///afolder": "afolder is a folder. Name a file in it",
+    "mlflow sync --server nonsense://x --store STORE": "got 'nonsense://x'",
+    "sweep plan good.toml --price a": "--price is a number for an hour",
+    "sweep plan good.toml --probe": "go with --cluster",
+    "sweep submit good.toml --address nonsense": "--address is that of Ray's dashboard",
+    "sweep submit good.toml --address http://127.0.0.1:1 --ship afile": "--ship: no folder afile",
+    "sweep status '' --store STORE": "No sweep ''. Known: demo",
+    "sweep watch deom --store STORE": "No sweep 'deom'. Did you mean demo",
+    # stores
+    "board --store oracle://x": "A store is sqlite:///file.db or postgresql://..., got oracle://x",
+    "board --store mysql+foo://h/x": "A store is sqlite:///file.db or postgresql://...",
+    "board --store postgresql+psycopg9://h/x": "no driver 'psycopg9' here",
+    "board --store sqlite+pysqlcipher:///x.db": "no driver 'pysqlcipher' here",
+    "board --store nonsense": "A store is sqlite:///file.db or postgresql://..., got nonsense",
+    "board --store ''": "A store is sqlite:///file.db or postgresql://...",
+    "board --store sqlite:///afolder": "A store is a file, and",
+    f"{RUN} --store sqlite:///afolder": "is a folder. Name a file in it",
+    f"{RUN} --store sqlite:///afile": "file is not a database",
+    "board --store sqlite:///no.db": "There is no store at",
+    "doctor --repair --store sqlite:///no.db": "There is no store at",
+    "doctor --to x": "--to goes with --repair",
+    # files to write or to read
+    "submit x.zip --store STORE": "A bundle is a file NAME.json.gz, got x.zip",
+    "submit afolder.json.gz --store STORE": "is a folder",
+    "submit no/x.json.gz --store STORE": "lies in a folder that is not there",
+    "import afolder": "is no edition",
+    "import afile": "is no whole gzip file",
+    "publish afile --store STORE": "is not an empty folder",
+    "data fetch psmnist --path afile": "is not in",
+    "bench kernels --out afolder": "--out is a file in a folder that is there, got afolder",
+    "bench board --dashboard --out afolder": "--out is a file in a folder that is there",
+    "bench kernels --size a,b": "--size must be T,B,p,d",
+    "bench kernels --cell lemm": "No cell 'lemm'. Did you mean lem",
+    "bench data nope": "No task 'nope'",
+    # ports and addresses
+    "dashboard --port PORT --store STORE": "Address already in use. Give another",
+    "dashboard --address example.org": "--address is an IP address",
+    "dashboard --address 0.0.0.0": "If they may: --public",
+    # names
+    "board addng --store STORE": "No task 'addng'. Did you mean adding",
+    "board digits --store STORE": "No retrainings of digits are stored yet",
+    "board adding --models lmm --store STORE": "Did you mean lem",
+    "board --family nope --store STORE": "No family with results 'nope'",
+    "models lmm": "Did you mean lem",
+    "models --kernel": "--kernel prints the plan of one model",
+    "models lem --family gated": "Give one of them",
+    "show zz --store STORE": "A row or a trial is named by 4 to 16 hex digits, got 'zz'",
+    "show 00000000 --store STORE": "No row and no trial has a name that begins with 00000000",
+    "reproduce zz --store STORE": "A row is named by 4 to 16 hex digits",
+    "diff 0000 1111 --store STORE": "No row has a name that begins with 0000",
+}
+"""What is said of each; PORT is taken, STORE holds two rows. Files are in the folder that ``place`` makes."""
+
+
+def _contents(place: Path) -> dict[str, object]:
+    """Return all that lies in a folder; of the store what is in its tables."""
+    found: dict[str, object] = {
+        str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
+        for path in place.rglob("*")
+        if not path.name.startswith("s.db")
+    }
+    engine = create_engine(f"sqlite:///{place}/s.db")
+    with engine.begin() as connection:
+        for table in ("trials", "sweeps", "asks", "attempts"):
+            found[table] = connection.scalars(text(f"SELECT count(*) FROM {table}")).all()
+    engine.dispose()
+    return found
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sweep files, a file, folders, and a store."""
+    folder = tmp_path_factory.mktemp("place")
+    for name, content in FILES.items():
+        (folder / f"{name}.toml").write_text(content)
+    (folder / "utf16.toml").write_text(GOOD, encoding="utf-16")
+    (folder / "afile").write_text("x, but more than a header of SQLite has; " * 20)
+    for name in ("afolder", "afolder.json.gz"):
+        (folder / name).mkdir()
+    with Store(f"sqlite:///{folder}/s.db") as store:
+        store.add_sweep("demo", {})
+        keep(store, *(retrained(m, [0.1, 0.2, 0.3], task="adding", variant="N=20") for m in ("lem", "gru")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A port that is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize(("line", "told"), LINES.items(), ids=LINES)
+def test_a_wrong_command_line_is_one_line_and_changes_nothing(
+    line: str, told: str, place: Path, port: int, home: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(place)
+    before = _contents(place)
+    words = shlex.split(line.replace("PORT", str(port)).replace("STORE", "sqlite:///s.db"))
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert told in err and err.startswith("longwave: ") and err.count("\n") == 1 and not out
+    assert _contents(place) == before
+    assert not [path for path in home.rglob("*") if path.is_file()]
+
+
+def test_there_are_sixty_wrong_command_lines() -> None:
+    assert len(LINES) >= 60
+
+
+def test_a_sweep_file_may_begin_with_a_byte_order_mark(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bom.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert main(["sweep", "plan", str(tmp_path / "bom.toml")]) == 0
+    marked = capsys.readouterr().out
+    assert main(["sweep", "plan", str(place / "good.toml")]) == 0
+    assert capsys.readouterr().out == marked

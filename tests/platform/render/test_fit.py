@@ -1,0 +1,111 @@
+"""Tables fit a terminal of any width: columns go in their order, no cell that is no prose is ever cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwave.platform.render import terminal
+from longwave.platform.render.export import Format, Table
+from longwave.platform.render.fit import GAP, abreast, beneath, fitting, need, taken, widths, wrapped
+
+CELL = st.text("abc 0123456789[].,±", min_size=1, max_size=24).map(str.strip).filter(bool)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """Draw a table in which some columns may go, and some are prose."""
+    n = draw(st.integers(2, 6))
+    numbers = st.sets(st.integers(0, n - 1), max_size=n - 1)
+    row = st.lists(CELL, min_size=n, max_size=n)
+    lines = draw(st.lists(row, min_size=1, max_size=4))
+    drop = draw(st.permutations(sorted(draw(numbers))))
+    return Table("", draw(row), lines, prose=frozenset(draw(numbers)), drop=tuple(drop))
+
+
+@given(tables(), st.integers(10, 140))
+def test_what_stands_is_whole_fits_and_what_goes_is_worth_less(made: Table, width: int) -> None:
+    kept = fitting(made, width)
+    stay = [k for k in range(len(made.columns)) if k not in made.drop]
+    assert set(stay) <= set(kept) <= set(range(len(made.columns))) and kept == sorted(kept)
+    wanted = widths(made, kept, width)
+    if taken([need(made, k) for k in stay]) <= width:
+        assert taken(wanted) <= width
+    for k, room in zip(kept, wanted, strict=True):
+        assert k in made.prose or room == max(len(cell) for cell in (made.columns[k], *(x[k] for x in made.lines)))
+    for place, k in enumerate(made.drop):
+        if k not in kept:  # with all that is worth more it does not fit
+            ahead = [j for j in made.drop[place + 1 :] if j in kept]
+            assert taken([need(made, j) for j in (*stay, *ahead, k)]) > width
+
+
+@given(tables())
+def test_without_a_width_all_stands_on_one_line(made: Table) -> None:
+    assert fitting(made, None) == [*range(len(made.columns))]
+    for k, room in enumerate(widths(made, fitting(made, None), None)):
+        assert all(wrapped(line[k], room) == " ".join(line[k].split()) for line in made.lines)
+
+
+@given(st.lists(st.sampled_from(["0.0123 [0.0117, 0.0128]", "(75 %)", "loses", "to"]), min_size=1), st.integers(23, 60))
+def test_a_number_and_its_interval_stay_on_one_line(parts: list[str], width: int) -> None:
+    lines = wrapped(" ".join(parts), width).split("\n")
+    assert max(map(len, lines)) <= width and " ".join(lines) == " ".join(parts)
+    assert sum(line.count("0.0123 [0.0117, 0.0128]") for line in lines) == parts.count("0.0123 [0.0117, 0.0128]")
+
+
+def test_a_column_of_dashes_goes_unsaid_and_a_score_moves_to_the_column_that_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [("lem", "0.1 [0.1, 0.2]", "0.1 ± 0.1", "—", "x"), ("mean", "—", "0.3 (trivial)", "—", "x")]
+    columns = ("model", "median", "mean", "published", "protocol")
+    made = Table("", columns, lines, drop=(3, 2), beneath=frozenset({4}), heirs={2: 1})
+    monkeypatch.setenv("COLUMNS", "24")
+    terminal.show([made], Format.table)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "model  median",
+        "─────────────────────",
+        "lem    0.1 [0.1, 0.2]",
+        "mean   0.3 (trivial)",
+        "  protocol, all: x",
+        "  No room for: mean. See",
+        "  them in a wider",
+        "  terminal, or with:",
+        "  COLUMNS=200 or",
+        "  --format csv",
+        "",
+    ]
+
+
+def test_a_table_that_cannot_be_narrower_goes_over_the_edge_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "12")
+    terminal.table(["rank", "median", "row"], [("1–2", "0.0123 [0.0117, 0.0128]", "17319b40")])
+    assert "1–2   0.0123 [0.0117, 0.0128]  17319b40\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("said", ["0", "", "wide", "-5"])
+def test_columns_that_are_no_width_say_nothing(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", said)
+    assert terminal.room() is None
+
+
+def test_what_stands_beneath_names_its_lines_by_as_little_as_tells_them_apart() -> None:
+    lines = [("LEM", "aa", "x"), ("LEM", "bb", "y"), ("GRU", "cc", "x"), ("mean", "—", "—")]
+    made = Table("", ("model", "row", "protocol"), lines, beneath=frozenset({2}), named=(0, 1))
+    assert beneath(made) == ["protocol, LEM aa, GRU cc: x", "protocol, LEM bb: y"]
+    assert beneath(Table("", ("model", "p"), [("a", "x"), ("b", "y")], beneath=frozenset({1}))) == [
+        "p, a: x",
+        "p, b: y",
+    ]
+
+
+def test_a_table_too_wide_for_its_tasks_is_several_that_begin_alike() -> None:
+    columns = ("model", "score", "t1", "t2", "t3")
+    made = Table("3 tasks", columns, [("lem", "1.0", "0.1", "0.2", "0.3")], "caption", frozenset({(0, 3)}))
+    first, second = abreast(made, len("model  score  t1") + GAP, 2)
+    assert (first.columns, second.columns) == (["model", "score", "t1"], ["model", "t2", "t3"])
+    assert (second.lines, second.bold) == ([["lem", "0.2", "0.3"]], frozenset({(0, 1)}))
+    assert (first.title, second.title, first.caption, second.caption) == ("3 tasks", "", "", "caption")
+    assert [t.columns for t in abreast(made, None, 2)] == [list(columns)]

@@ -1,0 +1,189 @@
+"""What commands print in terminals of several widths, as texts that a person has read: ``make screens`` writes them.
+
+Read what changed before you commit it: a number that is cut, a column that goes too early, a line nobody needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+from boards import keep, printed, retrained, trials
+from tree import ROOT
+
+from longwave.platform import registry
+from longwave.platform.bench.board import BoardTime
+from longwave.platform.bench.report import KernelReport, Timing
+from longwave.platform.bench.sizes import Size
+from longwave.platform.bench.start import Start
+from longwave.platform.bench.store import StoreSpeed
+from longwave.platform.bench.sweep import Measurement, Throughput
+from longwave.platform.boards import board
+from longwave.platform.cli.main import main
+from longwave.platform.doctor import Finding
+from longwave.platform.records.group import EVERYBODY, Group
+from longwave.platform.records.run import Run
+from longwave.platform.render import bench, models, tasks, terminal
+from longwave.platform.render import board as render_board
+from longwave.platform.render.export import Format
+from longwave.platform.storage.store import Store
+
+FOLDER = ROOT / "tests/platform/cli/screens"
+WIDTHS = (80, 120, 200)
+RULER = "─── {} columns "
+TASKS = ("adding", "copy_memory", "digits", "eigenworms", "enso", "parity", "psmnist")
+"""Tasks of the lists: all of them would change whenever one is added."""
+
+
+def groups() -> list[Group]:
+    """Return the rows of four boards: one that diverged, a provisional one, one of two heads, one of another size."""
+    registered = {name: registry.get_task(name) for name in ("adding", "digits", "parity", "enso")}
+    metrics = {"digits": ("accuracy", "%", "max"), "parity": ("accuracy", "%", "max"), "enso": ("nrmse", "1", "min")}
+    found = []
+    for k, (task, spec) in enumerate(registered.items()):
+        metric, unit, goal = metrics.get(task, ("mse", "1", "min"))
+        about = {"metric": metric, "unit": unit, "goal": goal, "task": task, "variant": spec.variant}
+        about |= {"task_version": spec.version, "trivial": {"mean": 0.1691 if goal == "min" else 50.0}}
+        for j, (model, title) in enumerate({"lem": "LEM", "cornn": "coRNN", "chrono_lstm": "chrono-LSTM"}.items()):
+            base = (0.0123 + 0.0391 * j) * (k + 1) if goal == "min" else 97.3 - 3.1 * j - k
+            tests: list[float | str] = [base * (1 + 0.013 * i) for i in range(6 if model != "cornn" else 3)]
+            tests += ["diverged"] if model == "chrono_lstm" and k == 0 else []
+            version = registry.get_model(model).version
+            found.append(retrained(model, tests, **about, title=title, model_version=version, **told(model)))
+    return found
+
+
+def told(model: str) -> dict[str, object]:
+    """Return what is said of the protocol of a row."""
+    changed = ("hidden 32 (published 128)", "epochs 40 (published 300)")
+    return {"departures": changed, "recipe": "LEM, Table 8: 30,000 steps"} if model != "cornn" else {}
+
+
+def one_board() -> None:
+    """Print the board of rows that papers print numbers for."""
+    mine = [group for group in groups() if group.config.task == "adding"]
+    numbers = [
+        printed("lem", 0.0125, task="adding", std=0.0004, n=5, printed="0.0125", sources="LEM, Table 3 (this paper)"),
+        printed("lipschitz_rnn", 0.051, task="adding", sources="Lipschitz RNN, Table 2 (this paper)"),
+    ]
+    render_board.boards(board.rows(mine, numbers), EVERYBODY, Format.table)
+
+
+def kernels() -> None:
+    """Print the first lines of a benchmark that is kept."""
+    kept = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
+    told = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in kept["lines"][:4]]
+    timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in told]
+    bench.kernels(KernelReport(kept["versions"], kept["device"], timings), "table")
+
+
+def measured() -> None:
+    """Print what the other benchmarks print, of made-up numbers."""
+    path = "cpu: the fused LEM loop, C++ for AVX512"
+    lines = [Measurement(f"{m} members", f"M={m} T=1000 B=32 p=1 d=16", path, 100.0 * m, m, 100.0) for m in (1, 16)]
+    ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
+    bench.sweep(lines, ways, "", "table")
+    bench.boards([BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table")
+    bench.starts([Start("a new sweep to its first epoch, on a Ray that is up", 1.234, None)], "table")
+    bench.stores([StoreSpeed("curve points in batches", "sqlite", 1, 20_000, 91_234.0, 4.56)], "table")
+
+
+def findings() -> None:
+    """Print what the doctor might find."""
+    packages = "torch 2.15.0, ray 2.60.0, optuna 5.0.0, mlflow 3.17.2, sqlalchemy 2.1.9, streamlit 1.67.0"
+    store = "sqlite:////home/somebody/.local/share/longwave/longwave.db: file is not a database"
+    terminal.findings([Finding("packages", True, packages), Finding("store", False, store)])
+
+
+def command(words: str) -> Callable[[], None]:
+    """Return what runs a command line; ROW is the best row of adding, TRIAL one of its retrainings."""
+
+    def run() -> None:
+        best = groups()[0]
+        given = words.replace("ROW", best.config.row[:8]).replace("OTHER", groups()[1].config.row[:8])
+        assert main(given.replace("TRIAL", best.runs[0].id[:8]).split()) == 0, words
+
+    return run
+
+
+SCREENS: dict[str, Callable[[], None]] = {
+    "board_of_one_task": one_board,
+    "board_of_all_tasks": command("board"),
+    "compare": command("compare LEM coRNN"),
+    "budget": command("budget adding"),
+    "diff": command("diff ROW OTHER"),
+    "show_row": command("show ROW"),
+    "show_trial": command("show TRIAL"),
+    "models": command("models --family delay"),
+    "model": command("models lem"),
+    "tasks": command("tasks"),
+    "task": command("tasks adding"),
+    "published": command("published enso"),
+    "data_list": command("data list"),
+    "sweep_plan": command("sweep plan infra/sweeps/demo.toml --cpu --workers 2"),
+    "sweep_list": command("sweep list"),
+    "sweep_status": command("sweep status demo"),
+    "doctor": findings,
+    "bench_kernels": kernels,
+    "bench_others": measured,
+}
+
+
+def search(store: Store, group: Group) -> None:
+    """Write eight search trials behind a row, one of which diverged."""
+    base, about = group.config, trials(group)[0].about
+    configs = [replace(base, phase="search", seed=90 + k, params={"lr": 0.1 / (k + 1)}) for k in range(8)]
+    store.ask("demo", configs, [about] * 8)
+    ends = [Run(c.id, "ok", epochs=3, best_epoch=2, valid=0.0131 * (k + 1), seconds=2.5) for k, c in enumerate(configs)]
+    store.write([], [*ends[:7], Run(configs[7].id, "diverged", "a loss that is not finite", epochs=1, seconds=1.0)])
+
+
+@contextlib.contextmanager
+def stage() -> Iterator[None]:
+    """Inside the block commands have a store of their own, few tasks, and paths that are the same everywhere."""
+    few = {name: spec for name, spec in registry.all_tasks().items() if name in TASKS}
+    timed = mock.patch.object(tasks, "duration", lambda _: "0.1 s")
+    known = mock.patch.object(models, "all_tasks", lambda: few)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT), timed, known:
+        url = f"sqlite:///{folder}/s.db"
+        with Store(url) as store:
+            store.add_sweep("demo", {"trials": 2})
+            keep(store, *groups())
+            for group in groups():
+                if group.config.task == "adding":
+                    search(store, group)
+        places = {"LONGWAVE_STORE": url, "LONGWAVE_HOME": "/home/somebody/longwave"}
+        with mock.patch.dict(os.environ, places), mock.patch.object(registry, "all_tasks", lambda: few):
+            yield
+
+
+def screen(name: str, width: int) -> str:
+    """Return what a command prints in a terminal of that width, without spaces at the ends of lines."""
+    out = io.StringIO()
+    with mock.patch.dict(os.environ, {"COLUMNS": str(width)}), contextlib.redirect_stdout(out):
+        SCREENS[name]()
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
+
+
+def page(name: str) -> str:
+    """Return what a command prints in terminals of all widths, one below the other."""
+    return "\n".join(RULER.format(width).ljust(width, "─") + "\n" + screen(name, width) for width in WIDTHS)
+
+
+def file(name: str) -> Path:
+    """Return the file of a command's screens."""
+    return FOLDER / f"{name}.txt"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    with stage():
+        for each in SCREENS:
+            file(each).write_text(page(each), encoding="utf-8")

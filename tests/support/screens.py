@@ -159,7 +159,11 @@ def stage() -> Iterator[None]:
             for group in groups():
                 if group.config.task == "adding":
                     search(store, group)
-        places = {"LONGWAVE_STORE": url, "LONGWAVE_HOME": "/home/somebody/longwave"}
+        places = {
+            "LONGWAVE_STORE": url,
+            "LONGWAVE_HOME": "/home/somebody/longwave",
+            "LONGWAVE_CACHE": "/home/somebody/cache",
+        }
         with mock.patch.dict(os.environ, places), mock.patch.object(registry, "all_tasks", lambda: few):
             yield
 

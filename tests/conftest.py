@@ -78,7 +78,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep each test's data folder to itself; generated task data stays shared, as it is between users' sweeps."""
     folder = next(homes)
     monkeypatch.setenv("LONGWAVE_HOME", str(folder))
-    for name in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI"):
+    for name in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI", "COLUMNS"):  # xdist says 80
         monkeypatch.delenv(name, raising=False)
     return folder
 

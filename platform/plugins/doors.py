@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
@@ -24,10 +25,13 @@ def registered() -> Iterator[Plugin]:
     Raises:
         ConfigError: One cannot be read; the message names the file.
     """
-    for path in sorted(folder().glob("*")):
+    found: list[Path] = []
+    with suppress(PermissionError):  # who may not look there has none; what is stored is shown all the same
+        found = sorted(folder().glob("*"))
+    for path in found:
         if path.suffix in (".py", ".toml"):
-            found = path.stat()
-            yield _read(path, found.st_mtime_ns, found.st_size)
+            facts = path.stat()
+            yield _read(path, facts.st_mtime_ns, facts.st_size)
 
 
 def folder() -> Path:

@@ -69,7 +69,7 @@ def archive_task(
     return TaskSpec(
         name=files.name,
         title=files.title,
-        family="archive",
+        family="measured series",
         summary=summary,
         inputs=features,
         outputs=classes,

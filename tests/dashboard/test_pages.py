@@ -137,7 +137,7 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
         ("row", {"row": "abcdabcd"}, "No row of this store has a name that begins with 'abcdabcd'."),
         ("row", {}, "No row is named. Select one on a task's board."),
         ("sweep", {"sweep": "demos"}, "No sweep 'demos'. Did you mean demo?"),
-        ("model", {"model": "lemm"}, "No model 'lemm'. Did you mean lem?"),
+        ("model", {"model": "lemm"}, "No model 'lemm'. Did you mean lem or lstm?"),
         ("compare", {"a": "gru", "b": "lem"}, "gru and lem have no task in common"),
     ],
 )

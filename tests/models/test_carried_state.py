@@ -22,6 +22,7 @@ from longwave.models.base.network import Network, Vocabulary
 from longwave.models.base.spec import Sizes
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
+from longwave.platform.training import networks
 from longwave.platform.training import pack as pack_module
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
@@ -61,7 +62,8 @@ def tiny_text(monkeypatch: pytest.MonkeyPatch) -> None:
         asked="at every step", loss=cross_entropy, metric=CROSS_ENTROPY, chance=None, load=lambda variant: DATA,
         recipes={"": Recipe(8, BATCH, 2, "")}, source="", licence="", length="", lag="",
     )  # fmt: skip
-    monkeypatch.setattr(pack_module, "get_task", lambda name: task)
+    for module in (pack_module, networks):
+        monkeypatch.setattr(module, "get_task", lambda name: task)
 
 
 def trial(model: str = "lem", seed: int = 1, lr: float = 0.01) -> TrialConfig:

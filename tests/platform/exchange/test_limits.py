@@ -15,7 +15,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.bundle import read
 from longwave.platform.exchange.limits import check_count
-from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.config import SweepFile, check_sweep
 
 HEAD = (
     '{"format": "longwave bundle", "version": 3, "name": "", "hashes": {}, "content": {"trials": [%s], "sweeps": [%s], '
@@ -73,7 +73,11 @@ def test_more_objects_or_values_than_any_bundle_has_are_counted_not_built(monkey
 def test_cells_are_counted_without_being_made_and_a_grid_is_a_table() -> None:
     file = {"name": "a", "task": "adding", "models": ["gru", "lem"], "trials": 1}
     grid = {f"k{k}": list(range(10)) for k in range(12)}
-    assert check_sweep({**file, "grid": grid}, "a").cells == 2 * 10**12
+    assert SweepFile.model_validate({**file, "grid": grid}).cells == 2 * 10**12
+    with pytest.raises(
+        ConfigError, match=r"a: trials: a sweep asks for at most 2,000,000 in all, got 12,000,000,000,000"
+    ):
+        check_sweep({**file, "grid": grid}, "a")
     assert check_sweep({**file, "model": {"gru": {"grid": {"hidden": [1, 2]}}}}, "a").cells == 3
     with pytest.raises(ConfigError, match=r"a: model.gru: grid: Input should be a valid dictionary, got 5"):
         check_sweep({**file, "model": {"gru": {"grid": 5}}}, "a")

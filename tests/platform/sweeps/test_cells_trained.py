@@ -120,13 +120,10 @@ def test_each_cell_is_a_row_with_its_own_search_and_says_what_it_is(killed: tupl
 def test_status_and_plan_show_cells_legibly(
     killed: tuple[str, int], file: Path, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longwave.platform.render import terminal
-
-    paper = Console(file=io.StringIO(), width=width)
-    monkeypatch.setattr(terminal, "console", paper)
+    monkeypatch.setenv("COLUMNS", str(width))
     assert main(["sweep", "status", "depth", "--store", killed[0]]) == 0
     assert main(["sweep", "plan", str(file)]) == 0
-    text = paper.file.getvalue()  # type: ignore[attr-defined]
+    text = capsys.readouterr().out
     assert "48 trials asked for" in text and "digits unicornn (hidden 6, layers 2)" in text
     assert "depth: search on adding" in text and "depth: search on digits" in text
     assert "adding gru (hidden 4): hidden 4, batch 60, epochs 4. Protocol: hidden 4 (published 128)" in " ".join(

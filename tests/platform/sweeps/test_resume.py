@@ -48,9 +48,9 @@ def run(store: Store, here: Workers) -> Callable[[SweepFile], object]:
 
 def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, **changes: Any) -> None:
     """Let a model or a task be of another version from now on."""
-    known: Any = registry.all_models() if kind == "model" else registry.all_tasks()
+    known: Any = registry.shipped_models() if kind == "model" else registry.shipped_tasks()
     spec = replace(known[name], version="9", **changes)
-    monkeypatch.setattr(registry, f"all_{kind}s", lambda: {**known, name: spec})
+    monkeypatch.setattr(registry, f"shipped_{kind}s", lambda: {**known, name: spec})
 
 
 def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny) -> None:

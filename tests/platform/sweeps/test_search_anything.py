@@ -181,7 +181,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "space.lem: momentum means nothing with optimiser adam and schedule drops. Remove it.",
     ),
-    "a key of a range": ({"dt": {"low": 1, "high": 2, "lgo": True}}, {}, "No key 'lgo'. Did you mean low or log"),
+    "a key of a range": ({"dt": {"low": 1, "high": 2, "lgo": True}}, {}, "No key 'lgo'. Did you mean log or low"),
     "a size under halving": (
         {"batch": [2, 4]},
         {"halving": {"eta": 2}},

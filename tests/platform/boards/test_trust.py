@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from boards import printed, retrained
+from tree import ROOT
 
 from longwave.platform.boards import trust
 from longwave.platform.boards.board import check_pool, rows
@@ -15,6 +16,7 @@ from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import counted, rank
 from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.bundle import read
 from longwave.platform.records.group import Group, Pool
 
 A, B = "a" * 64, "b" * 64
@@ -92,8 +94,12 @@ def test_fabricated_seeds_stay_guests_beside_a_bundle_that_is_trusted() -> None:
     assert "Trusted, as the reader asked: aaaa." in str(Pool(trust=("aaaa",)))
 
 
+def test_what_ships_as_trusted_is_what_lies_in_the_repository() -> None:
+    held = {read(path).name for path in sorted((ROOT / "infra/board/partial").glob("*.json.gz"))}
+    assert trust.shipped() == held, "write both by: make edition"
+
+
 def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trust.shipped() == frozenset(), "nothing ships yet"
     listed = tmp_path / "trust.txt"
     listed.write_text(f"# an edition and its results\n{'e' * 64} {A}  # the first\n", encoding="utf-8")
     known = trust.shipped(listed)

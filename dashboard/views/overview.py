@@ -44,7 +44,8 @@ def draw(url: str) -> None:
     said, corner = frame.head()
     ran = sum(row.asked for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
-    said.markdown(f"**{len(models)} models on {len(boards)} boards, {ran:,} retrainings.**")
+    places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
+    said.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
     with corner:
         frame.share("Longwave overview", tables)
     best(list(boards.values()))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
 from longwave.tasks.base.data import Data
+from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
+from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.formats.ode import forecasts
 from longwave.tasks.formats.packaged import Packaged
+from longwave.tasks.trivial.forecasts import FORECASTS
 
 STRIDES = {"train": 8, "valid": 2, "test": 2}
 """Windows that begin within the length of one."""
@@ -36,6 +41,53 @@ def from_statsmodels(name: str, title: str, file: str, md5: str, months: int, li
         inside="datasets",
         sums={file: md5},
     )
+
+
+def monthly_task(
+    files: Packaged, read: Callable[[], np.ndarray], first: Mapping[str, int], window: int, ahead: int, **facts: Any
+) -> TaskSpec:
+    """Return the task of a monthly series, one month ahead or ``ahead``, which is the default.
+
+    Args:
+        files: As ``from_statsmodels`` gives them.
+        read: Gives the months of the file.
+        first, window: As for ``by_time``.
+        ahead: Months.
+        facts: Of ``TaskSpec``: ``title``, ``summary``, ``source`` and ``lag``.
+    """
+    variant = f"h={ahead}"
+    return TaskSpec(
+        name=files.name,
+        family="measured series",
+        inputs=1,
+        outputs=1,
+        asked="at every step",
+        loss=mean_squared_error,
+        metric=MSE,
+        chance=None,
+        load=cache(partial(_load, files.name, read, first, window, {"h=1": 1, variant: ahead})),
+        recipes={"": Recipe(hidden=16, batch=8, epochs=200, source="ours: no paper of these models has this series")},
+        variant=variant,
+        variants=f"h=1 or {variant}: months ahead",
+        licence=files.licence,
+        length=str(window),
+        horizon=ahead,
+        files=files,
+        baselines=FORECASTS,
+        **facts,
+    )
+
+
+def _load(
+    name: str,
+    read: Callable[[], np.ndarray],
+    first: Mapping[str, int],
+    window: int,
+    horizons: Mapping[str, int],
+    variant: str,
+) -> Data[Sequences]:
+    check_variant(name, variant, horizons)
+    return by_time(read(), first, window, horizons[variant])
 
 
 def by_time(series: np.ndarray, first: Mapping[str, int], window: int, horizon: int) -> Data[Sequences]:

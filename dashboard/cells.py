@@ -99,10 +99,12 @@ def sortable(column: columns.Column, row: Row) -> float | None:
 
     A browser prints nothing but a dash over no number at all.
     """
-    value = column.value(row)
-    if value is None and column.text(row) != DASH:
-        return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
-    return None if column.text(row) == DASH else value
+    if column.text(row) == DASH:
+        return None
+    value: float | None = column.value(row)
+    if value is not None:
+        return value
+    return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
 
 
 def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:

@@ -24,7 +24,7 @@ SHOWN = 5
 
 @app.command()
 def submit(
-    file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.gz")],
+    file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.xz")],
     task: Annotated[
         str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
     ] = None,
@@ -36,7 +36,7 @@ def submit(
     The bundle holds configurations, curves, ends, environments and uncommitted changes. What `import` would reject
     is not written.
 
-    Example: longwave submit lem.json.gz --task fitzhugh_nagumo
+    Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
     from longwave.platform.exchange import bundle
     from longwave.platform.exchange.audit import audit
@@ -72,7 +72,7 @@ def import_(
     `longwave reproduce ROW --keep`, or with `--trust BUNDLE`. An edition of which a file tells other than its results
     give is rejected, too.
 
-    Example: longwave import lem.json.gz --dry-run
+    Example: longwave import lem.json.xz --dry-run
     """
     from longwave.platform.boards.trust import shipped
     from longwave.platform.editions import publish

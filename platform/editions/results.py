@@ -21,7 +21,7 @@ from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import Known
 from longwave.platform.storage.store import Store
 
-NAME = "results.json.gz"
+NAME = "results.json.xz"
 """The file in an edition's folder."""
 MOST = {"trials": 10_000, "epochs": 500_000}
 """Up to so many an edition has its results, unless it is asked for them: some 20 seconds' work."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerial
 from longwave.files import whole
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits, older
+from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical, digest, sha256, sparse
 from longwave.platform.records.run import Point, Run
@@ -25,7 +26,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.queries import pieces
 from longwave.platform.storage.store import Store
 
-ENDING = ".json.gz"
+ENDING = ".json.xz"
 """Of a bundle's file."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -48,7 +49,7 @@ class BundledTrial(_Strict):
         config, about: What was asked, and what explains it to a reader.
         run: How it ended, without its environment and its patch.
         place: Its environment's key in the bundle; None if it has none.
-        points: Its epochs.
+        curve: Its epochs.
         ended: When.
         rerun: Of a re-run that was kept, how it stood to its row; else empty.
     """
@@ -57,9 +58,14 @@ class BundledTrial(_Strict):
     about: Annotated[About, SPARSE]
     run: Annotated[Run, SPARSE]
     place: str | None
-    points: Annotated[list[Point], FailFast()]
+    curve: Curve
     ended: AwareDatetime
     rerun: Literal["", "inside", "outside", "undecided"] = ""
+
+    @property
+    def points(self) -> list[Point]:
+        """Its epochs, one by one."""
+        return self.curve.points(self.config.id)
 
 
 class BundledSweep(_Strict):
@@ -97,7 +103,7 @@ class File(_Strict):
     """A bundle as it lies in a file: with the hash of each record, and the hash of these as its name."""
 
     format: Literal["longwave bundle"]
-    version: Literal[3]
+    version: Literal[4]
     name: str
     hashes: dict[str, str]
     content: Bundle
@@ -106,7 +112,7 @@ class File(_Strict):
 def seal(bundle: Bundle) -> File:
     """Return the bundle with its hashes. Equal content gives an equal name."""
     hashes = bundle.hashes()
-    return File(format="longwave bundle", version=3, name=name_of(hashes), hashes=hashes, content=bundle)
+    return File(format="longwave bundle", version=4, name=name_of(hashes), hashes=hashes, content=bundle)
 
 
 def name_of(hashes: Mapping[str, str]) -> str:
@@ -115,7 +121,7 @@ def name_of(hashes: Mapping[str, str]) -> str:
 
 
 def pack(file: File) -> bytes:
-    """Return a file's bytes, gzipped JSON; equal content gives equal bytes.
+    """Return a file's bytes, JSON packed by xz; equal content gives equal bytes.
 
     Raises:
         ConfigError: It would be larger than ``limits.BYTES``.
@@ -125,7 +131,7 @@ def pack(file: File) -> bytes:
         raise ConfigError(
             f"The bundle would have {len(text) >> 20} MiB, {limits.BYTES >> 20} at most: submit fewer rows."
         )
-    return gzip.compress(text, mtime=0)
+    return lzma.compress(text)
 
 
 def check_place(path: Path) -> None:
@@ -228,7 +234,7 @@ def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -
             "rerun": trial.rerun,
         }
         run = replace(trial.run, environment={})
-        entries.append(BundledTrial(**said, run=run, place=place, points=curves[trial.config.id]))
+        entries.append(BundledTrial(**said, run=run, place=place, curve=Curve.of(curves[trial.config.id])))
     patches = store.patches({facts["diff"] for facts in places.values() if "diff" in facts})
     return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())), patches=patches)
 
@@ -239,5 +245,5 @@ def _first(error: ValidationError) -> str:
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     place = ".".join(map(str, first["loc"]))
     got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    known = " This Longwave reads versions 1 to 3; a newer one may read it." if place == "version" else ""
+    known = " This Longwave reads versions 1 to 4; a newer one may read it." if place == "version" else ""
     return f"{place}: {first['msg']}{got}.{known}".removeprefix(": ")

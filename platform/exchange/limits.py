@@ -5,6 +5,8 @@ stays far below each limit; the depth of JSON is limited by its parser, to some 
 from __future__ import annotations
 
 import gzip
+import io
+import lzma
 import re
 import zlib
 from collections.abc import Iterator
@@ -17,6 +19,10 @@ from longwave.platform.errors import ConfigError
 
 BYTES = 256 * 2**20
 """Most bytes, unpacked."""
+GZIP = b"\x1f\x8b"
+"""How such a file begins."""
+MEMORY = 2**26
+"""Most bytes that unpacking may take beside what it unpacks."""
 RATIO = 100
 """Most bytes that a packed one may become; hashes and scores, of which a bundle is full, hardly shrink."""
 OBJECTS = 8_000_000
@@ -35,23 +41,36 @@ STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def unpacked(path: Path) -> bytes:
-    """Return what a gzip file holds, not checked further than its size.
+    """Return what an xz file holds, or a gzip file as bundles were before; not checked further than its size.
 
     Raises:
         ConfigError: It cannot be read, or holds too much.
     """
     try:
-        small = 2**20 + RATIO * path.stat().st_size
-        with gzip.open(path) as packed:
-            text = packed.read(min(BYTES, small) + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigError(f"{path} is no whole gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
+        packed = path.read_bytes() if path.stat().st_size <= BYTES else b""
+        small = 2**20 + RATIO * len(packed)
+        text = (_gunzip if packed.startswith(GZIP) else _unxz)(packed, min(BYTES, small) + 1)
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise ConfigError(f"{path} is no whole xz or gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
     if len(text) > BYTES:
         raise ConfigError(f"{path} holds more than {BYTES >> 20} MiB unpacked: no bundle is that large.")
     if len(text) > small:
         raise ConfigError(f"{path} unpacks to more than {RATIO} times its size: no bundle does.")
+    return text
+
+
+def _gunzip(packed: bytes, most: int) -> bytes:
+    with gzip.open(io.BytesIO(packed)) as file:
+        return file.read(most)
+
+
+def _unxz(packed: bytes, most: int) -> bytes:
+    reader = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY)
+    text = reader.decompress(packed, most)
+    if len(text) < most and not reader.eof:
+        raise EOFError("it ends too early")
     return text
 
 
@@ -86,7 +105,7 @@ def check_width(text: bytes, origin: object) -> None:
     for name, part in parts.items():
         if isinstance(part, list | dict) and len(part) > runs:
             raise ConfigError(f"{origin} is no bundle: it has {len(part)} {name} for {runs} trials.")
-    of_trials = [_entries(trial).get("points") for trial in _items(parts["trials"])]
+    of_trials = [column for trial in _items(parts["trials"]) for column in _items(_entries(trial).get("curve"))]
     of_sweeps = [_entries(sweep).get("trials") for sweep in _items(parts["sweeps"])]
     free = {id(part) for part in (*parts.values(), *of_trials, *of_sweeps, _entries(file).get("hashes"))}
     texts = [_entries(file).get("hashes"), parts["patches"], *_items(parts["environments"])]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,12 +42,9 @@ class Fitted:
 class Predictor(ABC):
     """A ``Baseline`` that says its size and what it chose, and is measured once for the same data.
 
-    Subclasses are frozen dataclasses: class, fields and ``VERSION`` name what is kept on disk, so each field has a
-    ``repr`` that tells its value.
+    Subclasses are frozen dataclasses: class, fields and the code beside the class name what is kept on disk, so each
+    field has a ``repr`` that tells its value.
     """
-
-    VERSION: ClassVar[str] = "1"
-    """Bumped when the outputs change."""
 
     @abstractmethod
     def fit(self, data: Data[Any]) -> Fitted:
@@ -105,10 +104,16 @@ def measured(
         return {"numbers": numbers, "chosen": np.array(fitted.chosen)}
 
     names = (metric.name, *(each.label for each in further))
-    told = "\n".join((task, *names, data.version, repr(predict), predict.VERSION))
+    told = "\n".join((task, *names, data.version, repr(predict), _code(type(predict))))
     found = cached(f"trivial/{hashlib.sha256(told.encode()).hexdigest()[:24]}", make)
     score, seconds, numbers, *beside = found["numbers"].tolist()
     return Measured(score, seconds, int(numbers), str(found["chosen"]), tuple(beside))
+
+
+def _code(kind: type) -> str:
+    """Return the digest of the modules in the folder of a class: a score is measured anew when one of them changes."""
+    beside = sorted(Path(inspect.getfile(kind)).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in beside)).hexdigest()
 
 
 @contextmanager

@@ -119,7 +119,7 @@ POISON: tuple[tuple[str, Callable[[Path], bytes], Reader], ...] = (
     ("e.safetensors", lambda c: pickle.dumps(Touch(c)), load),
     ("f.safetensors", lambda c: pickle.dumps(Touch(c)), weights.read),
     ("sweep.toml", yaml, read_sweep),
-    ("bundle.json.gz", lambda c: pickle.dumps(Touch(c)), bundle.read),
+    ("bundle.json.xz", lambda c: pickle.dumps(Touch(c)), bundle.read),
     ("manifest.json", yaml, taken),
     ("slip.zip", lambda c: zipped((f"../{c.name}", b"x")), lambda p: unpack(p, p.parent)),
     ("slip.tar.gz", lambda c: tar((f"x/../../{c.name}", b"x")), lambda p: unpack(p, p.parent)),

@@ -65,7 +65,7 @@ class LivingBoard:
     @property
     def partial(self) -> list[Path]:
         """The bundles of finished tables, one a task."""
-        return sorted((self.board / "partial").glob("*.json.gz"))
+        return sorted((self.board / "partial").glob("*.json.xz"))
 
     @property
     def store(self) -> str:
@@ -90,7 +90,7 @@ class LivingBoard:
 
 def take_up(board: LivingBoard) -> None:
     """Import the bundles of which the store knows nothing yet; where there is none, the edition."""
-    for file in board.partial or board.edition.glob("results.json.gz"):
+    for file in board.partial or board.edition.glob("results.json.xz"):
         name = bundle.read(file).name
         if name not in board.here():
             longwave(board, "import", file if file in board.partial else board.edition)
@@ -120,7 +120,7 @@ def train(board: LivingBoard, file: Path) -> None:
 
 def keep(board: LivingBoard, task: str) -> None:
     """Write the rows of a task as a partial bundle, and list its hash, unless they lie there as they are."""
-    made, file = board.home / f"{task}.json.gz", board.board / "partial" / f"{task}.json.gz"
+    made, file = board.home / f"{task}.json.xz", board.board / "partial" / f"{task}.json.xz"
     longwave(board, "submit", made, "--task", task)
     name = bundle.read(made).name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def publish(board: LivingBoard) -> None:
             shutil.copyfile(report, made / KEPT)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
-    results = bundle.read(board.edition / "results.json.gz").name
+    results = bundle.read(board.edition / "results.json.xz").name
     board.note(results, board.edition.name)
     list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, results)
     size = sum(file.stat().st_size for file in board.edition.iterdir())

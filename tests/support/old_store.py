@@ -14,6 +14,8 @@ from alembic import command
 from alembic.config import Config
 from tree import ROOT
 
+from longwave.platform.storage import upgrade
+
 DUMP = ROOT / "tests/platform/storage/old/0003.sql"
 TABLES = ("environments", "sweeps", "trials", "asks", "curves", "mirrored")
 """Tables of schema 0003 with data of a user, parents first."""
@@ -56,7 +58,7 @@ def old_store_at(url: str, path: Path, schema: str = "0003") -> None:
 def migrate(connection: sa.Connection, revision: str) -> None:
     """Bring an empty or older database to a schema, as Alembic does it."""
     config = Config()
-    config.set_main_option("script_location", str(ROOT / "platform/storage/migrations"))
+    config.set_main_option("script_location", str(Path(upgrade.__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, revision)

@@ -97,7 +97,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
 
     told = made(board)
     assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
-    assert [file.name for file in board.partial] == ["adding.json.gz", "digits.json.gz"]
+    assert [file.name for file in board.partial] == ["adding.json.xz", "digits.json.xz"]
     assert count(board, "trials") == 24, "each trial once, whatever was interrupted"
     edition, results = received(board.edition)
     assert {row["task"] for row in edition.rows} == {"adding", "digits"}

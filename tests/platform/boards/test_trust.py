@@ -95,7 +95,7 @@ def test_fabricated_seeds_stay_guests_beside_a_bundle_that_is_trusted() -> None:
 
 
 def test_what_ships_as_trusted_is_what_lies_in_the_repository() -> None:
-    held = {read(path).name for path in sorted((ROOT / "infra/board/partial").glob("*.json.gz"))}
+    held = {read(path).name for path in sorted((ROOT / "infra/board/partial").glob("*.json.xz"))}
     assert trust.shipped() == held, "write both by: make edition"
 
 

@@ -115,11 +115,11 @@ LINES = {
     "doctor --repair --store sqlite:///no.db": "There is no store at",
     "doctor --to x": "--to goes with --repair",
     # files to write or to read
-    "submit x.zip --store STORE": "A bundle is a file NAME.json.gz, got x.zip",
-    "submit afolder.json.gz --store STORE": "is a folder",
-    "submit no/x.json.gz --store STORE": "lies in a folder that is not there",
+    "submit x.zip --store STORE": "A bundle is a file NAME.json.xz, got x.zip",
+    "submit afolder.json.xz --store STORE": "is a folder",
+    "submit no/x.json.xz --store STORE": "lies in a folder that is not there",
     "import afolder": "is no edition",
-    "import afile": "is no whole gzip file",
+    "import afile": "is no whole xz or gzip file",
     "publish afile --store STORE": "is not an empty folder",
     "data fetch psmnist --path afile": "is not in",
     "bench kernels --out afolder": "--out is a file in a folder that is there, got afolder",
@@ -170,7 +170,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.toml").write_text(content)
     (folder / "utf16.toml").write_text(GOOD, encoding="utf-16")
     (folder / "afile").write_text("x, but more than a header of SQLite has; " * 20)
-    for name in ("afolder", "afolder.json.gz"):
+    for name in ("afolder", "afolder.json.xz"):
         (folder / name).mkdir()
     with Store(f"sqlite:///{folder}/s.db") as store:
         store.add_sweep("demo", {})

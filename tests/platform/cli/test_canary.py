@@ -23,7 +23,7 @@ FILE = (
     "batch = 10\nsteps = 1\nepochs = 1\n"
 )
 WORDS = {"name": "tiny", "file": "tiny.toml", "row": "lem", "first": "lem", "second": "gru", "a": "lem", "b": "gru"}
-FILES = {"submit": "rows.json.gz", "import": "rows.json.gz", "publish": "page"}
+FILES = {"submit": "rows.json.xz", "import": "rows.json.xz", "publish": "page"}
 
 
 def leaves(

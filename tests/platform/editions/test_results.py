@@ -98,8 +98,8 @@ def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is
 
 
 def test_the_results_of_an_edition_are_the_bundle_that_submit_writes(swept: str, folder: Path) -> None:
-    assert main(["submit", str(folder / "bundle.json.gz"), "--store", swept]) == 0
-    assert (folder / "bundle.json.gz").read_bytes() == (folder / results.NAME).read_bytes()
+    assert main(["submit", str(folder / "bundle.json.xz"), "--store", swept]) == 0
+    assert (folder / "bundle.json.xz").read_bytes() == (folder / results.NAME).read_bytes()
     made, given = received(folder)
     assert audit(given) == [] and list(results.unlike(made, given)) == []
     assert f'<a href="{results.NAME}">' in (folder / "index.html").read_text(encoding="utf-8")

@@ -73,11 +73,11 @@ def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
 ) -> None:
     urls = [swept, f"sqlite:///{tmp_path}/b.db", f"sqlite:///{tmp_path}/c.db"]
     for k in range(2):
-        assert main(["submit", str(tmp_path / f"{k}.json.gz"), "--store", urls[k]]) == 0
-        assert main(["import", str(tmp_path / f"{k}.json.gz"), "--store", urls[k + 1]]) == 0
-    assert (tmp_path / "0.json.gz").read_bytes() == (tmp_path / "1.json.gz").read_bytes()
+        assert main(["submit", str(tmp_path / f"{k}.json.xz"), "--store", urls[k]]) == 0
+        assert main(["import", str(tmp_path / f"{k}.json.xz"), "--store", urls[k + 1]]) == 0
+    assert (tmp_path / "0.json.xz").read_bytes() == (tmp_path / "1.json.xz").read_bytes()
     captured = capsys.readouterr()
-    name = read(tmp_path / "0.json.gz").name
+    name = read(tmp_path / "0.json.xz").name
     assert captured.err == "" and f"Bundle {name[:12]}: 2 rows, 12 trials, in " in captured.out
     assert f"Bundle {name[:12]}: 12 trials imported, 0 known before: schema-checked." in captured.out
     boards = [[(r.model, r.mean, r.std, r.n, r.searched) for r in read_board(open_store(u), "adding")] for u in urls]
@@ -167,8 +167,8 @@ def test_what_import_would_reject_is_not_written(
         [first, *_] = other.retrainings("adding")
     store.ask(None, [first.config], [first.about])
     store.write([], [Run(first.config.id, "ok", epochs=4, best_epoch=1, valid=1.0, test=0.1)])
-    assert main(["submit", str(tmp_path / "out.json.gz"), "--store", store.url]) == 2
-    assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out.json.gz").exists()
+    assert main(["submit", str(tmp_path / "out.json.xz"), "--store", store.url]) == 2
+    assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out.json.xz").exists()
 
 
 @pytest.mark.parametrize(

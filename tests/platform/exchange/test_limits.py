@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import random
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from longwave.platform.exchange.limits import check_count
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 
 HEAD = (
-    '{"format": "longwave bundle", "version": 3, "name": "", "hashes": {}, "content": {"trials": [%s], "sweeps": [%s], '
+    '{"format": "longwave bundle", "version": 4, "name": "", "hashes": {}, "content": {"trials": [%s], "sweeps": [%s], '
 )
 TAIL = '"environments": {%s}, "patches": {%s}}}'
 NOISE = random.Random(0).randbytes(60_000).hex()
@@ -43,14 +43,14 @@ BOMBS = {
 
 @pytest.mark.parametrize("message", BOMBS)
 def test_a_bomb_is_refused_in_one_line(tmp_path: Path, message: str) -> None:
-    (tmp_path / "b").write_bytes(gzip.compress(BOMBS[message]))
+    (tmp_path / "b").write_bytes(lzma.compress(BOMBS[message]))
     with pytest.raises(ConfigError, match=message) as caught:
         read(tmp_path / "b")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
 def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
-    (tmp_path / "b").write_bytes(gzip.compress(bomb(trials=", ".join(["{}"] * 400_000) + f', "{NOISE}"')))
+    (tmp_path / "b").write_bytes(lzma.compress(bomb(trials=", ".join(["{}"] * 400_000) + f', "{NOISE}"')))
     code = (
         "import resource, sys; from pathlib import Path; from longwave.platform.exchange.bundle import read\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

@@ -16,11 +16,13 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import read
+from longwave.platform.records.identity import sha256
 from longwave.platform.storage.store import Store
 
-OLD = [ROOT / f"tests/platform/exchange/old/{version}.json.gz" for version in (1, 2)]
-"""Made of all rows of the old store: by the Longwave that made it, and by the last one before recipes were told."""
-every = pytest.mark.parametrize("old", OLD, ids=["first", "second"])
+OLD = [ROOT / f"tests/platform/exchange/old/{version}.json.gz" for version in (1, 2, 3)]
+"""Made of all rows of the old store: by the Longwave that made it, by the last one before recipes were told, and by the
+last one before curves were told by column."""
+every = pytest.mark.parametrize("old", OLD, ids=["first", "second", "third"])
 
 
 @every
@@ -66,7 +68,7 @@ def unformed(file: dict[str, Any]) -> None:
     [
         (unhashed, r"is no bundle: trial \w+ has not the hash that the bundle says\."),
         (unnamed, r"is no bundle: the bundle's name is not the hash of its records\."),
-        (unformed, r"is no bundle: it has not the form of version [12]: 'config'\."),
+        (unformed, r"is no bundle: it has not the form of version [123]: 'config'\."),
     ],
 )
 @every
@@ -78,4 +80,17 @@ def test_an_old_bundle_that_was_changed_is_refused_in_a_line(
     forged = tmp_path / "forged.json.gz"
     forged.write_bytes(gzip.compress(json.dumps(content, separators=(",", ":")).encode()))
     with pytest.raises(ConfigError, match=message):
+        read(forged)
+
+
+def test_an_old_bundle_whose_curve_lacks_an_epoch_is_refused(tmp_path: Path) -> None:
+    file = json.loads(gzip.decompress(OLD[2].read_bytes()))
+    entry = next(e for e in file["content"]["trials"] if len(e["points"]) > 2)
+    del entry["points"][1]
+    trial = entry["run"]["trial"]
+    file["hashes"][f"trial {trial}"] = sha256(entry)
+    file["name"] = sha256(file["hashes"])
+    forged = tmp_path / "forged.json.gz"
+    forged.write_bytes(gzip.compress(json.dumps(file, separators=(",", ":")).encode()))
+    with pytest.raises(ConfigError, match=f"is no bundle: trial {trial} has a curve with missing or repeated epochs"):
         read(forged)

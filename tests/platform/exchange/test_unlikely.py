@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import random
 import re
@@ -13,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bundles import Content, content, forge, of
+from bundles import Content, built, content, forge, of
 from rich.console import Console
 
 from longwave.platform.cli.main import main
 from longwave.platform.exchange import intake, replay, unlikely
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import Bundle, File, collect, seal, write
+from longwave.platform.exchange.bundle import File, collect, seal, write
+from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -162,7 +162,7 @@ def test_what_never_happened_is_flagged_or_rejected_raw_and_resealed(
     assert any(re.match(message, line) for line in lines), lines
     changed = content(genuine)
     change(changed)
-    raw = genuine.model_copy(update={"content": Bundle.model_validate_json(json.dumps(changed))})
+    raw = genuine.model_copy(update={"content": built(changed)})
     assert {"hashes", "identity"} & {f.check for f in audit(raw) if f.severity == "reject"}
 
 
@@ -275,7 +275,7 @@ def test_a_replay_finds_a_seed_that_never_diverged_and_a_score_that_never_was(ge
     assert replay.unlike(entry, done) == ""
     run = entry.run.__class__(**{**vars(entry.run), "test": rounded((entry.run.test or 0) * 0.9)})
     assert "tells the test metric" in replay.unlike(entry.model_copy(update={"run": run}), done)
-    cut = entry.model_copy(update={"points": entry.points[:4]})
+    cut = entry.model_copy(update={"curve": Curve.of(entry.points[:4])})
     assert replay.unlike(cut, done).startswith("tells no epoch 5; trained again it has one, with loss ")
 
 

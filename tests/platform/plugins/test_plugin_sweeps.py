@@ -122,7 +122,7 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
     assert "Leaky [my-leaky" in capsys.readouterr().out
     assert main(["reproduce", row["config"], *own]) == 2
     assert " is not here. Give it as it was then: --plugins FILE.\n" in capsys.readouterr().err
-    assert main(["submit", str(tmp_path / "out.json.gz"), *own]) == 2
+    assert main(["submit", str(tmp_path / "out.json.xz"), *own]) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -131,7 +131,7 @@ def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_
 ) -> None:
     train(planned, here)
     forget()
-    bundle, parts = tmp_path / "out.json.gz", ["--plugins", str(file.parent / "parts/leaky.py"), "--plugins"]
+    bundle, parts = tmp_path / "out.json.xz", ["--plugins", str(file.parent / "parts/leaky.py"), "--plugins"]
     parts += [str(file.parent / "parts/sign.py")]
     assert main(["submit", str(bundle), "--store", str(planned.engine.url), *parts]) == 0
     forget()

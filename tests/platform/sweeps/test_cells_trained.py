@@ -144,8 +144,8 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
     killed: tuple[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"sqlite:///{tmp_path}/other.db"
-    assert main(["submit", str(tmp_path / "bundle.json.gz"), "--store", killed[0]]) == 0
-    assert main(["import", str(tmp_path / "bundle.json.gz"), "--store", url]) == 0, capsys.readouterr()
+    assert main(["submit", str(tmp_path / "bundle.json.xz"), "--store", killed[0]]) == 0
+    assert main(["import", str(tmp_path / "bundle.json.xz"), "--store", url]) == 0, capsys.readouterr()
     said = capsys.readouterr().out
     assert "48 trials imported" in said and "seeds that the sweep does not give" not in said
     boards = []

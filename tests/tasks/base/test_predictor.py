@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import torch
@@ -26,7 +28,6 @@ class Same(Predictor):
     """One value for all; it counts its fits."""
 
     value: float
-    VERSION: ClassVar[str] = "1"
 
     def fit(self, data: Data[Any]) -> Fitted:
         FITS.append(self.value)
@@ -61,14 +62,24 @@ def test_a_predictor_is_measured_once_for_the_same_data_and_keeps_score_time_siz
     assert 0 < first["it"].seconds < 60
 
 
-def test_other_data_other_settings_or_another_version_are_measured_anew(
-    measured: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_data_or_other_settings_are_measured_anew(measured: Any) -> None:
     assert [measured(Same(1.0))["it"].score, measured(Same(2.0))["it"].score] == [4.0, 1.0]
     assert measured(Same(1.0), 5.0)["it"].score == 16.0
-    monkeypatch.setattr(Same, "VERSION", "2")
-    measured(Same(1.0))
-    assert FITS == [1.0, 2.0, 1.0, 1.0]
+    assert FITS == [1.0, 2.0, 1.0]
+
+
+def test_a_score_is_measured_anew_when_the_code_beside_its_predictor_changes(
+    measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "with_code"
+    folder.mkdir()
+    shutil.copyfile(__file__, folder / "copied_predictor.py")
+    monkeypatch.syspath_prepend(folder)
+    copied = importlib.import_module("copied_predictor")
+    for text in ("LEVEL = 1", "LEVEL = 1", "LEVEL = 2"):
+        (folder / "helper.py").write_text(text)
+        measured(copied.Same(1.0))
+    assert copied.FITS == [1.0, 1.0]
 
 
 def test_a_plain_function_is_a_baseline_and_is_measured_each_time(measured: Any) -> None:

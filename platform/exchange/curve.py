@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, ValidationInfo, field_seri
 
 from longwave.platform.records.run import Point
 
-Column = Annotated[list[float], FailFast()]
+Numbers = Annotated[list[float], FailFast()]
 
 
 class Curve(BaseModel):
@@ -26,10 +26,10 @@ class Curve(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     single: bool
-    loss: Column
-    valid: Column
-    seconds: Column
-    at: Column
+    loss: Numbers
+    valid: Numbers
+    seconds: Numbers
+    at: Numbers
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> Curve:

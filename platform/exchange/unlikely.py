@@ -43,7 +43,7 @@ WIDE = 1e-3
 REASON = re.compile(r"loss (\S+), validation (\S+) at epoch (\d+)")
 TESTED = re.compile(r"test metric \S+ at epoch (\d+)")
 """Why a run diverged, as ``training.pack`` says it."""
-Curve = NDArray[np.float64]
+Values = NDArray[np.float64]
 
 
 def dates(file: File) -> Said:
@@ -122,7 +122,7 @@ def ends(file: File) -> Said:
 
 def smooth(file: File) -> Said:
     """A curve has noise: it follows no short formula, and is no multiple of the curve of another seed."""
-    of_kind: dict[str, list[tuple[BundledTrial, Curve]]] = {"training losses": [], "validation metrics": []}
+    of_kind: dict[str, list[tuple[BundledTrial, Values]]] = {"training losses": [], "validation metrics": []}
     for entry in file.content.trials:
         of_kind["training losses"].append((entry, np.array([p.loss for p in entry.points])))
         if get_task(entry.config.task).metric.unit != "%":  # shares of few items repeat
@@ -136,7 +136,7 @@ def smooth(file: File) -> Said:
             yield "flag", f"trial {one.id} has {what} that are those of trial {other.id} times a number."
 
 
-def followed(curve: Curve) -> str:
+def followed(curve: Values) -> str:
     """Return the short formula that a positive curve follows but for float32's rounding; empty where it follows none.
 
     Too short a curve follows any, and one that hardly changes is smooth.
@@ -161,7 +161,7 @@ def followed(curve: Curve) -> str:
     return ""
 
 
-def scaled(curves: Sequence[tuple[TrialConfig, Curve]]) -> Iterator[tuple[TrialConfig, TrialConfig]]:
+def scaled(curves: Sequence[tuple[TrialConfig, Values]]) -> Iterator[tuple[TrialConfig, TrialConfig]]:
     """Yield pairs of trials of which one curve is the other's times a number, as far as both go; three epochs or more.
 
     Trials of one seed and model are passed over: a number that has no effect, as a clipping norm that is never met,

@@ -28,17 +28,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edition_report import report, summary
 from tree import ROOT
 
 from longwave.files import whole
 from longwave.platform.editions.publish import read as edition_in
 from longwave.platform.exchange import bundle
+from longwave.platform.records.group import Pool
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import read_sweep
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
-KEPT = "REPORT.md"
-"""What people write beside an edition; it stays when the edition is published anew."""
+TITLE = "Longwave, edition 1"
+TABLE = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
+"""Where the README has the edition's table."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,14 @@ class LivingBoard:
         board: Folder of the partial bundles and the edition.
         home: Data folder of the training, with its store.
         trust: List of hashes that ship.
+        readme: Shows the edition's table.
     """
 
     sweeps: Path = ROOT / "infra/sweeps/edition1"
     board: Path = ROOT / "infra/board"
     home: Path = ROOT / ".edition"
     trust: Path = ROOT / "platform/boards/trust.txt"
+    readme: Path = ROOT / "README.md"
 
     @property
     def edition(self) -> Path:
@@ -157,9 +164,8 @@ def publish(board: LivingBoard) -> None:
         alone, made = LivingBoard(board.sweeps, board.board, Path(folder), board.trust), Path(folder) / "edition"
         for file in board.partial:
             longwave(alone, "import", file)
-        longwave(alone, "publish", made, "--results", "--title", "Longwave, edition 1", *names)
-        if (report := board.edition / KEPT).exists():
-            shutil.copyfile(report, made / KEPT)
+        longwave(alone, "publish", made, "--results", "--title", TITLE, *names)
+        tell(alone, made)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
     results = bundle.read(board.edition / "results.json.xz").name
@@ -167,6 +173,17 @@ def publish(board: LivingBoard) -> None:
     list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, results)
     size = sum(file.stat().st_size for file in board.edition.iterdir())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
+
+
+def tell(board: LivingBoard, edition: Path) -> None:
+    """Write the report of an edition that was published from the store of ``board``, and its table into the README."""
+    with Store(board.store, create=False, reads=True) as store:
+        rows = read_board(store, pool=Pool(trust=tuple(bundle.read(file).name for file in board.partial)))
+    surprises = board.board / "surprises.md"
+    said = surprises.read_text(encoding="utf-8") if surprises.exists() else ""
+    (edition / "REPORT.md").write_text(report(rows, TITLE, edition_in(edition).id, said), encoding="utf-8")
+    text = TABLE.sub(lambda found: f"{found[1]}{summary(rows)}\n{found[2]}", board.readme.read_text(encoding="utf-8"))
+    board.readme.write_text(text, encoding="utf-8")
 
 
 def longwave(board: LivingBoard, *arguments: object) -> None:

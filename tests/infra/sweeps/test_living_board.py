@@ -39,15 +39,16 @@ lr = {{ low = 0.0100, high = 0.0101 }}
 """
 COMMAND = """
 import sys; from pathlib import Path; from living_board import LivingBoard, main
-main(sys.argv[5:], LivingBoard(*map(Path, sys.argv[1:5])))
+main(sys.argv[6:], LivingBoard(*map(Path, sys.argv[1:6])))
 """
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> LivingBoard:
     """Return a board of two sweeps on two tasks, of which nothing is trained."""
-    made = LivingBoard(*(tmp_path / name for name in ("sweeps", "board", "home", "trust.txt")))
+    made = LivingBoard(*(tmp_path / name for name in ("sweeps", "board", "home", "trust.txt", "README.md")))
     made.sweeps.mkdir()
+    made.readme.write_text("Ours:\n<!-- edition -->\n<!-- /edition -->\nThat is all.\n")
     made.trust.write_text(f"# hashes\n{'e' * 64}  # another\n", encoding="utf-8")
     adding = 'variant = "N=20"\nbatch = 10\nsteps = 20'
     for name, task, beside, epochs in (("a", "adding", adding, 400), ("b", "digits", "", 8)):
@@ -57,7 +58,7 @@ def board(tmp_path: Path) -> LivingBoard:
 
 
 def started(board: LivingBoard, *words: str) -> subprocess.Popen[str]:
-    places = map(str, (board.sweeps, board.board, board.home, board.trust))
+    places = map(str, (board.sweeps, board.board, board.home, board.trust, board.readme))
     command = [sys.executable, "-c", COMMAND, *places, *words]
     return subprocess.Popen(command, cwd=ROOT / "tests/support", stdout=subprocess.PIPE, text=True)
 
@@ -103,12 +104,18 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert {row["task"] for row in edition.rows} == {"adding", "digits"}
     assert {edition.sha256, results.name, "e" * 64} < shipped(board.trust)
 
-    other = LivingBoard(board.sweeps, board.board, tmp_path / "elsewhere", board.trust)
+    other = LivingBoard(board.sweeps, board.board, tmp_path / "elsewhere", board.trust, board.readme)
     before = rows(board)
-    (board.edition / "REPORT.md").write_text("what people wrote\n")
+    (board.board / "surprises.md").write_text("what people wrote\n")
     told = made(other)
     assert "trials imported" in told and count(other, "attempts") == 0, "nothing was trained"
-    assert rows(board) == before and (board.edition / "REPORT.md").read_text() == "what people wrote\n"
+    assert rows(board) == before
+    assert (board.edition / "REPORT.md").read_text().endswith("## What surprised\n\nwhat people wrote\n")
+    shown = board.readme.read_text()
+    assert shown.startswith("Ours:\n<!-- edition -->\n| median") and shown.endswith("<!-- /edition -->\nThat is all.\n")
+    for name in ("LEM", "GRU"):
+        [line] = [line for line in shown.splitlines() if line.startswith(f"| {name} |")]
+        assert len(line.split("|")) == 5, "a board a column"
     assert not [row for row in before if row["kind"] == "reproduced" and row["guest"]]
 
     made(board, "--widen")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from boards import printed, retrained
-from tree import ROOT
 
 from longwave.platform.boards import trust
 from longwave.platform.boards.board import check_pool, rows
@@ -16,7 +15,6 @@ from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import counted, rank
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import read
 from longwave.platform.records.group import Group, Pool
 
 A, B = "a" * 64, "b" * 64
@@ -92,11 +90,6 @@ def test_fabricated_seeds_stay_guests_beside_a_bundle_that_is_trusted() -> None:
     assert (row.n, row.guest, row.rank_low) == (2, False, 1)
     assert row.guests == [mixed.runs[0].id]
     assert "Trusted, as the reader asked: aaaa." in str(Pool(trust=("aaaa",)))
-
-
-def test_what_ships_as_trusted_is_what_lies_in_the_repository() -> None:
-    held = {read(path).name for path in sorted((ROOT / "infra/board/partial").glob("*.json.xz"))}
-    assert trust.shipped() == held, "write both by: make edition"
 
 
 def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,167 @@
+"""The report of an edition, REPORT.md: verdicts, trivial predictors, what is undecided, what it cost, what surprised.
+
+All but the last part is told by the rows. What surprised is written by people, in ``surprises.md`` beside the edition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from longwave.platform.boards.answer import against_trivial, answer
+from longwave.platform.boards.labels import labels
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
+from longwave.platform.statistics.stats import direction
+
+Board = tuple[str, Sequence[Row], Mapping[str, str]]
+"""Its name, its rows, and a link to each of them by key."""
+
+
+def report(rows: Sequence[Row], title: str, edition: str, surprises: str) -> str:
+    """Return the report as Markdown; each statement of a row links it in the edition's page beside.
+
+    Args:
+        rows: Of all boards, one board after the other.
+        title: Of the edition.
+        edition: Its short id.
+        surprises: What people say, with links of their own.
+    """
+    boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
+    trained = [row for row in rows if row.kind == "reproduced"]
+    seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
+    head = (
+        f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}; their {seeds} "
+        f"retrainings took {hours:.1f} hours, the searches not counted. All numbers but the last part's are computed "
+        "from `results.json.xz`. Names link to rows of `index.html` beside this file, where seeds, settings and the "
+        "command that trains one once more stand."
+    )
+    parts = [
+        ("Which model is best", _best(boards)),
+        ("Published numbers", _verdicts(boards)),
+        ("Undecided", _undecided(boards)),
+        ("What trivial predictors reach", _trivial(boards)),
+        ("What it cost", _cost(boards)),
+        ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
+    ]
+    said = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
+    return "\n".join([f"# {title}: report", "", head, *said, ""])
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return the medians of models by boards as a table in Markdown, of each model the row that validation prefers.
+
+    Bold rows are in the best tie group of their board; † stands where a trivial predictor is better.
+    """
+    boards = {name: list(group) for name, group in groupby(rows, key=lambda row: row.place)}
+    best = {name: {row.title: row for row in reversed(_preferred(board))} for name, board in boards.items()}
+    titles = dict.fromkeys(title for found in best.values() for title in reversed(found))
+    cells = [[title, *(_median(found.get(title)) for found in best.values())] for title in titles]
+    simple = [next((row for row in board if row.trivial), None) for board in boards.values()]
+    cells.append(["*best trivial*", *(f"{plain(row.mean)} {row.title}" if row else DASH for row in simple)])
+    head = [f"{name} ({board[0].metric}, {board[0].goal})" for name, board in boards.items()]
+    return "\n".join(_table(["median over 10 seeds", *head], cells))
+
+
+def _preferred(board: Sequence[Row]) -> list[Row]:
+    """Return the ranked rows of a board, of each model's form the one with the best validation, by median."""
+    ranked = [row for row in board if row.rank_low is not None]
+    sign = direction(board[0].goal)
+    first: dict[str, Row] = {}
+    for row in ranked:
+        if row.title not in first or _valid(row, sign) > _valid(first[row.title], sign):
+            first[row.title] = row
+    return [row for row in ranked if first[row.title] is row]
+
+
+def _valid(row: Row, sign: float) -> float:
+    return -math.inf if row.valid is None else sign * row.valid
+
+
+def _median(row: Row | None) -> str:
+    if row is None:
+        return DASH
+    text = "diverged" if row.median is None else plain(row.median)
+    return (f"**{text}**" if row.leads else text) + (" †" if row.loses_to else "")
+
+
+def _board(name: str, rows: Sequence[Row]) -> Board:
+    pairs = zip(rows, labels(rows), strict=True)
+    return name, rows, {row.key: f"[{label}](index.html#row={row.key})" for row, label in pairs}
+
+
+def _best(boards: Iterable[Board]) -> list[str]:
+    lines = []
+    for name, rows, links in boards:
+        first = answer(rows)
+        at = "".join(f" Row: {links[row.key]}." for row in first.leaders[:1])
+        lines.append(f"- **{name}**: {first.sentence}{at}")
+    return lines
+
+
+def _verdicts(boards: Iterable[Board]) -> list[str]:
+    lines = []
+    for name, rows, links in boards:
+        cells = [
+            [links[r.key], result(r), median(r), quoted(number), number["verdict"], ratio(number), _why(r, number)]
+            for r, number in _printed(rows)
+        ]
+        if cells:
+            head = ["row", "mean ± std (n)", "median", "in print", "verdict", "error, ours / print", "how we differ"]
+            lines += ["", f"### {name}", "", *_table(head, cells)]
+    return lines[1:]
+
+
+def _why(row: Row, number: Mapping[str, Any]) -> str:
+    """Return how a row is known to differ from a printed number's training, and why nothing is decided."""
+    known = [*row.departures, *number["departures"], *row.known]
+    return "; ".join(dict.fromkeys(known)) or "in nothing that is known"
+
+
+def _undecided(boards: Iterable[Board]) -> list[str]:
+    return [
+        f"- {name}, {links[row.key]} beside {number['printed']}: {number['why']}"
+        for name, rows, links in boards
+        for row, number in _printed(rows)
+        if number["verdict"] == "undecided"
+    ]
+
+
+def _printed(rows: Iterable[Row]) -> list[tuple[Row, Mapping[str, Any]]]:
+    return [(row, number) for row in rows if row.kind == "reproduced" for number in row.published]
+
+
+def _trivial(boards: Iterable[Board]) -> list[str]:
+    lines = []
+    for name, rows, links in boards:
+        simple = [row for row in rows if row.trivial and row.mean is not None]
+        ranked = [row for row in rows if row.rank_low is not None]
+        if simple and ranked:
+            saturated = all(row.loses_to for row in ranked)
+            told = "Saturated: no row's median is better than it. " if saturated else ""
+            best = next(row for row in rows if row.trivial)
+            lines.append(f"- **{name}**: {told}{against_trivial(rows)} It is {links[best.key]}.")
+    return lines
+
+
+def _cost(boards: Iterable[Board]) -> list[str]:
+    lines = []
+    for name, rows, links in boards:
+        cells = [
+            [
+                links[row.key], plain(row.parameters), str(row.searched), duration(row.find_seconds), str(row.asked),
+                duration(row.train_seconds / row.asked if row.asked else None),
+                DASH if row.joules is None else f"{row.joules:.3g} J",
+            ]
+            for row in rows if row.kind == "reproduced"
+        ]  # fmt: skip
+        head = ["row", "parameters", "search trials", "search", "seeds", "a retraining", "energy of one"]
+        lines += ["", f"### {name}", "", *_table(head, cells)]
+    return lines[1:]
+
+
+def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+    rows = [head, ["---"] * len(head), *cells]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]

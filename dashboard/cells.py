@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from pandas.io.formats.style import Styler
 
 from longwave.platform.boards import columns
-from longwave.platform.boards.labels import labels as apart
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, in_print, measured, protocol, ratio
 from longwave.platform.literature.pairing import NOT_RUN
@@ -20,20 +17,6 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import in_streamlit, visible
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
-
-DOT = " "
-"""Key of the column that shows the model's colour; it says nothing of the row."""
-RED, GREY = "#D9483B", "#868E97"
-"""Colours of diverged shares and of provisional rows; readable on white and on black."""
-BEST = "rgba(23, 105, 170, 0.14)"
-"""Behind the medians that no other is surely better than; never behind a provisional one."""
-ORDER = (
-    "rank_low", DOT, "title", "median", "mean", "n", "share", "superseded", "verification", "parameters", "searched",
-    "verdict", "published", "train_seconds", "find_seconds",
-)  # fmt: skip
-"""Keys of the columns that stand first, score and rank before all: a phone shows these."""
-IF_ANY = ("published", "verdict")
-"""Keys of the columns that stand only where some row has something there."""
 
 
 def ranked_how(row: Row, selections: Iterable[str]) -> str:
@@ -71,62 +54,7 @@ def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 def labels(rows: Sequence[Row]) -> list[str]:
     """Return one label a row, as people may see it: the model, and what else it takes to tell it apart."""
-    return [visible(label) for label in apart(rows)]
-
-
-def standing(rows: Sequence[Row]) -> list[columns.Column]:
-    """Return the columns that the table of ``rows`` has, in order."""
-    found = columns.standing("dashboard", rows)
-    found = [c for c in found if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
-    return sorted(found, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
-
-
-def board_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
-    found: dict[str, Any] = {}
-    for column in standing(rows):
-        if column.kind in ("whole", "number"):
-            found[column.key] = pd.Series([sortable(column, row) for row in rows], dtype="float")
-        else:
-            found[column.key] = [column.text(row) for row in rows]
-        if column.key == "rank_low":
-            found[DOT] = ["●"] * len(rows)
-    return pd.DataFrame({**found, "title": labels(rows)})
-
-
-def sortable(column: columns.Column, row: Row) -> float | None:
-    """Return what a cell of numbers sorts by: where it has words in place of a number, worse than any.
-
-    A browser prints nothing but a dash over no number at all.
-    """
-    if column.text(row) == DASH:
-        return None
-    value: float | None = column.value(row)
-    if value is not None:
-        return value
-    return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
-
-
-def board_table(rows: Sequence[Row], colours: Sequence[str]) -> Styler:
-    """Return ``board_frame`` as the page prints it: numbers as their column writes them, colours of the models."""
-    table = board_frame(rows).style
-    numbers = [column for column in standing(rows) if column.kind in ("whole", "number")]
-    for place, row in enumerate(rows):  # a call a row, for each call looks all its columns up
-        told: dict[Any, Any] = {column.key: _always(column.text(row)) for column in numbers}
-        table = table.format(told, subset=([place], list(told)))
-    table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
-    if "share" in table.columns:
-        table = table.map(lambda share: f"color: {RED}" if share > 0 else "", subset=["share"])
-    greys = [f"color: {GREY}" if row.provisional or row.superseded else "" for row in rows]
-    tinted = [key for key in table.columns if key not in (DOT, "share")]
-    best = [f"background-color: {BEST}" if row.shines else "" for row in rows]
-    return table.apply(lambda _: greys, subset=tinted).apply(lambda _: best, subset=["median"])
-
-
-def headings(rows: Sequence[Row]) -> dict[str, tuple[str, str, columns.Align]]:
-    """Return heading, meaning and side of each column of ``board_frame``, by its key."""
-    told = {c.key: (c.heading, c.meaning, c.align) for c in standing(rows)}
-    return {**told, DOT: (" ", "Colour of the model on this page.", "left")}
+    return [visible(row.label) for row in rows]
 
 
 def in_short(row: Row) -> str:
@@ -225,7 +153,3 @@ def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:
 def board_key(rows: Sequence[Row]) -> str:
     """Return the table's widget key: another one when rows come, go or change places, for selections are places."""
     return "board " + digest([row.config or row.title for row in rows])
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text

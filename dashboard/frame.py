@@ -26,6 +26,8 @@ h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
 hr { margin: 0.25rem 0 !important; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }
+  .stElementContainer:has(> .stSelectbox) { min-width: 14rem; }
+  .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
   .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
 }
 </style>"""

@@ -23,7 +23,7 @@ ALIKE = 1.25
 OfRow = Callable[[Row], float | str | None]
 SORTS: dict[str, tuple[str, OfRow]] = {
     "rank": ("rank", lambda row: None),
-    "model": ("model", lambda row: row.title.lower()),
+    "model": ("model", lambda row: row.label.lower()),
     "mean": ("mean", lambda row: row.mean),
     "seeds": ("seeds", lambda row: row.asked),
     "diverged": ("diverged", lambda row: row.share.value if row.share else None),
@@ -68,7 +68,7 @@ def shown(rows: Sequence[Row], place: Any = st) -> list[Row]:
     budgets = alike("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
 
     def held(row: Row) -> bool:
-        about = f"{row.title} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
+        about = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
         if row.kind != "reproduced":
             return text in about
         return (

@@ -10,8 +10,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from longwave.dashboard import reads
+from longwave.dashboard.front import Front
 from longwave.platform.errors import LongwaveError
 
 PAGES = Path(__file__).parent / "views"
@@ -36,4 +38,5 @@ async def ready(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App("app.py", lifespan=ready)
+addresses = frozenset({"", *(page.stem for page in PAGES.glob("[a-z]*.py"))})
+app = st.App("app.py", lifespan=ready, middleware=[Middleware(Front, pages=addresses)])

@@ -7,13 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from longwave.dashboard import cells, state
+from longwave.dashboard import cells, sheet, state
+from longwave.dashboard.sheet import DOT, Sheet
 from longwave.platform.boards.row import SHORT, Row
-from longwave.platform.boards.texts import DASH, seeds
+from longwave.platform.boards.texts import DASH
 from longwave.platform.figures.palette import NEUTRAL, colour
 
 WIDTHS = {
-    "rank_low": 48, cells.DOT: 26, "median": 190, "mean": 205, "parameters": 90, "searched": 120,
+    "rank_low": 48, DOT: 26, "median": 190, "mean": 205, "parameters": 90, "searched": 120,
     "verdict": 400, "published": 300, "departures": 420,
 }  # fmt: skip
 """Pixels."""
@@ -21,13 +22,13 @@ SIGN, NAME = 7.5, (90, 340)
 """Pixels of a character, and the least and most that a column takes which is as wide as what stands in it."""
 
 
-def board_table(rows: Sequence[Row]) -> list[Row]:
-    """Draw the rows of one board; return those that are selected, which the address names."""
-    linked = state.listed("select")
+def board_table(made: Sheet) -> list[Row]:
+    """Draw the table of one board; return those that are selected, which the address names."""
+    linked, rows = state.listed("select"), made.rows
     start = [k for k, row in enumerate(rows) if any(row.key.startswith(name) for name in linked)]
     key = f"{cells.board_key(rows)} {start}"
     event = st.dataframe(
-        cells.board_table(rows, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
+        sheet.board_table(made, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
@@ -35,7 +36,7 @@ def board_table(rows: Sequence[Row]) -> list[Row]:
         height="content",
         hide_index=True,
         placeholder=DASH,
-        column_config=headings(rows),
+        column_config=headings(made),
         alt=f"The rows of {rows[0].place}, in order",
     )
     picked = [k for k in event["selection"]["rows"] if k < len(rows)]
@@ -45,13 +46,16 @@ def board_table(rows: Sequence[Row]) -> list[Row]:
     return [rows[k] for k in picked]
 
 
-def headings(rows: Sequence[Row]) -> dict[str, Any]:
+def wide(texts: Sequence[str]) -> int:
+    """Return the pixels of a column that is as wide as what stands in it."""
+    return round(min(max(SIGN * max(map(len, texts), default=0) + 20, NAME[0]), NAME[1]))
+
+
+def headings(made: Sheet) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
-    written = {"title": cells.labels(rows), "n": [seeds(row) for row in rows]}
-    widest = {key: SIGN * max((len(text) for text in texts), default=0) + 20 for key, texts in written.items()}
-    widths = {**WIDTHS, **{key: round(min(max(width, NAME[0]), NAME[1])) for key, width in widest.items()}}
+    widths = {**WIDTHS, "title": wide(made.texts["title"]), "n": wide(made.texts["n"])}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
-        for key, (name, meaning, align) in cells.headings(rows).items()
+        for key, (name, meaning, align) in sheet.headings(made).items()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from longwave.dashboard import cells
+from longwave.dashboard.sheet import Sheet
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import plain, published
 from longwave.platform.records.group import EVERYBODY, Pool
@@ -15,20 +15,15 @@ from longwave.platform.render.export import Table, of_texts
 REFERENCES = ("kind", "model", "number", "parameters")
 
 
-def board(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
+def board(made: Sheet, pool: Pool = EVERYBODY) -> Table:
     """Return the board as it stands on the page, to take along; its records hold more, at full precision."""
-    stand, names = cells.standing(rows), cells.labels(rows)
-    lines = [
-        [name if column.key == "title" else column.text(row) for column in stand]
-        for row, name in zip(rows, names, strict=True)
-    ]
-    place = [column.key for column in stand].index("median")
+    place = [column.key for column in made.columns].index("median")
     return replace(
-        as_text.table(rows, pool),
-        columns=[column.heading for column in stand],
-        lines=lines,
-        bold=frozenset((k, place) for k, row in enumerate(rows) if row.shines),
-        right=frozenset(k for k, column in enumerate(stand) if column.align == "right"),
+        as_text.table(made.rows, pool),
+        columns=[column.heading for column in made.columns],
+        lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
+        bold=frozenset((k, place) for k, row in enumerate(made.rows) if row.shines),
+        right=frozenset(k for k, column in enumerate(made.columns) if column.align == "right"),
     )
 
 

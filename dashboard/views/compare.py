@@ -9,7 +9,6 @@ import streamlit as st
 
 from longwave.dashboard import cells, frame, reads, state
 from longwave.platform.boards.compare import compare
-from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.forest import forest
 from longwave.platform.render import board as as_text
@@ -49,7 +48,7 @@ def draw(url: str) -> None:
         drawn = frame.figure(lambda: forest(chosen, cells.labels(chosen), chosen[0].goal == "min"), "forest")
     bar = st.container(horizontal=True)
     for row in chosen:
-        frame.go(bar, "row", f"{row.title} {row.config[:SHORT]}", row=row.config)
+        frame.go(bar, "row", row.label, row=row.config)
     with corner:
         frame.share("Comparison", tables, {"Medians compared": drawn})
 

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cells, frame, reads, state
+from longwave.dashboard.table import wide
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, plain
 from longwave.platform.errors import ConfigError
@@ -50,7 +51,9 @@ def draw(url: str) -> None:
     drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = frame.figure(
         lambda: against_cost(shown, cells.labels(shown), cost, log), "scatter", lacking
     )
-    st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="costs")
+    shapes = {"model": st.column_config.Column(width=wide(cells.labels(rows)))}
+    frame_ = pd.DataFrame(lines, columns=list(HEAD))
+    st.dataframe(frame_, hide_index=True, height="content", key="costs", column_config=shapes)
     with corner:
         frame.share("Cost", [table], drawn)
 
@@ -68,7 +71,7 @@ def parts(rows: list[Row], by: str) -> list[BarPart]:
 def told(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
-        row.place, row.title, plain(row.asked), duration(row.train_seconds), plain(row.searched),
+        row.place, row.label, plain(row.asked), duration(row.train_seconds), plain(row.searched),
         duration(row.find_seconds), plain(row.joules), plain(row.parameters),
     )  # fmt: skip
 

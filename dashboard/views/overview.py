@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import frame, reads
-from longwave.dashboard.cells import BEST
+from longwave.dashboard.sheet import BEST
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import frame, reads, state
+from longwave.dashboard import cells, frame, reads, state
 from longwave.dashboard.pool import WORDS
+from longwave.dashboard.table import wide
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import quoted, ratio, weighed
 from longwave.platform.errors import ConfigError
@@ -44,8 +45,8 @@ def draw(url: str) -> None:
         + f"** of {len(pairs)} printed numbers."
     )
     drawn = [
-        Ratio(f"{row.title}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"], colour(row.family),
-              f"{row.title} on {row.place}: {n['verdict']}, {weighed(n)}")
+        Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"], colour(row.family),
+              f"{row.label} on {row.place}: {n['verdict']}, {weighed(n)}")
         for row, n in kept if n["ratio"]
     ]  # fmt: skip
     made = None
@@ -55,13 +56,15 @@ def draw(url: str) -> None:
         made = frame.figure(lambda: ratios(drawn, said_of, margin), "ratios")
     with corner:
         frame.share("Reproduction", [table], {"Reproduction": made})
-    st.dataframe(pd.DataFrame(lines, columns=list(HEAD)), hide_index=True, height="content", key="numbers")
+    shapes = {"model": st.column_config.Column(width=wide(cells.labels([row for row, _ in kept])))}
+    frame_ = pd.DataFrame(lines, columns=list(HEAD))
+    st.dataframe(frame_, hide_index=True, height="content", key="numbers", column_config=shapes)
 
 
 def said(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
-    return (row.place, row.title, quoted(number), str(number["verdict"]), ratio(number), why)
+    return (row.place, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
 
 
 frame.page("Reproduction", draw)

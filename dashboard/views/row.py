@@ -26,14 +26,14 @@ def draw(url: str) -> None:
     row = reads.row_named(url, name)
     board = [other for other in reads.board(url, row.task) if other.variant == row.variant]
     said, corner = frame.head(1000)
-    said.subheader(in_streamlit(f"{row.title} on {row.place}: {median(row)}"), anchor=False)
+    said.subheader(in_streamlit(f"{row.label} on {row.place}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
     frame.go(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
         st.caption("Nobody retrained it here; it has no rank.")
         published(row)
         with corner:
-            frame.share(f"{row.title} on {row.place}", [as_text.table([row])])
+            frame.share(f"{row.label} on {row.place}", [as_text.table([row])])
         return
     st.caption(in_streamlit(cells.in_short(row)))
     if row.superseded:
@@ -51,7 +51,7 @@ def draw(url: str) -> None:
         st.table(cells.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
         provenance(row)
     with corner:
-        frame.share(f"{row.title} on {row.place}", [as_text.table([row])], drawn)
+        frame.share(f"{row.label} on {row.place}", [as_text.table([row])], drawn)
 
 
 def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:

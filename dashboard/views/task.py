@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cells, drawn, frame, pool, reads, state, taken
+from longwave.dashboard.sheet import sheet
 from longwave.dashboard.table import board_table
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.landmarks import landmarks
@@ -48,13 +49,14 @@ def draw(url: str) -> None:
         f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
         "that were trained here" + pool.told()
     )
-    follow(board_table(ours))
+    made = sheet(ours)
+    follow(board_table(made))
     others = [row for row in left if row.trivial or (printed and row.kind == "published")]
     figures = drawn.board_figures(url, [*ours, *others], everything, printed)
     references(others)
     st.caption(cells.ranked_how(rows[0], {"best"}))
     with corner:
-        tables = [taken.board(ours, wanted), *([taken.references(others)] if others else [])]
+        tables = [taken.board(made, wanted), *([taken.references(others)] if others else [])]
         frame.share(named((task, variant)), tables, figures)
 
 
@@ -89,7 +91,7 @@ def follow(chosen: Sequence[Row]) -> None:
         return
     bar = st.container(horizontal=True)
     for row in chosen[:6]:
-        frame.go(bar, "row", row.title, row=row.config)
+        frame.go(bar, "row", row.label, row=row.config)
     if len(chosen) > 1:
         frame.go(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
 

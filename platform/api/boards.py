@@ -13,7 +13,6 @@ from rich.text import Text
 
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
-from longwave.platform.boards.labels import labels
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row, named
 from longwave.platform.cli.show import check_tasks
@@ -180,7 +179,7 @@ class BoardTable(PrintedTables):
             places = ", ".join(map(named, self.boards)) or "none has a row"
             raise ConfigError(f"A figure shows one board, got {len(self.boards)}: {places}. Name a task and a variant.")
         rows = [row for row in self.rows if not row.superseded]
-        names, log = labels(rows), self.rows[0].goal == "min"
+        names, log = [row.label for row in rows], self.rows[0].goal == "min"
         kinds: dict[str, Callable[[], Figure | None]] = {
             "medians": lambda: forest(rows, names, log),
             "seeds": lambda: seeds(rows, names, log),

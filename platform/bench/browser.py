@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longwave.platform.errors import ConfigError
+import psutil
+
+from longwave.platform.errors import ConfigError, WorkerError
 
 if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
     from playwright.sync_api import ViewportSize
 
 QUIET = (
@@ -20,6 +27,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"
 DESK: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 """Windows in which the Lab is looked at, in pixels."""
+PATIENCE = 10.0
+"""Seconds that a server has to end."""
 FILTERS = "Pool, filters and order"
 """What a board's filters are under."""
 PAINTED = """
@@ -34,6 +43,24 @@ new Promise((found) => {
 })
 """
 """Milliseconds from the click on a link until the page's first table has been painted."""
+
+SEARCHED = ("model 07", "model 1")
+"""What is typed into a board's search, in turn: so many rows are left that each is another table."""
+CHANGED = """
+() => {
+  const lines = () => document.querySelector("table[role=grid]")?.getAttribute("aria-rowcount");
+  const before = lines(), start = performance.now();
+  window.changed = new Promise((found) => {
+    const look = () => {
+      const now = lines();
+      if (now && now !== before) requestAnimationFrame(() => found(performance.now() - start));
+      else requestAnimationFrame(look);
+    };
+    look();
+  });
+}
+"""
+"""Notes the milliseconds until the number of a table's lines has changed."""
 
 
 def chromium() -> str:
@@ -54,3 +81,39 @@ def chromium() -> str:
     if not Path(own).exists():
         raise ConfigError("There is no Chromium. Install it: apt-get install chromium, or playwright install chromium")
     return own
+
+
+@contextmanager
+def listening(command: Sequence[str], said: str) -> Iterator[tuple[str, psutil.Process]]:
+    """Run a server on a free port, the last word of its command; give its address and process once it says so."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            if not any(said in line for line in server.stdout or ()):
+                raise WorkerError(f"Nothing listens: {' '.join(command[1:4])} has ended.")
+            yield f"http://127.0.0.1:{port}", psutil.Process(server.pid)
+        finally:
+            server.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(PATIENCE)
+            server.kill()
+
+
+async def opened(browser: Browser, address: str) -> float:
+    """Return the milliseconds until the page's first table has been painted, in a browser that was never here."""
+    context = await browser.new_context(viewport=DESK)
+    page = await context.new_page()
+    await page.goto(address, wait_until="commit")
+    painted = float(await page.evaluate(PAINTED))
+    await context.close()
+    return painted
+
+
+async def filtered(page: Page, text: str) -> float:
+    """Return the milliseconds from a new search to the table that it leaves."""
+    await page.get_by_role("textbox", name="Search", exact=True).fill(text)
+    await page.evaluate(CHANGED)
+    await page.keyboard.press("Enter")
+    return float(await page.evaluate("window.changed"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,9 +17,19 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from longwave.platform.bench.board import fill
-from longwave.platform.bench.browser import DESK, FILTERS, PAINTED, QUIET, chromium
+from longwave.platform.bench.browser import (
+    DESK,
+    FILTERS,
+    PAINTED,
+    QUIET,
+    SEARCHED,
+    chromium,
+    filtered,
+    listening,
+    opened,
+)
+from longwave.platform.bench.plain import plain
 from longwave.platform.bench.report import Target
-from longwave.platform.errors import WorkerError
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -38,22 +46,6 @@ PAGES = {
 }
 TURN = 10.0
 """Seconds between two clicks of a session."""
-SEARCHED = ("model 07", "model 1")
-"""What is typed into a board's search, in turn: so many rows are left that each is another table."""
-CHANGED = """
-() => {
-  const lines = () => document.querySelector("table[role=grid]")?.getAttribute("aria-rowcount");
-  const before = lines(), start = performance.now();
-  window.changed = new Promise((found) => {
-    const look = () => {
-      const now = lines();
-      if (now && now !== before) requestAnimationFrame(() => found(performance.now() - start));
-      else requestAnimationFrame(look);
-    };
-    look();
-  });
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -69,6 +61,7 @@ class LabReport:
         answered: The same with all sessions.
         memory: Most MiB of the server.
         load: Processes that wanted to run in the minute before: above the cores, times say little.
+        floor: Milliseconds of a plain page of Streamlit's, until it is painted and until a filter has changed it.
     """
 
     versions: dict[str, str]
@@ -79,6 +72,7 @@ class LabReport:
     answered: list[float] = field(default_factory=list)
     memory: float = 0.0
     load: float = 0.0
+    floor: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[Target]:
@@ -124,23 +118,17 @@ def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Calla
         report = LabReport(facts | {"cores": str(os.cpu_count())}, made, sessions, load=load)
         with serving(url) as (address, server):
             memory = asyncio.run(_visited(path, address, server, report, (repeats, turns), say))
+        say("Opening a plain page")
+        report.floor.update(plain(path, Path(folder), repeats))
     return replace(report, memory=memory)
 
 
 @contextmanager
 def serving(url: str) -> Iterator[tuple[str, psutil.Process]]:
     """Serve the Lab of a store on a free port of this machine; give its address and the server's process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "longwave", "dashboard", "--port", str(port), "--store", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lab:
-        try:
-            if not lab.stdout or not lab.stdout.readline():
-                raise WorkerError("The Lab has not started.")
-            yield f"http://127.0.0.1:{port}", psutil.Process(lab.pid).children()[0]
-        finally:
-            lab.terminate()
+    command = [sys.executable, "-m", "longwave", "dashboard", "--store", url, "--port"]
+    with listening(command, "The Lab is at") as (address, lab):
+        yield address, lab.children()[0]
 
 
 async def _visited(
@@ -159,12 +147,12 @@ async def _visited(
         report.versions["browser"] = browser.version
         for name, where in PAGES.items():
             say(f"Opening {name}")
-            report.opened[name] = [await _opened(browser, f"{address}/{where}") for _ in range(turns[0])]
+            report.opened[name] = [await opened(browser, f"{address}/{where}") for _ in range(turns[0])]
         peak = server.memory_info().rss
         say("Changing a filter")
         page = await _board(browser, address, 0)
         for k in range(turns[0]):
-            report.filtered.append(await _filtered(page, SEARCHED[k % 2]))
+            report.filtered.append(await filtered(page, SEARCHED[k % 2]))
             await page.wait_for_timeout(500)
         await page.context.close()
         say(f"{report.sessions} sessions")
@@ -173,16 +161,6 @@ async def _visited(
         peak = max(peak, server.memory_info().rss)
         await browser.close()
     return float(peak / 2**20)
-
-
-async def _opened(browser: Browser, address: str) -> float:
-    """Return the milliseconds until the page's first table has been painted, in a browser that was never here."""
-    context = await browser.new_context(viewport=DESK)
-    page = await context.new_page()
-    await page.goto(address, wait_until="commit")
-    painted = float(await page.evaluate(PAINTED))
-    await context.close()
-    return painted
 
 
 async def _board(browser: Browser, address: str, number: int) -> Page:
@@ -194,14 +172,6 @@ async def _board(browser: Browser, address: str, number: int) -> Page:
     return page
 
 
-async def _filtered(page: Page, text: str) -> float:
-    """Return the milliseconds from a new search to the table that it leaves."""
-    await page.get_by_label("Search", exact=True).fill(text)
-    await page.evaluate(CHANGED)
-    await page.keyboard.press("Enter")
-    return float(await page.evaluate("window.changed"))
-
-
 async def _clicking(browser: Browser, address: str, number: int, report: LabReport, turns: int) -> None:
     """Visit a board and change its filter again and again, each session at a time of its own."""
     await asyncio.sleep(number * TURN / report.sessions)
@@ -211,5 +181,5 @@ async def _clicking(browser: Browser, address: str, number: int, report: LabRepo
     for k in range(turns):
         due += TURN
         await asyncio.sleep(max(0.0, due - clock()))
-        report.answered.append(await _filtered(page, SEARCHED[k % 2]))
+        report.answered.append(await filtered(page, SEARCHED[k % 2]))
     await page.context.close()

@@ -30,12 +30,12 @@ class Leading:
     def first(self) -> str:
         """Name of the best row, with the word provisional where it has too few seeds; empty where none is ranked."""
         best = self.leaders[0] if self.leaders else None
-        return "" if best is None else best.title + (" (provisional)" if best.provisional else "")
+        return "" if best is None else best.label + (" (provisional)" if best.provisional else "")
 
     @property
     def sure(self) -> str:
         """How sure that is, in short: which rows are not told apart from the best one, and what else to know."""
-        names = list(dict.fromkeys(row.title for row in self.leaders))
+        names = [row.label for row in self.leaders]
         if not names:
             return "no row is ranked yet"
         if self.ranked == 1:
@@ -51,7 +51,7 @@ class Leading:
         """Who is best, by how much, and how sure that is."""
         if not self.leaders:
             return "No row is ranked here yet."
-        names = list(dict.fromkeys(row.title for row in self.leaders))
+        names = [row.label for row in self.leaders]
         best = self.leaders[0]
         rest = f" of {self.ranked} ranked rows" if self.ranked > 1 else ""
         told = f"not told apart from {_listed(names[1:])}" if len(names) > 1 else "told apart from all others"
@@ -87,8 +87,8 @@ def against_trivial(rows: Sequence[Row]) -> str:
     sign = direction(rows[0].goal)
     best = max(simple, key=lambda row: sign * (row.mean or 0.0))
     level = sign * (best.mean or 0.0)
-    better = [r.title for r in ranked if _wholly(r) and sign * (r.median_worst or 0.0) > level]
-    worse = [r.title for r in ranked if r.loses_to]
+    better = [r.label for r in ranked if _wholly(r) and sign * (r.median_worst or 0.0) > level]
+    worse = [r.label for r in ranked if r.loses_to]
     told = f"Better than the best trivial predictor, {best.title} at {plain(best.mean)}, with their whole interval: "
     lose = f"; it is better than {_listed(worse)}" if worse else ""
     return f"{told}{_listed(better, len(better)) if better else 'none'}{lose}."

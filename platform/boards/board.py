@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
+from longwave.platform.boards.labels import labelled
 from longwave.platform.boards.row import SHORT, Row, named
 from longwave.platform.boards.trust import check_trust, seated
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -127,4 +128,4 @@ def _board(
         [part[k] for k in order([r.seeds or [r.mean] for r in part], scale)] for part in (own + alone + simple, told)
     )
     bare, old = (sorted(part, key=lambda r: (r.model, r.config)) for part in (bare, old))
-    return [*first, *bare, *guests, *old]
+    return labelled([*first, *bare, *guests, *old])

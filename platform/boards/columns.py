@@ -90,7 +90,8 @@ COLUMNS: tuple[Column, ...] = (
            " none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("terminal", "page", *DATA)),
-    Column("title", "model", "Name in print, with the options that are not the default.", "text", ALL, prose=True),
+    Column("title", "model", "Name in print, with the options that are not the default; for people also what tells"
+           " it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
     Column("superseded", "superseded", "Why the row is of an older version than what is trained now. It stands last,"
            " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH}), beneath=True),
     Column("median", "median [94–95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
@@ -152,6 +153,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("family", "family", "Idea that the model stands for, where it is known.", "text"),
     Column("kind", "kind", "“reproduced”: retrained here; “published”: printed, and retrained by nobody here;"
            " “trivial”: a predictor that no sweep trains.", "text"),
+    Column("mark", "mark", "What tells the row from others of its title on its board: what a reader knows of them, else"
+           " the start of its identity. Empty where no other has its title.", "text"),
     Column("trivial", "trivial", "Whether it is a trivial predictor.", "flag"),
     Column("state", "state", "“ok” with a mean; else why there is none: “diverged”, “failed”, “missing”.", "text"),
     Column("metric", "metric", "What is measured on the test split.", "text"),

@@ -205,11 +205,11 @@ def _by_place(rows: Sequence[Row], name: str) -> dict[Place, Row]:
 
 
 def _called(side: Mapping[Place, Row], name: str) -> str:
-    """Return how a side is called: its model's title, with the start of a row's identity."""
+    """Return how a side is called: its model's title, or its row's label."""
     row = next(iter(side.values()), None)
     if row is None:
         return name
-    return row.title.partition(" (")[0] if name == row.model else f"{row.title} #{row.config[:8]}"
+    return row.title.partition(" (")[0] if name == row.model else row.label
 
 
 def _contest(a: Row, b: Row, margin: float | None) -> Contest:

@@ -1,20 +1,47 @@
-"""Labels of rows in a figure or a table, no two the same where rows differ."""
+"""What tells rows of one title apart on their board: what a reader knows of them, else the start of their identity."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import published
 
-
-def labels(rows: Sequence[Row]) -> list[str]:
-    """Return one label a row: the model, and where that is not enough the start of its identity, or its source."""
-    often = Counter(row.title for row in rows)
-    return [row.title if often[row.title] == 1 else f"{row.title} {_which(row)}" for row in rows]
+KNOWN = ("hidden", "epochs", "batch", "steps", "schedule", "optimiser", "precision")
+"""Settings that a reader knows, what says most first."""
 
 
-def _which(row: Row) -> str:
-    """Return what tells the row from others of its title."""
-    return f"#{row.config[:4]}" if row.kind == "reproduced" else f"in {published(row)}"
+def labelled(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of one board, each with the mark that its label needs so that no other has the same."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(row.title, []).append(row)
+    marks: dict[str, str] = {}
+    for theirs in alike.values():
+        if len(theirs) > 1:
+            marks |= {row.key: f"in {published(row)}" for row in theirs if row.kind == "published"}
+            marks |= _marks([row for row in theirs if row.kind == "reproduced"])
+    return [replace(row, mark=marks[row.key]) if marks.get(row.key) else row for row in rows]
+
+
+def _marks(rows: Sequence[Row]) -> dict[str, str]:
+    """Return marks by key: as few of the settings in which rows of one title differ as tell them apart."""
+    found: list[list[str]] = [[] for _ in rows]
+    for told in zip(*map(_facts, rows), strict=True):
+        if len({*map(tuple, found)}) < len(rows) and len({*told}) > 1:
+            found = [[*before, fact] if fact else before for before, fact in zip(found, told, strict=True)]
+    marks = [f"({', '.join(facts)})" if facts else "" for facts in found]
+    often = Counter(marks)
+    return {
+        row.key: mark if often[mark] == 1 else f"{mark} #{row.config[:4]}".strip()
+        for row, mark in zip(rows, marks, strict=True)
+    }
+
+
+def _facts(row: Row) -> list[str]:
+    """Return what a reader knows of a row beside its title, the same things of each row, what says most first."""
+    settings = {**row.settings, "hidden": row.hidden}
+    state = "superseded" if row.superseded else "guest" if row.guest else ""
+    return [state, *(f"{name} {settings[name]}" if settings.get(name) else "" for name in KNOWN)]

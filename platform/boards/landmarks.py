@@ -58,11 +58,11 @@ def landmarks(rows: Sequence[Row]) -> list[Landmark]:
 
 def _trained(what: str, row: Row) -> Landmark:
     few = f", {row.asked} seed{'s' if row.asked > 1 else ''}: provisional" if row.provisional else ""
-    return Landmark(what, row.title, median(row) + few, rank(row), plain(row.parameters), searched(row))
+    return Landmark(what, row.label, median(row) + few, rank(row), plain(row.parameters), searched(row))
 
 
 def _printed(row: Row) -> str:
-    return row.title.partition(" (")[0] if row.kind == "reproduced" else row.title
+    return row.title.partition(" (")[0] if row.kind == "reproduced" else row.label
 
 
 def _size(row: Row, number: Mapping[str, Any]) -> str:

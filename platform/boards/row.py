@@ -23,6 +23,7 @@ class Row:
     Attributes:
         task, variant: What it ran on.
         model, title: Registry key, and the name in print with its options.
+        mark: What tells it from other rows of its title on its board; empty where none has it. See ``labels``.
         metric, unit, goal: What is measured.
         mean, std: Test metric over the retrainings that ended ok, std with n − 1; or the published number. It describes
             and claims nothing.
@@ -75,6 +76,7 @@ class Row:
     goal: str
     mean: float | None = None
     kind: Kind = "reproduced"
+    mark: str = ""
     family: str = ""
     superseded: str = ""
     config: str = ""
@@ -120,6 +122,11 @@ class Row:
     ties: str = ""
     margin: float = 1.25
     floor: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """The title with the mark, which no other row of its board has: ``GRU (hidden 19)``."""
+        return f"{self.title} {self.mark}".replace(") (", ", ") if self.mark else self.title
 
     @property
     def trivial(self) -> bool:

@@ -202,6 +202,7 @@ def asked_workers(
     """
     from longwave.platform.errors import ConfigError
     from longwave.platform.paths import sweep_storage
+    from longwave.platform.sweeps.address import check_address
     from longwave.platform.sweeps.workers import Workers, labels
 
     if gpus is not None and cpu:
@@ -217,6 +218,8 @@ def asked_workers(
         raise ConfigError("--here trains in this process, --ray on a cluster. Leave one out.")
     if storage and storage.startswith("memory:") and not here:
         raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
+    if ray:
+        check_address(ray)
     return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here)
 
 

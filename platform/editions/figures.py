@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.labels import labels
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, plain
 from longwave.platform.figures.forest import forest
@@ -122,9 +121,7 @@ def _curves(
     known = [row for row in rows if any(line.points for line in lines[row.key])]
     if not known:
         return []
-    parts = [
-        Panel(visible(name), colour(row.family), lines[row.key]) for row, name in zip(known, labels(known), strict=True)
-    ]
+    parts = [Panel(visible(row.label), colour(row.family), lines[row.key]) for row in known]
     metric, log = f"validation {measured(rows[0])}", _logarithmic(rows)
     limit = next((row.mean for row in simple), None)
     tried = ((n, panels(parts[:n], metric, log, limit, most)) for n in ROWS for most in POINTS)
@@ -146,7 +143,7 @@ def _logarithmic(rows: Sequence[Row]) -> bool:
 
 def _names(rows: Sequence[Row]) -> list[str]:
     """Return a label a row; of a long one the beginning and the row's place, which no other has."""
-    names = [visible(name) for name in labels(rows)]
+    names = [visible(row.label) for row in rows]
     return [name if len(name) <= LONG else f"{name[: LONG - 6]}… {k}" for k, name in enumerate(names, 1)]
 
 

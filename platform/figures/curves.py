@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 
 from longwave.platform.figures.frame import Figure, Mark, axis, framed, thinned, values
+from longwave.platform.figures.legend import abreast, legend_height
 from longwave.platform.figures.palette import colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
@@ -36,7 +37,7 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     y = alt.Y("value:Q", **axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
     names = [f"seed {trial.config.seed}" for trial in trials]
-    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=4))
+    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=abreast(names)))
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
     chart = alt.layer(
@@ -47,7 +48,7 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
             tooltip=tip),
     )  # fmt: skip
     told = f"{title} by epoch, one line a retraining: a dot is its best epoch, a cross where it diverged or failed"
-    return framed(chart, told, HEIGHT)
+    return framed(chart, told, HEIGHT + legend_height(len(names)))
 
 
 def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,10 @@ DASH = "M0,-0.5V0.5"
 """The mark of a retraining."""
 PALE = 0.45
 """Of a provisional row."""
+WORDS: dict[str, dict[str, Any]] = {
+    "": {"align": "left", "dx": 6}, "right": {"align": "left", "dx": 12}, "left": {"align": "right", "dx": -12},
+}  # fmt: skip
+"""How words stand in a line: at its beginning, or at a side of its marks."""
 
 
 def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
@@ -39,6 +44,8 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
     for mark in marks:
         if mark["kind"] == "median":
             mark |= {end: edge if mark[end] is None else mark[end] for end in ("low", "high")}
+        elif mark["kind"] == "none":
+            mark |= _aside([m["value"] for m in marks if m.get("name") == mark["name"] and m is not mark], numbers, log)
     marks += [{**mark, "kind": "open", "value": edge} for mark in marks if mark.get("open")]
     title = f"test {measured(rows[0])}"
     order = [name for name, _ in lines]
@@ -68,28 +75,46 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
         of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **place),
         of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **place),
         of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **place),
-        of("none").mark_text(align="left", dx=6).encode(x=alt.value(0), y=y, text="tip:N"),
+        *(_words(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
     )
+
+
+def _words(marks: Sequence[Mark], side: str, x: alt.X, y: alt.Y) -> Any:
+    """Return the layer of the words that stand at one side."""
+    here = [mark for mark in marks if mark["kind"] == "none" and mark["side"] == side]
+    place = x if side else alt.value(0)
+    return alt.Chart(values(here)).mark_text(**WORDS[side]).encode(x=place, y=y, text="word:N", tooltip="tip:N")
+
+
+def _aside(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
+    """Return where words stand in a line that has marks of its ``own``: beside them, where there is more room."""
+    if not own:
+        return {}
+    scale = math.log if log else float
+    left, right = scale(min(own)) - scale(min(numbers)), scale(max(numbers)) - scale(max(own))
+    at_right = right >= left
+    return {"side": "right" if at_right else "left", "value": max(own) if at_right else min(own), "word": "no median"}
 
 
 def _marks(name: str, row: Row) -> Iterator[Mark]:
     """Yield what stands on the line of a row."""
     own: Mark = {"name": name, "tint": colour(row.family), "ink": PALE if row.provisional else 1.0}
     for score in row.scores:
-        yield {**own, "kind": "seed", "value": score, "tip": f"{row.title}, one retraining: {plain(score)}"}
+        yield {**own, "kind": "seed", "value": score, "tip": f"{row.label}, one retraining: {plain(score)}"}
     for number in row.published:
-        tip = f"{row.title}, published: {quoted(number)}"
+        tip = f"{row.label}, published: {quoted(number)}"
         yield {**own, "kind": "printed", "value": float(number["value"]), "tip": tip}
     if row.kind == "published":
         return
     if row.median is None:
-        yield {**own, "kind": "none", "value": 0.0, "tip": f"no median: {seeds(row)}"}
+        told = f"no median: {seeds(row)}"
+        yield {**own, "kind": "none", "value": 0.0, "side": "", "word": told, "tip": told}
         return
     best, worst = row.median_best, row.median_worst
     if row.median_level is None:
         best = worst = row.median
     low, high = (best, worst) if row.goal == "min" else (worst, best)
-    tip = f"{row.title}, median: {median(row)}"
+    tip = f"{row.label}, median: {median(row)}"
     yield {**own, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
 
 

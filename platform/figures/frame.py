@@ -25,6 +25,8 @@ POINTS = 64
 """Most points that a line keeps: more cannot be told apart on a page."""
 TOLD = 8
 """Names that are read out in place of a figure; of more it says how many."""
+ROOM = 36
+"""Pixels that a column of cells needs for a word and for a slanted name above it."""
 LETTERS, ROOMY = 12, 14
 """Pixels of an axis' letters, and as they are measured: a reader's font may be wider than the one here."""
 FONT = "system-ui, sans-serif"
@@ -103,7 +105,12 @@ def values(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=tuple(dict(mark) for mark in marks))
 
 
-def axis(title: str, values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
+def crowded(count: int, roomy: float, narrow: float) -> Any:
+    """Return one of two numbers, as an expression: the first where each of ``count`` columns is ``ROOM`` wide."""
+    return alt.ExprRef(f"width < {ROOM * count} ? {narrow} : {roomy}")
+
+
+def axis(title: str | list[str], values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
     """Return scale and axis of a number: logarithmic if that is asked for and there are positive numbers.
 
     Ticks stand at 1, 2 and 5 of each decade, at decades alone where there are more than four.
@@ -118,7 +125,7 @@ def axis(title: str, values: Iterable[float], log: bool, **more: Any) -> dict[st
     chosen = {"values": ticks} if len(inside) > 1 else {"tickCount": 5}
     return {
         "scale": alt.Scale(type="log", nice=False, padding=10),
-        "axis": alt.Axis(title=title, format="~g", labelOverlap=True, **chosen, **more),
+        "axis": alt.Axis(title=title, format="~g", labelOverlap=True, labelBound=8, **chosen, **more),
     }
 
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from longwave.platform.boards.pairs import Pair
 from longwave.platform.boards.texts import estimate
-from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, Figure, Mark, framed, values
+from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, Figure, Mark, crowded, framed, values
 
 SQUARE = 44
 """Pixels that a line takes: two lines of text."""
@@ -41,17 +41,19 @@ def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
         for pair in found
     ]
     side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
-    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=-35, **side))
+    slanted = crowded(len(order), 35, -90)
+    x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=slanted, **side))
     y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **side))
     base = alt.Chart(values(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
     tint = alt.Color(
         "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),
-        legend=alt.Legend(title="chance that a seed of the row is better", format=".0%", titleLimit=320),
+        legend=alt.Legend(title="P(row is better)", format=".0%"),
     )  # fmt: skip
+    small, word = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), crowded(len(order), 10, 0)
     made = alt.layer(
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
-        base.mark_text(dy=-8, color=DARK, fontSize=11).encode(text="factor:N"),
-        base.mark_text(dy=8, color=DARK, fontSize=10).encode(text="word:N", opacity=alt.value(0.85)),
+        base.mark_text(dy=-8, color=DARK, fontSize=small).encode(text="factor:N"),
+        base.mark_text(dy=8, color=DARK, fontSize=word).encode(text="word:N", opacity=alt.value(0.85)),
     )
     told = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
     return framed(made, told, LEGEND + 2 * AXIS + SQUARE * len(order))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, FAINT, LINE, Figure, Mark, axis, framed, named, values
+from longwave.platform.figures.frame import AXIS, FAINT, LETTERS, LINE, Figure, Mark, axis, framed, named, values
+
+TITLE = 54
+"""Letters in a line of the axis' title: what a phone has room for."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     names = list(dict.fromkeys(r.name for r in lines))
     numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]
     numbers += [margin, 1 / margin] if margin else []
-    of_x = axis(title, numbers, True)
+    told = [line for part in title.replace(": ", ":\n").split("\n") for line in textwrap.wrap(part, TITLE)]
+    of_x = axis(told, numbers, True, titleAnchor="end")
     x = alt.X("value:Q", **of_x)
     y = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True))
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
@@ -53,4 +58,6 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     if margin:
         band = alt.Chart(values([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
         layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
-    return framed(alt.layer(*layers), f"{title}: {named(names)}", AXIS + LINE * max(1, len(names)))
+    return framed(
+        alt.layer(*layers), f"{title}: {named(names)}", AXIS + LETTERS * len(told) + LINE * max(1, len(names))
+    )

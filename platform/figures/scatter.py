@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import altair as alt
 
@@ -16,8 +17,10 @@ from longwave.platform.figures.frame import AXIS, Figure, Mark, axis, framed, va
 from longwave.platform.figures.palette import NEUTRAL, colour
 
 HEIGHT = 320
-WIDTH, LETTER, NAME = 380, 14, 120
-"""Pixels that dots are spread over at least, that a line of text is high, and that a name may take."""
+NARROW, WIDE = 230, 620
+"""Pixels that dots are spread over on a phone, and at least on a desk: there more names have room."""
+LETTER, NAME = 14, 210
+"""Pixels that a line of text is high, and that a name may take."""
 COSTS: dict[str, tuple[str, Callable[[Row], float | None], Callable[[float | None], str]]] = {
     "parameters": ("trainable numbers", lambda row: row.parameters, plain),
     "train": ("time to train a seed [s]", lambda row: row.train_seconds / row.asked if row.asked else None, duration),
@@ -53,7 +56,7 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
         alt.Chart(values(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
         dots.mark_point(filled=True, size=90).encode(
             x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=told),
-        *_names_beside(_labelled(marks, front, log), x, y),
+        *_names_beside(marks, front, log, x, y),
         alt.Chart(values(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(y=y, tooltip=told),
     )  # fmt: skip
     return framed(made, f"Test {measured(rows[0])} against {title}", HEIGHT)
@@ -82,7 +85,7 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
     made = alt.layer(
         base.mark_line().encode(x=x, y=y, color=tint, detail="name:N", strokeDash=dash),
         base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=tip),
-        *_names_beside(_labelled(last, [], log), x, y),
+        *_names_beside(last, [], log, x, y),
         alt.Chart(values(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
     return framed(made, f"Test {measured(rows[0])} against length", HEIGHT)
@@ -96,7 +99,7 @@ def _by_length(rows: Sequence[Row]) -> list[Mark]:
     best = [(best_on_validation(theirs), _length(variant)) for (_, variant), theirs in found.items()]
     return [
         {"name": row.title.partition(" (")[0], "cost": length, "value": row.median, "tint": colour(row.family),
-         "ink": PALE if row.provisional else 1.0, "tip": f"{row.title}, {row.variant}: {median(row)}"}
+         "ink": PALE if row.provisional else 1.0, "tip": f"{row.label}, {row.variant}: {median(row)}"}
         for row, length in best
         if row.median is not None and length
     ]  # fmt: skip
@@ -115,9 +118,9 @@ def _names(marks: Sequence[Mark]) -> list[str]:
     return list(dict.fromkeys(str(mark["name"]) for mark in marks))
 
 
-def _labelled(marks: Sequence[Mark], front: Sequence[Mark], log: bool) -> list[Mark]:
-    """Return the marks whose names stand on no other's, those on the front first, each with the ``side`` of its name:
-    left of a mark that is far to the right.
+def _labelled(marks: Sequence[Mark], front: Sequence[Mark], log: bool, width: int) -> list[Mark]:
+    """Return the marks whose names stand on no other's and on no mark, those on the front first, each with the ``side``
+    of its name: left of a mark that is far to the right.
     """
 
     def places(key: str, log: bool, size: float) -> list[float]:
@@ -126,22 +129,29 @@ def _labelled(marks: Sequence[Mark], front: Sequence[Mark], log: bool) -> list[M
         return [size * (value - low) / width for value in found]
 
     kept: list[tuple[float, float, float, Mark]] = []
-    spots = [*zip(places("cost", True, WIDTH), places("value", log, HEIGHT - AXIS), marks, strict=True)]
+    spots = [*zip(places("cost", True, width), places("value", log, HEIGHT - AXIS), marks, strict=True)]
     for across, up, mark in sorted(spots, key=lambda spot: spot[2] not in front):
-        wide, left = min(NAME, 7 * len(mark["name"])), across > WIDTH - NAME
+        wide = min(NAME, 7 * len(mark["name"]))
+        left = across > width - wide
         start = across - 8 - wide if left else across + 8
-        if all(abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in kept):
+        on = any(start - 6 < x < start + wide + 6 and abs(up + 6 - y) < LETTER for x, y, m in spots if m is not mark)
+        if not on and all(
+            abs(up - there) > LETTER or start + wide < low or high < start for low, high, there, _ in kept
+        ):
             kept.append((start, start + wide, up, {**mark, "side": "left" if left else "right"}))
     return [mark for *_, mark in kept]
 
 
-def _names_beside(marks: Sequence[Mark], x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Return the layers of names, left and right of their marks."""
-    left, right = (alt.Chart(values(m for m in marks if m["side"] == side)) for side in ("left", "right"))
+def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return the layers of names, left and right of their marks: of a narrow figure, and of a wide one."""
+    sides: dict[str, dict[str, Any]] = {"left": {"align": "right", "dx": -8}, "right": {"align": "left", "dx": 8}}
     return [
-        left.mark_text(align="right", dx=-8, dy=-6, limit=NAME).encode(x=x, y=y, text="name:N"),
-        right.mark_text(align="left", dx=8, dy=-6, limit=NAME).encode(x=x, y=y, text="name:N"),
-    ]
+        alt.Chart(values(mark for mark in told if mark["side"] == side)).transform_filter(shown)
+        .mark_text(dy=-6, limit=NAME, **look).encode(x=x, y=y, text="name:N")
+        for room, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
+        for told in [_labelled(marks, front, log, room)]
+        for side, look in sides.items()
+    ]  # fmt: skip
 
 
 def _front(marks: Sequence[Mark], goal: str) -> list[Mark]:

@@ -34,11 +34,11 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
     dots = [
         {"name": name, "value": edge if score is None else score, "tint": colour(row.family), "lost": score is None,
          "off": SPREAD * (2 * k / max(1, row.asked - 1) - 1) if row.asked > 1 else 0.0,
-         "tip": f"{row.title}, one retraining: {'diverged' if score is None else plain(score)}"}
+         "tip": f"{row.label}, one retraining: {'diverged' if score is None else plain(score)}"}
         for name, row in lines for k, score in enumerate(row.seeds) if score is None or score > 0 or not log
     ]  # fmt: skip
     middles: list[Mark] = [
-        {"name": name, "value": row.median, "tint": colour(row.family), "tip": f"{row.title}, median"}
+        {"name": name, "value": row.median, "tint": colour(row.family), "tip": f"{row.label}, median"}
         for name, row in lines if row.median is not None and (row.median > 0 or not log)
     ]  # fmt: skip
     limit = [{"value": value, "tip": f"best trivial predictor: {plain(value)}"} for value in chance]

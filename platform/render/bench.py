@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -126,6 +127,9 @@ def lab(report: LabReport, format: str) -> None:
         as_json(report.to_dict())
         return
     _judged(report.targets)
+    if report.floor:
+        plain = ", ".join(f"{what} {median(times):.0f} ms" for what, times in report.floor.items())
+        say(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
     say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
 
 

@@ -169,7 +169,7 @@ def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
         points = [_found(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
         cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
         trials = str(len(points)) if points else budget.why
-        lines.append((budget.row.title, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
+        lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
     row = found[0].row
     return Table(
         f"{named(place)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",

@@ -17,8 +17,8 @@ LEAST = 16
 """Columns that a column of prose keeps at least; its words may be longer."""
 WORD, SCORE = 20, 32
 """Longest word, and longest number with its interval, that is not folded."""
-PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\S+")
-"""What stays on one line where there is room for it: a word, or a number with its interval."""
+PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\(\S+ [^\s()]+\)(?!\S)|\S+")
+"""What stays on one line where there is room for it: a word, two in brackets, or a number with its interval."""
 
 
 def fitting(made: Table, width: int | None) -> list[int]:
@@ -45,9 +45,13 @@ def need(made: Table, column: int) -> int:
     """Return how wide a column must be: as its widest cell; one of prose as its longest word, within bounds."""
     if column not in made.prose:
         return _widest(made, column)
-    pieces = [piece for cell in _cells(made, column) for piece in PIECE.findall(cell)]
-    longest = max((min(cell_len(piece), SCORE if piece.endswith("]") else WORD) for piece in pieces), default=0)
+    longest = max((_kept(piece) for cell in _cells(made, column) for piece in PIECE.findall(cell)), default=0)
     return min(max(LEAST, longest), _widest(made, column))
+
+
+def _kept(piece: str) -> int:
+    """Return how much of a piece is kept on one line in any case; of words in brackets that is little."""
+    return min(cell_len(piece), SCORE if piece.endswith("]") else LEAST if " " in piece else WORD)
 
 
 def widths(made: Table, kept: Sequence[int], width: int | None) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -82,19 +83,24 @@ def measured(metric: str, unit: str, goal: str) -> str:
 def say(text: str) -> None:
     """Print text as it is; what begins with spaces keeps them where its lines go on."""
     ahead = len(text) - len(text.lstrip(" "))
-    console = wide()
     if ahead and "\n" not in text.rstrip("\n"):
-        console.print(Padding(Text(visible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False))
+        _put(wide(), Padding(Text(visible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False))
     else:
-        console.print(text, highlight=False, markup=False)
+        _put(wide(), text)
+
+
+def _put(console: Terminal, drawn: object) -> None:
+    """Print something without spaces at the ends of its lines."""
+    with console.capture() as lines:
+        console.print(drawn, highlight=False, markup=False)
+    console.file.write(re.sub(" +$", "", lines.get(), flags=re.MULTILINE))
 
 
 def markdown(text: str) -> None:
     """Print Markdown, at most ``LEGIBLE`` columns wide."""
     from rich.markdown import Markdown  # and with it Pygments
 
-    console = wide()
-    console.print(Markdown(text), width=min(console.width, LEGIBLE))
+    _put(Terminal(width=min(wide().width, LEGIBLE), force_jupyter=False), Markdown(text))
 
 
 def table(
@@ -148,7 +154,7 @@ def _print(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str |
         drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(kept, texts, strict=True)))
     if made.title:
         say(made.title)
-    wide(taken(wanted)).print(drawn)
+    _put(wide(taken(wanted)), drawn)
     for told in beneath(made):
         say(f"  {told}")
     if gone := [made.columns[k] for k in made.drop if k not in kept and not silent(made, k)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,12 +14,10 @@ from boards import printed as in_print
 from boards import retrained
 from streamlit import config
 
-from longwave.dashboard import cells
+from longwave.dashboard import cells, sheet
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, result, seeds, span
-from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.store import Store
 
 FOLDER = Path(cells.__file__).parent
 
@@ -35,12 +34,6 @@ def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
     [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
     [told] = cells.published_frame(alone).to_dict("records")
     assert (told["ours is"], told["our error over it"], told["n"]) == ("not run", "—", "—")
-
-
-def test_rows_of_equal_name_are_told_apart_by_their_identity(url: str) -> None:
-    with Store(url, create=False) as store:
-        found = read_board(store, "adding")
-    assert cells.labels(found) == [f"GRU #{row.config[:4]}" for row in found]
 
 
 @pytest.mark.parametrize(
@@ -63,19 +56,32 @@ def test_every_setting_is_one_that_streamlit_knows() -> None:
 def test_a_trivial_predictor_has_no_seeds_and_no_protocol() -> None:
     row = Row("t", "", "AR(8)", "AR(8)", "mse", "1", "min", 0.0098, kind="trivial")
     assert (result(row), seeds(row), span(row.rank_low, row.rank_high)) == ("0.0098 (trivial)", "—", "—")
-    frame = cells.board_frame([row])
+    frame = sheet.board_frame(sheet.sheet([row]))
     assert frame["departures"].tolist() == ["—"] and frame["mean"].tolist() == [0.0098]
     assert "share" not in frame
 
 
 def test_a_superseded_row_says_why_in_the_table_and_others_have_no_such_column() -> None:
     now, old = rows([retrained("a", [1.0, 2.0]), retrained("a", [1.0], superseded="model version 1, now 2")], [])
-    table = cells.board_table([now, old], ["red", "red"]).data  # type: ignore[attr-defined]
+    table = sheet.board_table(sheet.sheet([now, old]), ["red", "red"]).data  # type: ignore[attr-defined]
     assert table["superseded"].tolist() == ["—", "model version 1, now 2"] and table["rank_low"].isna().tolist() == [
         False,
         True,
     ]
-    assert "superseded" not in cells.board_frame([now]) and "superseded" in cells.headings([old])
+    assert "superseded" not in sheet.board_frame(sheet.sheet([now])) and "superseded" in sheet.headings(
+        sheet.sheet([old])
+    )
+
+
+def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
+    made = sheet.sheet(rows([retrained("a", [1.0, 2.0, 3.0]), retrained("b", [1.0, 2.0, 3.0, 9.0, "diverged"])], []))
+    table = sheet.board_table(made, ["red", "red"])
+    for _ in range(2):
+        written = table.to_html()
+        for column in made.numbers:
+            place = list(sheet.board_frame(made)).index(column.key)
+            told = re.findall(rf'col{place}" >(.*?)</td>', written)
+            assert told == [column.text(row) for row in made.rows], column.key
 
 
 def test_the_lab_loads_no_torch() -> None:

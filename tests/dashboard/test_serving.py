@@ -19,7 +19,10 @@ from streamlit.testing.v1 import AppTest
 from tree import ROOT
 
 from longwave.dashboard import cells
+from longwave.dashboard.front import html
 from longwave.platform.cli.main import main
+
+INDEX = Path(st.__file__).parent / "static/index.html"
 
 
 def free_port() -> int:
@@ -40,6 +43,10 @@ def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_i
             assert lab.stdout.readline() == f"The Lab is at http://127.0.0.1:{port}. Stop it with Ctrl-C.\n"
             with urlopen(f"http://127.0.0.1:{port}/_stcore/health") as answer:
                 assert answer.read() == b"ok"
+            for page in ("", "task?task=adding", "nothing"):
+                with urlopen(f"http://127.0.0.1:{port}/{page}") as answer:
+                    told = answer.read().decode()
+                assert ("BACKEND_BASE_URL" in told) == (page != "nothing") and "<title>Streamlit</title>" in told
             second = subprocess.run(command, capture_output=True, text=True, timeout=30)
             said = f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
             assert (second.returncode, second.stderr) == (2, said)
@@ -49,6 +56,14 @@ def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_i
         lab.wait(20)
     _, alive = psutil.wait_procs(ours, timeout=20)
     assert ours and not alive and not (tmp_path / "none.db").exists()
+
+
+def test_a_browser_hears_early_of_code_that_draws_tables_and_figures_and_all_of_it_is_there() -> None:
+    own, theirs = (re.findall(r'modulepreload" crossorigin href="(.*?)"', page) for page in (html(), INDEX.read_text()))
+    added = [link for link in own if link not in theirs]
+    assert set(theirs) < set(own) and len(set(own)) == len(own) and all((INDEX.parent / link).is_file() for link in own)
+    for name in ("DataFrame", "ArrowVegaLiteChart"):
+        assert len([link for link in added if f"/{name}." in link]) == 1
 
 
 def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lab import about, marks, notes, ok, printed, trial
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import found, pace, taken
+from longwave.dashboard import found, pace, sheet, taken
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Known
@@ -73,7 +73,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert list(printed(seeds.dataframe[0])["title"])[0] == "coRNN"
     with Store(url, create=False) as store:
         rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
-    table = taken.board(rows[::-1])
+    table = taken.board(sheet.sheet(rows[::-1]))
     assert [line[1] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
     assert write([table], Format.markdown).count("\n| ") >= 4

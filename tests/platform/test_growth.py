@@ -57,7 +57,7 @@ from dataclasses import replace
 from pathlib import Path
 import frozen, pandas
 from rich.console import Console
-from longwave.dashboard import cells
+from longwave.dashboard import cells, sheet
 from longwave.platform.cli.main import main
 from longwave.platform.editions.publish import publish
 from longwave.platform.records.run import Run
@@ -84,7 +84,7 @@ found["scores"], edition = row.scores, publish(Path("edition"), store, "Longwave
 found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "reproduced"]
 found["parquet"] = list(pandas.read_parquet("edition/rows.parquet")["middle"].dropna())
 found["page"] = Path("edition/index.html").read_text()
-found["lab"] = [cells.headings([row])["middle"], list(cells.board_frame([row])["middle"])]
+found["lab"] = [sheet.headings(sheet.sheet([row]))["middle"], list(sheet.board_frame(sheet.sheet([row]))["middle"])]
 for form in ("table", "csv", "markdown", "latex"):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         main(["board", "adding", "--store", "sqlite:///store.db", "--format", form])

@@ -55,8 +55,8 @@ class Visitor:
         self.page.on("websocket", lambda socket: self.asked.add(socket.url))
 
     def _heard(self, said: ConsoleMessage) -> None:
-        """Remember an error; but of a page below the root Streamlit asks first whether it is the root itself."""
-        if said.type == "error" and not said.location["url"].endswith(("/_stcore/health", "/_stcore/host-config")):
+        """Remember an error."""
+        if said.type == "error":
             self.wrong.append(said.text)
 
     def open(self, name: str, **query: str) -> Page:

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Any
 
 from longwave.platform.boards.answer import against_trivial, answer
-from longwave.platform.boards.labels import labels
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.statistics.stats import direction
@@ -88,8 +87,7 @@ def _median(row: Row | None) -> str:
 
 
 def _board(name: str, rows: Sequence[Row]) -> Board:
-    pairs = zip(rows, labels(rows), strict=True)
-    return name, rows, {row.key: f"[{label}](index.html#row={row.key})" for row, label in pairs}
+    return name, rows, {row.key: f"[{row.label}](index.html#row={row.key})" for row in rows}
 
 
 def _best(boards: Iterable[Board]) -> list[str]:

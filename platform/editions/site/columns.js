@@ -91,7 +91,7 @@ function selectBox(row) {
   const name = row.key.slice(0, SHORT);
   const act = (event) => set({ page: state.page, only: "", sel: [...list(state.sel).filter((one) => one !== name),
     ...(event.target.checked ? [name] : [])].join(" ") });
-  return make("input", { type: "checkbox", class: "select", checked: isChosen(row), "aria-label": `Select ${row.title}`,
+  return make("input", { type: "checkbox", class: "select", checked: isChosen(row), "aria-label": `Select ${row.texts.title}`,
     on: { change: act } });
 }
 
@@ -100,7 +100,7 @@ const isBaseline = (row) => row.kind === "reproduced" && !row.superseded && EDIT
 function title(row) {
   const detail = row.kind === "reproduced" ? settingsOf(row) : row.kind === "published" ? "published" : "trivial predictor";
   return [make("span", { class: "head" }, row.kind === "reproduced" ? selectBox(row) : "", dot(row.family),
-    make("a", { href: link({ row: row.key }), class: "name", title: row.title }, row.title)), make("span", { class: "small" }, [detail, isBaseline(row) && "baseline"].filter(Boolean).join("; "))];
+    make("a", { href: link({ row: row.key }), class: "name", title: row.texts.title }, row.texts.title)), make("span", { class: "small" }, [detail, isBaseline(row) && "baseline"].filter(Boolean).join("; "))];
 }
 
 /** Return how the training differs from the paper's: how much of it, and all of it once it is opened. */
@@ -117,7 +117,7 @@ const leading = (row) => row.published[0] || {};
 const RICH = {
   place: { by: (r) => boardOf(r).name,
     cell: (r) => make("a", { href: link({ view: boardOf(r).name, row: "" }) }, boardOf(r).name) },
-  title: { by: (r) => r.title.toLowerCase(), cell: title },
+  title: { by: (r) => r.texts.title.toLowerCase(), cell: title },
   median: { cell: (r) => make("span", { class: r.asked && r.median === null ? "diverged" : null }, r.texts.median) },
   mean: { cell: result },
   published: { by: (r) => leading(r).value ?? null, cell: (r) => (r.published.length
@@ -127,7 +127,7 @@ const RICH = {
   command: { by: null, cell: (r) => (r.command ? copyButton(r.command) : "—") },
 };
 /** Texts of cells in a file, where the edition's own text is not what stands there. */
-const exported = (row, name) => ({ place: boardOf(row).name, title: row.title, command: row.command || "—" })[name] ?? row.texts[name];
+const exported = (row, name) => ({ place: boardOf(row).name, command: row.command || "—" })[name] ?? row.texts[name];
 const plain = ({ key }) => ({ by: (r) => (r.texts[key] === "—" ? null : r[key]), cell: (r) => r.texts[key] });
 const COLUMNS = new Map(EDITION.columns.map((column) => [column.key, { ...plain(column), ...column, ...RICH[column.key] }]));
 const STANDARD = EDITION.columns.filter(({ stands }) => stands).map(({ key }) => key);

@@ -27,7 +27,7 @@ function drawChoices(front) {
   const words = [...new Set(rows.flatMap((row) => row.published.map(({ verdict }) => verdict)))].sort();
   const options = (all) => all.map(([value, text]) => make("option", { value, selected: false }, text));
   const of = (name, has, text) => [["", "any row"], ...(front ? [] : [...rows].sort((a, b) => isBaseline(b) - isBaseline(a))
-    .filter((row) => has(row) || row.key.startsWith(state[name] || " ")).map((row) => [row.key.slice(0, SHORT), `${row.title.slice(0, 40)}: ${text(row)}`]))];
+    .filter((row) => has(row) || row.key.startsWith(state[name] || " ")).map((row) => [row.key.slice(0, SHORT), `${row.texts.title.slice(0, 40)}: ${text(row)}`]))];
   $("proto").replaceChildren(...options([["", "any"], ["as printed", "as printed"], ["differs", "differs"]]));
   $("verdict").replaceChildren(...options([["", "any"], ...words.map((word) => [word, WORDS[word] || word])]));
   $("size").replaceChildren(...options(of("size", (row) => row.parameters, (row) => count(row.parameters))));
@@ -59,7 +59,7 @@ function draw() {
   else if (!page) drawOverview();
   drawHeading(board, page);
   drawShare();
-  document.title = `${row ? `${row.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
+  document.title = `${row ? `${row.texts.title} on ${boardOf(row).name}` : board ? board.name : EDITION.title} · ${EDITION.id}`;
   if (shownRow !== (row ? row.key : page)) {
     scrollTo(0, 0);
     if (row || page) $(row ? "row-title" : `${page}-title`).focus({ preventScroll: true });

@@ -1,6 +1,6 @@
 // The tables of the page: the rows of a board, and the overview of all.
 function searchText(row) {
-  row.text_of_all ??= [row.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
+  row.text_of_all ??= [row.texts.title, row.model, row.family, settingsOf(row), row.key, boardOf(row).name, row.state, row.superseded,
     ...["diverged", "failed", "missing"].filter((name) => row[name]), ...row.departures, ...row.known, row.verification,
     ...row.published.flatMap((p) => [p.text, p.verdict])].join(" ");
   return row.text_of_all;

@@ -170,7 +170,10 @@ def test_the_labs_times_are_judged_by_their_medians_and_its_report_names_the_mac
     told = report.to_dict()
     assert told["versions"] == {"browser": "1"} and [t["met"] for t in told["targets"]] == [True, False, True, False]
     render_bench.lab(report, "table")
-    assert "20 sessions" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "20 sessions" in said and "floor" not in said
+    render_bench.lab(replace(report, floor={"to open": [900.0, 700.0, 800.0], "to change a filter": [90.0]}), "table")
+    assert "in the same run: to open 800 ms, to change a filter 90 ms." in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_file_for_the_labs_numbers_needs_the_lab(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_two_rows_of_one_model_can_be_compared_by_their_names() -> None:
     pair = rows([retrained("a", LOW, hidden=1), retrained("a", HIGH, hidden=2)], [])
     better, worse = pair
     found = compare(pair, better.config, worse.config)
-    assert found.verdict == f"A #{better.config[:8]} beats A #{worse.config[:8]} on 1 of 1 task."
+    assert found.verdict == "A (hidden 1) beats A (hidden 2) on 1 of 1 task."
     assert found.contests[0].differs == {"hidden": (1, 2)}
 
 

@@ -48,7 +48,8 @@ def test_landmarks_are_the_best_the_baselines_the_best_printed_number_and_the_be
     ]
     found = landmarks(rows(groups, [printed("lem", 0.7), printed("z", 0.6)]))
     assert [(line.what, line.name) for line in found] == [
-        ("best", "LEM"), ("baseline", "LSTM"), ("baseline", "GRU"), ("best published", "z"), ("best trivial", "last"),
+        ("best", "LEM"), ("baseline", "LSTM (hidden 8)"), ("baseline", "GRU"), ("best published", "z"),
+        ("best trivial", "last"),
     ]  # fmt: skip
     assert found[1].value.startswith("3.2"), "the row that is best on validation speaks for a model"
     assert found[2].value.endswith("2 seeds: provisional") and found[4].value == "6"

@@ -42,6 +42,17 @@ def test_no_line_is_wider_than_the_terminal(name: str) -> None:
         assert max(map(cell_len, part.splitlines()[1:])) <= int(part.split()[0]), part[:2000]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_line_ends_in_spaces(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for show in SCREENS.values():
+        show()
+    assert main(["methods"]) == 0
+    assert not re.findall(".* \n", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize("width", [*WIDTHS, 60])
 def test_scores_ranks_and_row_ids_of_a_board_are_whole_at_any_width(width: int) -> None:
     shown = screen("board_of_one_task", width)

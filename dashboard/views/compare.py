@@ -23,11 +23,12 @@ def draw(url: str) -> None:
     named = state.listed("rows")
     pickers, corner = frame.head()
     if not named:
-        models = sorted({row.model for row in rows if row.current})
+        titles = {row.model: row.title.partition(" (")[0] for row in rows if row.current}
+        models = sorted(titles, key=lambda model: titles[model].lower())
         if len(models) < 2:
             raise ConfigError("There are not two models to compare yet. See what there is on the overview.")
-        a = state.choose("First model", "a", models, place=pickers)
-        b = state.choose("Second model", "b", models, place=pickers, usual=models[1])
+        a = state.choose("First model", "a", models, titles.__getitem__, pickers)
+        b = state.choose("Second model", "b", models, titles.__getitem__, pickers, models[1])
         pairs, chosen = [(a, b)], []
     else:
         chosen = [reads.row_named(url, name) for name in named[:MOST]]

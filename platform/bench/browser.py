@@ -31,36 +31,50 @@ PATIENCE = 10.0
 """Seconds that a server has to end."""
 FILTERS = "Pool, filters and order"
 """What a board's filters are under."""
-PAINTED = """
-new Promise((found) => {
-  const look = () => {
-    const table = document.querySelector('[data-testid="stDataFrame"]');
-    const there = table && table.querySelector("canvas")?.width && table.querySelector("table[role=grid] td");
-    if (there) requestAnimationFrame(() => requestAnimationFrame(() => found(performance.now())));
-    else requestAnimationFrame(look);
-  };
+FIRST_LINE = """
+() => {
+  const canvas = document.querySelector('[data-testid="stDataFrame"] canvas');
+  if (!canvas || canvas.height < 70) return "";
+  const line = canvas.getContext("2d").getImageData(0, 38, Math.min(canvas.width, 600), 30).data;
+  const colours = new Set();
+  let sum = 0;
+  for (let k = 0; k < line.length; k += 4) {
+    const colour = line[k] << 16 | line[k + 1] << 8 | line[k + 2];
+    colours.add(colour);
+    sum = (31 * sum + colour) | 0;
+  }
+  return colours.size > 8 ? `${sum} ${canvas.height}` : "";
+}
+"""
+"""Names what is painted of a table: the pixels of its first line and its height; empty until there are letters.
+
+A table is a canvas. Beside it is a copy for screen readers, which is written 200 ms later, at the least.
+"""
+PAINTED = f"""
+new Promise((found) => {{
+  const line = {FIRST_LINE};
+  const look = () => requestAnimationFrame(line() ? () => found(performance.now()) : look);
   look();
-})
+}})
 """
 """Milliseconds from the click on a link until the page's first table has been painted."""
 
 SEARCHED = ("model 07", "model 1")
 """What is typed into a board's search, in turn: so many rows are left that each is another table."""
-CHANGED = """
-() => {
-  const lines = () => document.querySelector("table[role=grid]")?.getAttribute("aria-rowcount");
-  const before = lines(), start = performance.now();
-  window.changed = new Promise((found) => {
-    const look = () => {
-      const now = lines();
-      if (now && now !== before) requestAnimationFrame(() => found(performance.now() - start));
-      else requestAnimationFrame(look);
-    };
+CHANGED = f"""
+() => {{
+  const line = {FIRST_LINE};
+  const before = line(), start = performance.now();
+  window.changed = new Promise((found) => {{
+    const look = () => {{
+      const now = line();
+      requestAnimationFrame(now && now !== before ? () => found(performance.now() - start) : look);
+    }};
     look();
-  });
-}
+  }});
+}}
 """
-"""Notes the milliseconds until the number of a table's lines has changed."""
+"""Notes the milliseconds until a table with another first line, or of another height, has been painted."""
 
 
 def chromium() -> str:

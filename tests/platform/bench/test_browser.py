@@ -34,7 +34,7 @@ def test_a_table_counts_as_painted_once_it_is_seen_as_it_stays_and_not_before(tm
     assert all(0 < time < 60_000 for time in times)
 
 
-def test_a_table_without_letters_in_its_first_line_is_not_painted_yet() -> None:
+def test_a_table_is_painted_once_its_first_line_has_letters_and_changed_once_it_has_others() -> None:
     draw = "text => document.querySelector('canvas').getContext('2d').fillText(text, 20, 55)"
     with opened_browser() as browser:
         page = browser.new_page()
@@ -43,5 +43,8 @@ def test_a_table_without_letters_in_its_first_line_is_not_painted_yet() -> None:
         assert page.evaluate(FIRST_LINE) == ""
         page.evaluate(draw, "LEM 0.0121")
         first = page.evaluate(FIRST_LINE)
+        page.evaluate(CHANGED)
+        page.wait_for_timeout(200)
         page.evaluate(draw, "GRU 0.0144")
         assert "" != first != page.evaluate(FIRST_LINE)
+        assert page.evaluate("window.changed") >= 200, "it waited for another line"

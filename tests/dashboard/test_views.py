@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import streamlit as st
 from lab import about, marks, notes, ok, printed, trial
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import found, pace, sheet, taken
+from longwave.dashboard import found, frame, pace, sheet, taken
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Known
@@ -180,3 +185,23 @@ def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_take
     for _ in range(50):
         looks.heard("a", 100.0)
     assert looks.every() == pace.MOST
+
+
+@pytest.mark.parametrize("name", ["task", "sweep", "cost"])
+def test_words_and_tables_have_a_head_start_before_figures(
+    searched: str, visit: Visit, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    order: list[str] = []
+
+    def noted(place: Any, kind: str) -> None:
+        draw = getattr(place, kind)
+        monkeypatch.setattr(place, kind, lambda *told, **more: (order.append(kind), draw(*told, **more))[1])
+
+    noted(st, "dataframe")
+    noted(DeltaGenerator, "vega_lite_chart")
+    clock = SimpleNamespace(perf_counter=time.perf_counter, sleep=lambda seconds: order.append("head start"))
+    monkeypatch.setattr(frame, "time", clock)
+    visit(searched, name)
+    start = order.index("head start")
+    assert order.count("head start") == 1
+    assert "dataframe" in order[:start] and set(order[start + 1 :]) == {"vega_lite_chart"}

@@ -20,7 +20,10 @@ from longwave.platform.render.harmless import in_streamlit
 
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
 HEAD_START = 0.2
-"""Seconds that a browser has for words and tables before figures come: drawing one, it does nothing else."""
+"""Seconds that a browser has for words and tables before figures come: drawing one, it does nothing else.
+
+While the server draws for others nobody gets it: what comes in two parts is more work for the browser.
+"""
 _LATER: ContextVar[list[Callable[[], object]]] = ContextVar("later")
 """Draws the figures of the page that is being drawn."""
 STYLE = """<style>
@@ -59,15 +62,16 @@ def page(title: str, draw: Draw, least: int = pace.LEAST) -> None:
     def drawn() -> None:
         began, figures = time.perf_counter(), list[Callable[[], object]]()
         _LATER.set(figures)
-        try:
-            draw(reads.where())
-        except LongwaveError as error:
-            st.info(in_streamlit(str(error)))
-            if not _any_results():
-                command("The demo takes a few minutes on two cores:", DEMO)
-        foot(every)
+        with looks.drawing():
+            try:
+                draw(reads.where())
+            except LongwaveError as error:
+                st.info(in_streamlit(str(error)))
+                if not _any_results():
+                    command("The demo takes a few minutes on two cores:", DEMO)
+            foot(every)
         looks.heard(pace.visitor(), time.perf_counter() - began)
-        if figures:
+        if figures and looks.idle:
             time.sleep(HEAD_START)
         for figure_ in figures:
             figure_()

@@ -187,10 +187,9 @@ def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_take
     assert looks.every() == pace.MOST
 
 
-@pytest.mark.parametrize("name", ["task", "sweep", "cost"])
-def test_words_and_tables_have_a_head_start_before_figures(
-    searched: str, visit: Visit, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What pages do from now on, in order: dataframe, head start, vega_lite_chart."""
     order: list[str] = []
 
     def noted(place: Any, kind: str) -> None:
@@ -201,7 +200,28 @@ def test_words_and_tables_have_a_head_start_before_figures(
     noted(DeltaGenerator, "vega_lite_chart")
     clock = SimpleNamespace(perf_counter=time.perf_counter, sleep=lambda seconds: order.append("head start"))
     monkeypatch.setattr(frame, "time", clock)
+    return order
+
+
+@pytest.mark.parametrize("name", ["task", "sweep", "cost"])
+def test_words_and_tables_have_a_head_start_before_figures(
+    searched: str, visit: Visit, order: list[str], name: str
+) -> None:
     visit(searched, name)
     start = order.index("head start")
     assert order.count("head start") == 1
     assert "dataframe" in order[:start] and set(order[start + 1 :]) == {"vega_lite_chart"}
+
+
+def test_nobody_has_a_head_start_while_the_server_draws_for_others(
+    searched: str, visit: Visit, order: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = pace.Pace()
+    with pytest.raises(ValueError, match="wrong"), looks.drawing():
+        assert not looks.idle
+        raise ValueError("wrong")
+    assert looks.idle, "what ends by an error is no longer drawn"
+    monkeypatch.setattr(pace, "shared", lambda: looks)
+    with looks.drawing():
+        visit(searched, "task")
+    assert "vega_lite_chart" in order and "head start" not in order

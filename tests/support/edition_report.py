@@ -6,17 +6,44 @@ All but the last part is told by the rows. What surprised is written by people, 
 from __future__ import annotations
 
 import math
+import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards.answer import against_trivial, answer
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
+from longwave.platform.editions.edition import Edition
 from longwave.platform.statistics.stats import direction
 
+MAIN = "fitzhugh_nagumo"
+"""The board whose medians the README shows."""
+TABLE = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
+"""Where the README has the edition's table."""
 Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
+
+
+def tell(rows: Sequence[Row], made: Edition, folder: Path, beside: Path, readme: Path) -> None:
+    """Write the report of an edition, and for the README its table and a figure.
+
+    Args:
+        rows: Of all boards, one board after the other.
+        made: The edition.
+        folder: Where it lies.
+        beside: Where ``surprises.md`` lies, and the figure is to.
+        readme: Where the table is to stand.
+    """
+    said = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
+    (folder / "REPORT.md").write_text(report(rows, made.title, made.id, said), encoding="utf-8")
+    places = list(dict.fromkeys(row.place for row in rows))
+    if MAIN in places:
+        shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
+    text = TABLE.sub(lambda found: f"{found[1]}{summary(rows)}\n{found[2]}", readme.read_text(encoding="utf-8"))
+    readme.write_text(text, encoding="utf-8")
 
 
 def report(rows: Sequence[Row], title: str, edition: str, surprises: str) -> str:

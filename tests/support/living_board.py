@@ -24,11 +24,11 @@ import tempfile
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edition_report import report, summary
+from edition_report import tell
 from tree import ROOT
 
 from longwave.files import whole
@@ -42,8 +42,6 @@ from longwave.platform.sweeps.config import read_sweep
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
 TITLE = "Longwave, edition 1"
-TABLE = re.compile(r"(<!-- edition -->\n).*?(<!-- /edition -->)", re.DOTALL)
-"""Where the README has the edition's table."""
 
 
 @dataclass(frozen=True)
@@ -158,32 +156,28 @@ def widen(board: LivingBoard, file: Path) -> None:
 
 
 def publish(board: LivingBoard) -> None:
-    """Publish the edition from the partial bundles alone, in an empty store: whoever has these has the edition."""
-    names = [option for file in board.partial for option in ("--trust", bundle.read(file).name)]
+    """Publish the edition from the partial bundles alone, in empty stores: whoever has these has the edition.
+
+    It is made of one bundle of them all, as who imports it has it.
+    """
     with tempfile.TemporaryDirectory(dir=board.home) as folder:
-        alone, made = LivingBoard(board.sweeps, board.board, Path(folder), board.trust), Path(folder) / "edition"
+        homes = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(2)]
+        parts, one = (replace(board, home=home) for home in homes)
+        made, results = Path(folder) / "edition", Path(folder) / "results.json.xz"
         for file in board.partial:
-            longwave(alone, "import", file)
-        longwave(alone, "publish", made, "--results", "--title", TITLE, *names)
-        tell(alone, made)
+            longwave(parts, "import", file)
+        longwave(parts, "submit", results)
+        longwave(one, "import", results)
+        name = bundle.read(results).name
+        longwave(one, "publish", made, "--results", "--title", TITLE, "--trust", name)
+        with Store(one.store, create=False, reads=True) as store:
+            tell(read_board(store, pool=Pool(trust=(name,))), edition_in(made), made, board.board, board.readme)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
-    results = bundle.read(board.edition / "results.json.xz").name
-    board.note(results, board.edition.name)
-    list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, results)
+    board.note(name, board.edition.name)
+    list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, name)
     size = sum(file.stat().st_size for file in board.edition.iterdir())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
-
-
-def tell(board: LivingBoard, edition: Path) -> None:
-    """Write the report of an edition that was published from the store of ``board``, and its table into the README."""
-    with Store(board.store, create=False, reads=True) as store:
-        rows = read_board(store, pool=Pool(trust=tuple(bundle.read(file).name for file in board.partial)))
-    surprises = board.board / "surprises.md"
-    said = surprises.read_text(encoding="utf-8") if surprises.exists() else ""
-    (edition / "REPORT.md").write_text(report(rows, TITLE, edition_in(edition).id, said), encoding="utf-8")
-    text = TABLE.sub(lambda found: f"{found[1]}{summary(rows)}\n{found[2]}", board.readme.read_text(encoding="utf-8"))
-    board.readme.write_text(text, encoding="utf-8")
 
 
 def longwave(board: LivingBoard, *arguments: object) -> None:

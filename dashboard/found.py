@@ -82,16 +82,7 @@ def explored(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, Figur
     with st.expander("Ranges: pick trials by their settings", expanded=any(state.asked(f"in-{n}") for n in names)):
         kept = picked(ended, names)
     st.caption(f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint.")
-    ids, above = {t.config.id for t in kept}, st.container()
-    again(sorted(kept, key=lambda t: ranked(t, goal)), names)  # before the figures over it, which take longer
-    with above:
-        return figures(ended, names, ids, goal, metric)
-
-
-def figures(
-    ended: Sequence[Trial], names: Sequence[str], ids: set[str], goal: str, metric: str
-) -> dict[str, Figure | None]:
-    """Draw lines through all settings, and a surface of two of them; ``ids`` are the trials that are picked."""
+    ids = {t.config.id for t in kept}
     drawn = {"settings": frame.figure(lambda: parallel(ended, goal, metric, ids), "parallel")}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
@@ -101,6 +92,7 @@ def figures(
         drawn[f"{up} over {across}"] = frame.figure(
             lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
         )
+    again(sorted(kept, key=lambda t: ranked(t, goal)), names)
     return drawn
 
 

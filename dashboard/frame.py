@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -19,13 +18,6 @@ from longwave.platform.render.export import Format, Table, write
 from longwave.platform.render.harmless import in_streamlit
 
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
-HEAD_START = 0.2
-"""Seconds that a browser has for words and tables before figures come: drawing one, it does nothing else.
-
-While the server draws for others nobody gets it: what comes in two parts is more work for the browser.
-"""
-_LATER: ContextVar[list[Callable[[], object]]] = ContextVar("later")
-"""Draws the figures of the page that is being drawn."""
 STYLE = """<style>
 .stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
 h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
@@ -60,21 +52,15 @@ def page(title: str, draw: Draw, least: int = pace.LEAST) -> None:
 
     @st.fragment(run_every=every)
     def drawn() -> None:
-        began, figures = time.perf_counter(), list[Callable[[], object]]()
-        _LATER.set(figures)
-        with looks.drawing():
-            try:
-                draw(reads.where())
-            except LongwaveError as error:
-                st.info(in_streamlit(str(error)))
-                if not _any_results():
-                    command("The demo takes a few minutes on two cores:", DEMO)
-            foot(every)
+        began = time.perf_counter()
+        try:
+            draw(reads.where())
+        except LongwaveError as error:
+            st.info(in_streamlit(str(error)))
+            if not _any_results():
+                command("The demo takes a few minutes on two cores:", DEMO)
+        foot(every)
         looks.heard(pace.visitor(), time.perf_counter() - began)
-        if figures and looks.idle:
-            time.sleep(HEAD_START)
-        for figure_ in figures:
-            figure_()
         if looks.every(least) != every:
             st.rerun()
 
@@ -116,9 +102,7 @@ def command(why: str, text: str) -> None:
 
 
 def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
-    """Draw a figure once all else of the page is drawn, and return it at once.
-
-    One that cannot be drawn becomes a sentence, and None.
+    """Draw a figure and return it; one that cannot be drawn becomes a sentence, and None.
 
     Args:
         made: Gives it, or None where there is nothing to draw.
@@ -136,8 +120,7 @@ def figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Fi
         return None
     spec = drawn.spec()
     spec["config"]["text"] = {"color": FAINT}  # without one a page's texts are black, on dark ground too
-    place, title = st.container(), drawn.title
-    _LATER.get().append(lambda: place.vega_lite_chart(spec, key=key, alt=title))
+    st.vega_lite_chart(spec, key=key, alt=drawn.title)
     return drawn
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import streamlit as st
 
@@ -26,24 +24,7 @@ class Pace:
     def __init__(self) -> None:
         self._seen: dict[str, float] = {}
         self._took = 0.0
-        self._drawing = 0
         self._lock = threading.Lock()
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Count a page as being drawn."""
-        with self._lock:
-            self._drawing += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._drawing -= 1
-
-    @property
-    def idle(self) -> bool:
-        """Whether no page is being drawn now."""
-        return not self._drawing
 
     def heard(self, visitor: str, took: float) -> None:
         """Note that a visitor's page was drawn, and how many seconds that took."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-import streamlit as st
 from lab import about, marks, notes, ok, printed, trial
-from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import found, frame, pace, sheet, taken
+from longwave.dashboard import found, pace, sheet, taken
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import Known
@@ -185,43 +180,3 @@ def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_take
     for _ in range(50):
         looks.heard("a", 100.0)
     assert looks.every() == pace.MOST
-
-
-@pytest.fixture
-def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What pages do from now on, in order: dataframe, head start, vega_lite_chart."""
-    order: list[str] = []
-
-    def noted(place: Any, kind: str) -> None:
-        draw = getattr(place, kind)
-        monkeypatch.setattr(place, kind, lambda *told, **more: (order.append(kind), draw(*told, **more))[1])
-
-    noted(st, "dataframe")
-    noted(DeltaGenerator, "vega_lite_chart")
-    clock = SimpleNamespace(perf_counter=time.perf_counter, sleep=lambda seconds: order.append("head start"))
-    monkeypatch.setattr(frame, "time", clock)
-    return order
-
-
-@pytest.mark.parametrize("name", ["task", "sweep", "cost"])
-def test_words_and_tables_have_a_head_start_before_figures(
-    searched: str, visit: Visit, order: list[str], name: str
-) -> None:
-    visit(searched, name)
-    start = order.index("head start")
-    assert order.count("head start") == 1
-    assert "dataframe" in order[:start] and set(order[start + 1 :]) == {"vega_lite_chart"}
-
-
-def test_nobody_has_a_head_start_while_the_server_draws_for_others(
-    searched: str, visit: Visit, order: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = pace.Pace()
-    with pytest.raises(ValueError, match="wrong"), looks.drawing():
-        assert not looks.idle
-        raise ValueError("wrong")
-    assert looks.idle, "what ends by an error is no longer drawn"
-    monkeypatch.setattr(pace, "shared", lambda: looks)
-    with looks.drawing():
-        visit(searched, "task")
-    assert "vega_lite_chart" in order and "head start" not in order

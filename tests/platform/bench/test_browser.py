@@ -35,7 +35,14 @@ def test_a_table_counts_as_painted_once_it_is_seen_as_it_stays_and_not_before(tm
 
 
 def test_a_table_is_painted_once_its_first_line_has_letters_and_changed_once_it_has_others() -> None:
-    draw = "text => document.querySelector('canvas').getContext('2d').fillText(text, 20, 55)"
+    draw = """text => {
+        const context = document.querySelector("canvas").getContext("2d");
+        context.fillStyle = "white";
+        context.fillRect(0, 0, 400, 105);
+        context.fillStyle = "black";
+        context.font = "24px sans-serif";
+        context.fillText(text, 20, 60);
+    }"""
     with opened_browser() as browser:
         page = browser.new_page()
         assert page.evaluate(FIRST_LINE) == ""

@@ -143,7 +143,7 @@ def sizes(file: File) -> Said:
                 yield "reject", f"{name} has {count} {what}."
         if run.status != "failed" and run.parameters != (count := _parameters(entry.config)):
             yield "reject", f"{name} has a network of {count} parameters, got {run.parameters}."
-        seconds = [point.seconds for point in entry.points]
+        seconds = entry.curve.seconds
         if min([run.seconds, *seconds]) < 0:
             yield "reject", f"{name} took less than no time."
         if (run.joules or 0) < 0:
@@ -159,16 +159,16 @@ def curves(file: File) -> Said:
     seen: dict[tuple[float, ...], TrialConfig] = {}
     for entry in file.content.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
-        epochs = len(entry.points)
+        epochs = len(entry.curve.loss)
         if run.epochs > config.epochs or epochs > config.epochs:
             yield "reject", f"{name} trained {max(run.epochs, epochs)} epochs, {config.epochs} were asked."
         goal = get_task(config.task).metric.goal
-        if run.status == "ok" and run.epochs != (last := last_epoch(config, [p.valid for p in entry.points], goal)):
+        if run.status == "ok" and run.epochs != (last := last_epoch(config, entry.curve.valid, goal)):
             yield "reject", f"{name} ended ok after {run.epochs} of {last} epochs."
         lost = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
         if run.status != "failed" and not run.epochs - lost <= epochs <= run.epochs:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {epochs}."
-        losses = tuple(point.loss for point in entry.points)
+        losses = tuple(entry.curve.loss)
         same = seen.setdefault(losses, config)  # of one seed and model, a number that has no effect gives equal curves
         if losses and (same.seed, same.model) != (config.seed, config.model):
             yield "reject", f"{name} has the curve of trial {same.id}, to the last bit."
@@ -178,7 +178,7 @@ def scores(file: File) -> Said:
     """A run's best validation metric is its curve's; a test metric belongs to a retraining that ended ok."""
     for entry in file.content.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
-        name, by_epoch = f"trial {config.id}", {point.epoch: point.valid for point in entry.points}
+        name, by_epoch = f"trial {config.id}", dict(enumerate(entry.curve.valid, 1))
         if config.phase == "search" and run.test is not None:
             yield "reject", f"{name} is a search trial and has a test metric: the search saw test data."
         if config.phase == "retrain" and run.status == "ok" and run.test is None:

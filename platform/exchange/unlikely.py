@@ -50,7 +50,7 @@ def dates(file: File) -> Said:
     """A training is of a time in which there was this program, begins before it ends, and its epochs follow in time."""
     latest = datetime.now(UTC).timestamp() + DAY
     for entry in file.content.trials:
-        name, at = f"trial {entry.config.id}", [point.at for point in entry.points]
+        name, at = f"trial {entry.config.id}", entry.curve.at
         for what, told in (("ended", entry.ended.timestamp()), *(("has an epoch", t) for t in (at[:1] + at[-1:]))):
             if not BEGAN.timestamp() <= told < latest:
                 yield "flag", f"{name} {what} at {_when(told)}: {_wrong(told)}."
@@ -65,7 +65,7 @@ def speed(file: File) -> Said:
         if entry.run.status == "failed":
             continue
         facts = file.content.environments.get(entry.place or "", {})
-        name, took = f"trial {entry.config.id}", [0.0, *(point.seconds for point in entry.points)]
+        name, took = f"trial {entry.config.id}", [0.0, *entry.curve.seconds]
         floor = epoch_floor(entry.config, max(1, entry.run.members), facts.get("device", ""))
         shortest = min((after - before for before, after in pairwise(took)), default=math.inf)
         if shortest < floor:
@@ -98,7 +98,8 @@ def peak(device: str) -> float:
 def numbers(file: File) -> Said:
     """Losses and metrics are numbers of the precision that they were trained in."""
     for entry in file.content.trials:
-        told = [*(x for p in entry.points for x in (p.loss, p.valid)), entry.run.valid, entry.run.test]
+        epochs = zip(entry.curve.loss, entry.curve.valid, strict=True)
+        told = [*(x for epoch in epochs for x in epoch), entry.run.valid, entry.run.test]
         wrong = [x for x in told if x is not None and float(np.float32(min(x, 3e38))) != x and x < 3e38]
         if wrong and entry.config.precision != "float64":
             yield "flag", f"trial {entry.config.id} tells {wrong[0]!r}, which is no float32: no training here gives it."
@@ -112,21 +113,24 @@ def ends(file: File) -> Said:
             continue
         if said := REASON.fullmatch(run.reason):
             finite = all(map(_finite, said.groups()[:2]))
-            if finite or int(said[3]) != run.epochs or len(entry.points) != run.epochs - 1:
+            if finite or int(said[3]) != run.epochs or len(entry.curve.loss) != run.epochs - 1:
                 yield "flag", f"{name} is told as diverged ({run.reason}), and its curve is finite there."
         elif not (said := TESTED.fullmatch(run.reason)) or entry.config.phase != "retrain":
             yield "flag", f"{name} is told as diverged for a reason that no training gives: {run.reason}."
-        elif len(entry.points) != run.epochs or int(said[1]) != run.epochs:
-            yield "flag", f"{name} is told as diverged ({run.reason}), and its curve has {len(entry.points)} epochs."
+        elif len(entry.curve.loss) != run.epochs or int(said[1]) != run.epochs:
+            yield (
+                "flag",
+                f"{name} is told as diverged ({run.reason}), and its curve has {len(entry.curve.loss)} epochs.",
+            )
 
 
 def smooth(file: File) -> Said:
     """A curve has noise: it follows no short formula, and is no multiple of the curve of another seed."""
     of_kind: dict[str, list[tuple[BundledTrial, Values]]] = {"training losses": [], "validation metrics": []}
     for entry in file.content.trials:
-        of_kind["training losses"].append((entry, np.array([p.loss for p in entry.points])))
+        of_kind["training losses"].append((entry, np.array(entry.curve.loss)))
         if get_task(entry.config.task).metric.unit != "%":  # shares of few items repeat
-            of_kind["validation metrics"].append((entry, np.array([p.valid for p in entry.points])))
+            of_kind["validation metrics"].append((entry, np.array(entry.curve.valid)))
     for what, curves in of_kind.items():
         told = [(entry, curve) for entry, curve in curves if len(curve) > 2 and curve.min() > 0]
         for entry, curve in told:

@@ -5,7 +5,6 @@ All but the last part is told by the rows. What surprised is written by people, 
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.boards.answer import against_trivial, answer
+from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.editions.edition import Edition
-from longwave.platform.statistics.stats import direction
 
 MAIN = "fitzhugh_nagumo"
 """The board whose medians the README shows."""
@@ -82,8 +81,8 @@ def summary(rows: Sequence[Row]) -> str:
     Bold rows are in the best tie group of their board; † stands where a trivial predictor is better.
     """
     boards = {name: list(group) for name, group in groupby(rows, key=lambda row: row.place)}
-    best = {name: {row.title: row for row in reversed(_preferred(board))} for name, board in boards.items()}
-    titles = dict.fromkeys(title for found in best.values() for title in reversed(found))
+    best = {name: _preferred(board) for name, board in boards.items()}
+    titles = dict.fromkeys(title for found in best.values() for title in found)
     cells = [[title, *(_median(found.get(title)) for found in best.values())] for title in titles]
     simple = [next((row for row in board if row.trivial), None) for board in boards.values()]
     cells.append(["*best trivial*", *(f"{plain(row.mean)} {row.title}" if row else DASH for row in simple)])
@@ -91,19 +90,11 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(_table(["median over 10 seeds", *head], cells))
 
 
-def _preferred(board: Sequence[Row]) -> list[Row]:
-    """Return the ranked rows of a board, of each model's form the one with the best validation, by median."""
+def _preferred(board: Sequence[Row]) -> dict[str, Row]:
+    """Return the ranked rows of a board by title, by median; of each model's form the one that validation prefers."""
     ranked = [row for row in board if row.rank_low is not None]
-    sign = direction(board[0].goal)
-    first: dict[str, Row] = {}
-    for row in ranked:
-        if row.title not in first or _valid(row, sign) > _valid(first[row.title], sign):
-            first[row.title] = row
-    return [row for row in ranked if first[row.title] is row]
-
-
-def _valid(row: Row, sign: float) -> float:
-    return -math.inf if row.valid is None else sign * row.valid
+    first = {t: best_on_validation([row for row in ranked if row.title == t]) for t in {row.title for row in ranked}}
+    return {row.title: row for row in ranked if first[row.title] is row}
 
 
 def _median(row: Row | None) -> str:

@@ -43,6 +43,7 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
     found += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
     runs = [t.run for t in trials if t.run]
     found += [
+        Fact("scores", "flags", sorted({flag for t in trials for flag in t.flags})),
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials", len(search)),
         Fact("cost", "seconds of the search", sum(run.seconds for run in search)),
@@ -94,6 +95,7 @@ def _ran(trial: Trial, run: Run) -> Iterator[tuple[str, str, Any]]:
     yield from (("cost", "seconds", run.seconds), ("cost", "joules", run.joules))
     yield "cost", "trials of its pack", run.members
     yield "provenance", "origin", trial.origin or HERE
+    yield "provenance", "flags", list(trial.flags)
     yield from (("provenance", name, value) for name, value in sorted(run.environment.items()))
 
 

@@ -182,6 +182,8 @@ def _drawn(found: Diagram, note: str, ink: str) -> Figure:
         crossbar_props={"linewidth": 3, "color": ink, "marker": "o", "clip_on": False},
         text_h_margin=len(names) / 100,
     )
+    for [bar] in drawn["crossbars"]:  # the library draws its dots in the order of a set, another in each process
+        bar.set_xdata(sorted(bar.get_xdata()))
     depth = 1 - min(label.get_position()[1] for label in drawn["labels"])
     axes.set(xlim=(1, len(names)), ylim=(-depth, 0), xticks=range(1, len(names) + 1))
     axes.set_xlabel("mean rank: 1 is best")

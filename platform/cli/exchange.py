@@ -90,7 +90,7 @@ def import_(
             return 2
         flags = [finding for finding in findings if finding.severity == "flag"]
         new = [] if dry_run else intake.take(known, given, flags)
-    level = "claimed" if flags else "schema-checked"
+    level = _level(given, flags)
     if dry_run:
         say(f"Bundle {given.name[:12]} can be imported: {level}. Nothing was imported.")
         return 0
@@ -99,6 +99,17 @@ def import_(
     if new and given.name not in shipped():
         say(f"They are guests: ranked after longwave reproduce ROW --keep, or with --trust {given.name[:12]}.")
     return 0
+
+
+def _level(given: File, flags: Sequence[Objection]) -> str:
+    """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
+    from longwave.platform.exchange.intake import flagged
+
+    rows = {e.config.id: e.config.row for e in given.content.trials if e.config.phase == "retrain"}
+    doubted = {rows[trial] for trial in flagged(given, flags).keys() & rows.keys()}
+    if flags and len(doubted) < (count := len(set(rows.values()))):
+        return f"{len(doubted)} of {count} rows claimed, the others schema-checked"
+    return "claimed" if flags else "schema-checked"
 
 
 def _examined(file: Path, made: Edition | None, given: File, replay: int) -> list[Objection]:

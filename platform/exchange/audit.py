@@ -20,7 +20,7 @@ from longwave.platform.exchange.inspection import (
     sizes,
     versions,
 )
-from longwave.platform.exchange.remade import concerns, data
+from longwave.platform.exchange.remade import concerns, data, ids
 from longwave.platform.exchange.unlikely import dates, ends, numbers, smooth, speed
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.legacy import seed_key
@@ -66,7 +66,7 @@ def plan(file: File) -> Said:
             yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
         key = seed_key(entries[0].config)
         if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
-            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are not told."
+            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are not told.", ids(entries)
     for lost in sorted(e.config.id for e in trials.values() if e.config.phase == "search"):
         if lost not in of_sweeps:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
@@ -106,11 +106,11 @@ def provenance(file: File) -> Said:
         facts, name = _facts(file, entry), f"trial {entry.config.id}"
         missing = [fact for fact in FACTS if facts.get(fact, "unknown") == "unknown"]
         if missing and entry.run.status != "failed":
-            yield "flag", f"{name} does not say its {', '.join(missing)}."
+            yield "flag", f"{name} does not say its {', '.join(missing)}.", ids([entry])
         if facts.get("precision", entry.config.precision) != entry.config.precision:
             yield "reject", f"{name} asked for {entry.config.precision} and ran in {facts['precision']}."
         if facts.get("dirty") == "true" and "diff" not in facts:
-            yield "flag", f"{name} ran with uncommitted changes that are not told."
+            yield "flag", f"{name} ran with uncommitted changes that are not told.", ids([entry])
 
 
 def plausible(file: File) -> Said:
@@ -119,16 +119,17 @@ def plausible(file: File) -> Said:
         metric = get_task(entries[0].config.task).metric
         tests = [e.run.test for e in entries if e.run.test is not None]
         if len(set(tests)) < len(tests) and (metric.unit != "%" or len(set(tests)) == 1):
-            yield "flag", f"row {row[:SHORT]} has the same score to the last bit for different seeds."
+            yield "flag", f"row {row[:SHORT]} has the same score to the last bit for different seeds.", ids(entries)
         if failed := sum(e.run.status == "failed" for e in entries):
-            yield "flag", f"row {row[:SHORT]} has {failed} of {len(entries)} retrainings that failed and have no score."
+            lost = f"{failed} of {len(entries)} retrainings that failed and have no score"
+            yield "flag", f"row {row[:SHORT]} has {lost}.", ids(entries)
         for entry in entries:
             if entry.run.test is None or entry.run.valid is None:
                 continue
             test, valid = (100 - v if metric.goal == "max" else v for v in (entry.run.test, entry.run.valid))
             if test < valid / 2 and (metric.unit != "%" or valid - test > 1):
                 told = f"{entry.run.test:g} on test data, {entry.run.valid:g} on validation data"
-                yield "flag", f"trial {entry.config.id} is too good: {told}."
+                yield "flag", f"trial {entry.config.id} is too good: {told}.", ids([entry])
 
 
 def _rows(file: File) -> dict[str, list[BundledTrial]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -47,15 +47,17 @@ class Objection:
         severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked; ``note``: said
             alone.
         message: What is wrong, and where.
+        trials: Identities of those that a flag is about; without any, it is about all of the bundle.
     """
 
     check: str
     severity: Literal["reject", "flag", "note"]
     message: str
+    trials: Sequence[str] = ()
 
 
-Said = Iterator[tuple[Literal["reject", "flag"], str]]
-"""Severity and message of each finding of a check."""
+Said = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
+"""Severity and message of each finding of a check; of a flag, the identities of the trials that it is about."""
 
 
 def hashes(file: File) -> Said:
@@ -111,7 +113,7 @@ def versions(file: File) -> Said:
         there = (config.task_version, config.model_version, config.protocol)
         if there != (here := (task.version, model.version, PROTOCOL)):
             told = f"{', '.join(there)}; here they are {', '.join(here)}"
-            yield "flag", f"trial {config.id} has the versions of task, model and training rules {told}."
+            yield "flag", f"trial {config.id} has the versions of task, model and training rules {told}.", [config.id]
 
 
 def explained(file: File) -> Said:
@@ -123,10 +125,8 @@ def explained(file: File) -> Said:
             here |= {name: getattr(UNTOLD, name) for name in ("recipe", "paper", "known", "minor", "margin", "layers")}
         for name, value in here.items():
             if (got := getattr(told, name)) != value:
-                yield (
-                    ("reject" if name in ("metric", "unit", "goal") else "flag"),
-                    f"trial {config.id}: {name} is {value!r} here, got {got!r}.",
-                )
+                message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
+                yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])
         task = get_task(config.task)
         if not set(told.trivial) <= {*task.baselines}:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
@@ -149,7 +149,7 @@ def sizes(file: File) -> Said:
         if (run.joules or 0) < 0:
             yield "reject", f"{name} took less than no energy."
         if run.seconds < max(seconds, default=0.0) and run.status != "failed":
-            yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve."
+            yield "flag", f"{name} took {run.seconds:g} s, less than the epochs of its curve.", [entry.config.id]
         if not 0 < entry.ended.timestamp() < latest:
             yield "reject", f"{name} ended in another time: {entry.ended}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from longwave.platform.about import known_model, known_task
 from longwave.platform.exchange.bundle import BundledTrial, File
@@ -29,7 +30,7 @@ def conflicts(store: Store, file: File) -> Iterator[Objection]:
             yield Objection("conflict", "reject", f"trial {entry.config.id} is in the store with {said}.")
 
 
-def take(store: Store, file: File, findings: Sequence[Objection]) -> list[BundledTrial]:
+def take(store: Store, file: File, flags: Sequence[Objection]) -> list[BundledTrial]:
     """Write what the store does not have yet, in one transaction, and return those trials.
 
     Every trial is stored with the bundle's name as its origin. The bundle's sweeps are stored under names of their
@@ -38,14 +39,34 @@ def take(store: Store, file: File, findings: Sequence[Objection]) -> list[Bundle
     Args:
         store: Where to.
         file: A bundle that no finding rejects.
-        findings: What the checks found; whether there was any flag is stored with the bundle.
+        flags: What the checks found; stored with the trials that it bears on.
     """
     known = _known(store, file)
     new = [entry for entry in file.content.trials if entry.config.id not in known]
     if new:
-        trials, points = [_trial(file, entry) for entry in new], [point for entry in new for point in entry.points]
-        store.take(file.name, not findings, trials, points, _sweeps(file), _explained(new))
+        told = flagged(file, flags)
+        trials = [_trial(file, entry, told.get(entry.config.id, ())) for entry in new]
+        points = [point for entry in new for point in entry.points]
+        store.take(file.name, trials, points, _sweeps(file), _explained(new))
     return new
+
+
+def flagged(file: File, flags: Sequence[Objection]) -> dict[str, list[str]]:
+    """Return what flags say against trials, by trial.
+
+    A flag bears on the trials that it is about; of a sweep, on all that were asked for in a cell with them, too: one of
+    these was chosen by comparison with all others. Such a one is told the first flag of its cell.
+    """
+    told: dict[str, list[str]] = {}
+    for flag in flags:
+        for trial in flag.trials or [entry.config.id for entry in file.content.trials]:
+            told.setdefault(trial, []).append(flag.message)
+    for sweep, places in zip(file.content.sweeps, _places(file), strict=True):
+        asked = list(zip(sweep.trials, places, strict=True))
+        first = {place: told[trial][0] for trial, place in reversed(asked) if trial in told}
+        beside = {trial: first[place] for trial, place in asked if place in first}
+        told = {trial: [message] for trial, message in beside.items()} | told
+    return told
 
 
 def _known(store: Store, file: File) -> dict[str, Trial]:
@@ -59,25 +80,30 @@ def _explained(new: Sequence[BundledTrial]) -> list[Known]:
     return [*models, *(known_task(get_task(name), variant, data) for name, variant, data in places)]
 
 
-def _trial(file: File, entry: BundledTrial) -> Trial:
+def _trial(file: File, entry: BundledTrial, flags: Sequence[str]) -> Trial:
     """Return a trial of the bundle as the store holds it."""
     facts = file.content.environments.get(entry.place or "", {})
     run = replace(entry.run, environment=facts, patch=file.content.patches.get(facts.get("diff", ""), ""))
     status = entry.run.status
-    return Trial(entry.config, entry.about, status, None, run, entry.ended, file.name, entry.rerun)
+    return Trial(entry.config, entry.about, status, None, run, entry.ended, file.name, entry.rerun, flags)
 
 
 def _sweeps(file: File) -> list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]]:
     """Return the bundle's sweeps under names of their own, each with its trials and their cells."""
     found: list[tuple[StoredSweep, Sequence[str], Sequence[int | None]]] = []
-    configs = {entry.config.id: entry.config for entry in file.content.trials}
-    for sweep in file.content.sweeps:
-        settings = check_sweep(sweep.content, "a sweep")
+    for sweep, places in zip(file.content.sweeps, _places(file), strict=True):
         name = f"{sweep.content['name'][:SWEEP]}@{digest([file.name, sweep.content])[:8]}"
-        places = [cell_of(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
         numbers = {place: k for k, place in enumerate(dict.fromkeys(places))}
         found.append((StoredSweep(name, sweep.content), sweep.trials, [numbers[place] for place in places]))
     return found
+
+
+def _places(file: File) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield of each sweep the cells that asked for its trials, in their order."""
+    configs = {entry.config.id: entry.config for entry in file.content.trials}
+    for sweep in file.content.sweeps:
+        settings = check_sweep(sweep.content, "a sweep")
+        yield [cell_of(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
 
 
 def _unlike(trial: Trial, entry: BundledTrial) -> str:

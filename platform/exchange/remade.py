@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
@@ -45,7 +45,12 @@ def data(file: File) -> Said:
             continue
         if here is None:
             unknown.add((task, variant))
-            yield "flag", f"the data of {task} {variant}".rstrip() + " are not here: their version is not checked."
+            lost = f"the data of {task} {variant}".rstrip() + " are not here: their version is not checked."
+            yield (
+                "flag",
+                lost,
+                ids(e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)),
+            )
         elif told != {here}:
             wrong = ", ".join(sorted(told - {here}))
             yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
@@ -62,15 +67,19 @@ def data(file: File) -> Said:
 def _baselines(file: File, task: str, variant: str) -> Said:
     """Compare the scores of trivial predictors, and the least error, with those measured here."""
     mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
-    where, here = f"{task} {variant}".rstrip(), about(mine[0].config)
+    where, here, all_of = f"{task} {variant}".rstrip(), about(mine[0].config), ids(mine)
     for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
         if name not in here.trivial:
-            yield "flag", f"the predictor {name} of {where} cannot run here: its score {value:g} is not checked."
+            yield (
+                "flag",
+                f"the predictor {name} of {where} cannot run here: its score {value:g} is not checked.",
+                all_of,
+            )
         elif not math.isclose(value, here.trivial[name], rel_tol=SAME):
-            yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}."
+            yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}.", all_of
     for told in sorted({e.about.floor for e in mine if e.about.floor or e.about.version == here.version}):
         if told != here.floor:
-            yield "flag", f"the least error of {where} is {here.floor:g} here, got {told:g}."
+            yield "flag", f"the least error of {where} is {here.floor:g} here, got {told:g}.", all_of
 
 
 def _version(task: str, variant: str) -> str | None:
@@ -102,16 +111,22 @@ def _drawn(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tu
         if not concerns(settings, entries) or max(settings.trials, settings.rounds) > len(entries):
             return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
         if too_much := _too_much(settings, len(entries)):
-            yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared."
+            yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(entries)
             return
         here = asked(resolve(settings), {e.config.id: e.run for e in entries})
     except ConfigError as error:
-        yield "flag", f"the search cannot be planned here: {error}"
+        yield "flag", f"the search cannot be planned here: {error}", ids(entries)
         return
     drawn = {c.id for c in here if c.phase == "search"}
     other = sum(e.config.phase == "search" and e.config.id not in drawn for e in entries)
     if other:
-        yield "flag", f"sweep {sweep.content['name']}: {other} search trials are not those drawn here."
+        name = sweep.content["name"]
+        yield "flag", f"sweep {name}: {other} search trials are not those drawn here.", ids(entries)
+
+
+def ids(entries: Iterable[BundledTrial]) -> list[str]:
+    """Return the identities of trials."""
+    return [entry.config.id for entry in entries]
 
 
 def _too_much(settings: SweepFile, trials: int) -> str:

@@ -51,14 +51,14 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
     chance = chance or random.SystemRandom()
     trials = [e for e in file.content.trials if e.run.status != "failed" and e.run.epochs > 0]
     for entry in chance.sample(trials, min(count, len(trials))):
-        name = f"trial {entry.config.id}"
+        name, about = f"trial {entry.config.id}", [entry.config.id]
         try:
             if why := unfit(entry.config):
                 raise ConfigError(f"it was made {why}")
             last = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
             found = again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
         except (ConfigError, DataError) as error:
-            yield Objection("replay", "flag", f"{name} cannot be trained again here: {error}")
+            yield Objection("replay", "flag", f"{name} cannot be trained again here: {error}", about)
             continue
         there = file.content.environments.get(entry.place or "", {})
         names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != found.facts.get(n, "—")]
@@ -66,9 +66,10 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
             f" ({names[0]} {there.get(names[0], '—')} there, {found.facts.get(names[0], '—')} here)" if names else ""
         )
         if _path(there) != _path(found.facts):
-            yield Objection("replay", "flag", f"{name} cannot be compared: another kernel path is taken here{differs}.")
+            other = f"{name} cannot be compared: another kernel path is taken here{differs}."
+            yield Objection("replay", "flag", other, about)
         elif wrong := unlike(entry, found):
-            yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.")
+            yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
 
 
 def again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:

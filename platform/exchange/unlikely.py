@@ -53,10 +53,10 @@ def dates(file: File) -> Said:
         name, at = f"trial {entry.config.id}", entry.curve.at
         for what, told in (("ended", entry.ended.timestamp()), *(("has an epoch", t) for t in (at[:1] + at[-1:]))):
             if not BEGAN.timestamp() <= told < latest:
-                yield "flag", f"{name} {what} at {_when(told)}: {_wrong(told)}."
+                yield "flag", f"{name} {what} at {_when(told)}: {_wrong(told)}.", [entry.config.id]
                 break
         if any(later < before - CLOCKS for before, later in pairwise([*at, entry.ended.timestamp()])):
-            yield "flag", f"{name} ended before it began: its epochs do not follow in time."
+            yield "flag", f"{name} ended before it began: its epochs do not follow in time.", [entry.config.id]
 
 
 def speed(file: File) -> Said:
@@ -69,8 +69,8 @@ def speed(file: File) -> Said:
         floor = epoch_floor(entry.config, max(1, entry.run.members), facts.get("device", ""))
         shortest = min((after - before for before, after in pairwise(took)), default=math.inf)
         if shortest < floor:
-            device = facts.get("device", "no device")
-            yield "flag", f"{name} took {shortest:.2g} s for an epoch, on {device} it is {floor:.2g} s at the least."
+            least = f"on {facts.get('device', 'no device')} it is {floor:.2g} s at the least"
+            yield "flag", f"{name} took {shortest:.2g} s for an epoch, {least}.", [entry.config.id]
 
 
 def epoch_floor(config: TrialConfig, members: int, device: str) -> float:
@@ -102,26 +102,25 @@ def numbers(file: File) -> Said:
         told = [*(x for epoch in epochs for x in epoch), entry.run.valid, entry.run.test]
         wrong = [x for x in told if x is not None and float(np.float32(min(x, 3e38))) != x and x < 3e38]
         if wrong and entry.config.precision != "float64":
-            yield "flag", f"trial {entry.config.id} tells {wrong[0]!r}, which is no float32: no training here gives it."
+            why = "which is no float32: no training here gives it"
+            yield "flag", f"trial {entry.config.id} tells {wrong[0]!r}, {why}.", [entry.config.id]
 
 
 def ends(file: File) -> Said:
     """A run that diverged met a number that is not finite, at the end of its curve."""
     for entry in file.content.trials:
-        run, name = entry.run, f"trial {entry.config.id}"
+        run, name, about = entry.run, f"trial {entry.config.id}", [entry.config.id]
         if run.status != "diverged":
             continue
         if said := REASON.fullmatch(run.reason):
             finite = all(map(_finite, said.groups()[:2]))
             if finite or int(said[3]) != run.epochs or len(entry.curve.loss) != run.epochs - 1:
-                yield "flag", f"{name} is told as diverged ({run.reason}), and its curve is finite there."
+                yield "flag", f"{name} is told as diverged ({run.reason}), and its curve is finite there.", about
         elif not (said := TESTED.fullmatch(run.reason)) or entry.config.phase != "retrain":
-            yield "flag", f"{name} is told as diverged for a reason that no training gives: {run.reason}."
+            yield "flag", f"{name} is told as diverged for a reason that no training gives: {run.reason}.", about
         elif len(entry.curve.loss) != run.epochs or int(said[1]) != run.epochs:
-            yield (
-                "flag",
-                f"{name} is told as diverged ({run.reason}), and its curve has {len(entry.curve.loss)} epochs.",
-            )
+            told = f"told as diverged ({run.reason}), and its curve has {len(entry.curve.loss)} epochs"
+            yield "flag", f"{name} is {told}.", about
 
 
 def smooth(file: File) -> Said:
@@ -135,9 +134,11 @@ def smooth(file: File) -> Said:
         told = [(entry, curve) for entry, curve in curves if len(curve) > 2 and curve.min() > 0]
         for entry, curve in told:
             if formula := followed(curve):
-                yield "flag", f"trial {entry.config.id} has {what} without noise: they follow {formula} exactly."
+                told_of = f"{what} without noise: they follow {formula} exactly"
+                yield "flag", f"trial {entry.config.id} has {told_of}.", [entry.config.id]
         for one, other in scaled([(e.config, curve) for e, curve in told]):
-            yield "flag", f"trial {one.id} has {what} that are those of trial {other.id} times a number."
+            copied = f"{what} that are those of trial {other.id} times a number"
+            yield "flag", f"trial {one.id} has {copied}.", [one.id, other.id]
 
 
 def followed(curve: Values) -> str:

@@ -45,7 +45,7 @@ class Group:
         ways: How those sweeps searched, each way once, if they have search trials; see ``search.searched_by``.
         environments: Distinct facts on where it ran.
         came: Of its retrainings that were imported, the name of the bundle they came in, by id.
-        checks: Of its retrainings that were imported, whether every check of them passed.
+        checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
         superseded: Why it is of an older version than what is trained now; empty if it is not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -28,6 +28,7 @@ class Trial:
         ended: When.
         origin: Name of the bundle it was imported in, or ``HERE``.
         rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
+        flags: What checks of that bundle said against it, or against one that was searched with it.
     """
 
     config: TrialConfig
@@ -38,6 +39,7 @@ class Trial:
     ended: datetime | None = None
     origin: str = HERE
     rerun: str = ""
+    flags: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from longwave.platform.records.group import Group, RunSummary, Tally
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, ImportRow, KnownRow, SweepRow, TrialRow
+from longwave.platform.storage.schema import AskRow, EnvironmentRow, FlagRow, KnownRow, SweepRow, TrialRow
 
 CellNames = tuple[tuple[str, int | None], ...]
 """Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
@@ -27,7 +27,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     askers = _askers(connection, where)
     tallies = _tallies(connection, task, {cells for cells in askers.values() if len(cells) > 1})
     ways = _ways(connection, {sweep for cells in askers.values() for sweep, _ in cells})
-    ran, checked, known = _environments(connection, where), _imports(connection), _catalogue(connection)
+    ran, flagged, known = _environments(connection, where), _flagged(connection, where), _catalogue(connection)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
     for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
@@ -48,7 +48,9 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 ways=tuple(dict.fromkeys(ways[name] for name in names)) if search.trials else (),
                 environments=list({id(facts): facts for facts in places}.values()),
                 came={run.id: origin for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None},
-                checks=[checked[origin] for _, origin, _ in came if origin is not None],
+                checks=[
+                    run.id not in flagged for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None
+                ],
                 reruns=[rerun for _, origin, rerun in came if rerun and origin is None],
                 family=known[key].family if (key := ("model", model, "")) in known else "",
                 superseded=superseded(config, known),
@@ -117,10 +119,9 @@ def _ways(connection: sa.Connection, sweeps: set[str]) -> dict[str, str]:
     return {line.name: searched_by(line.content) for line in found if line.name in sweeps}
 
 
-def _imports(connection: sa.Connection) -> dict[str, bool]:
-    """Return of each bundle that was taken up whether every check of it passed."""
-    found = connection.execute(sa.select(ImportRow.name, ImportRow.checked))
-    return {line.name: line.checked for line in found}
+def _flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:
+    """Return the trials that a check of their bundle spoke against."""
+    return set(connection.scalars(sa.select(FlagRow.trial).join(TrialRow).where(where)))
 
 
 def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Known]:

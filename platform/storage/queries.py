@@ -27,6 +27,7 @@ from longwave.platform.storage.schema import (
     AskRow,
     CurveRow,
     EnvironmentRow,
+    FlagRow,
     MeasureRow,
     PatchRow,
     PublishedRow,
@@ -184,7 +185,8 @@ class Queries(Database):
 
     def _select(self, where: sa.ColumnElement[bool], sweep: str | None = None) -> list[Trial]:
         """Return trials by a condition on their columns; by position in ``sweep``, else by id."""
-        query = sa.select(TrialRow, EnvironmentRow.facts).outerjoin(EnvironmentRow).where(where)
+        query = sa.select(TrialRow, EnvironmentRow.facts, FlagRow.told).outerjoin(EnvironmentRow)
+        query = query.outerjoin(FlagRow, FlagRow.trial == TrialRow.id).where(where)
         if sweep is None:
             query = query.order_by(TrialRow.id)
         else:
@@ -195,7 +197,9 @@ class Queries(Database):
             for row in session.scalars(sa.select(MeasureRow).join(TrialRow).where(where).order_by(*KEY)):
                 measures.setdefault(row.trial, []).append(rows.measure(row))
             now = set(session.scalars(in_training(session.connection())))
-            found = [rows.trial(row, facts, measures.get(row.id, ())) for row, facts in session.execute(query)]
+            found = [
+                rows.trial(row, facts, measures.get(row.id, ()), flags) for row, facts, flags in session.execute(query)
+            ]
         return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in found]
 
     def _renamed(self, name: str) -> list[str]:

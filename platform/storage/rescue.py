@@ -20,7 +20,7 @@ from longwave.platform.records.run import ENDED
 from longwave.platform.storage.base import UTCTime
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.place import beside
-from longwave.platform.storage.schema import Base, CurveRow, MeasureRow, TrialRow
+from longwave.platform.storage.schema import Base, CurveRow, FlagRow, MeasureRow, TrialRow
 from longwave.platform.storage.seals import broken, fill
 from longwave.platform.storage.soundness import OF_CONFIG, named_by_config
 
@@ -207,7 +207,7 @@ def _only_right(connection: sa.Connection) -> list[str]:
     blank = {c.name: None for c in t.__table__.c if c.nullable} | BLANK
     for part in (anew[k : k + 500] for k in range(0, len(anew), 500)):
         connection.execute(sa.update(t).where(t.id.in_(part)).values(blank))
-    for table in (CurveRow, MeasureRow):
+    for table in (CurveRow, FlagRow, MeasureRow):
         _drop(connection, table, table.trial, anew)
     fill(connection, anew)
     return again

@@ -63,6 +63,11 @@ def whole(trial: Trial) -> dict[str, Any]:
     return {**row, **ended(trial.run), **came}
 
 
+def flags(trials: Iterable[Trial]) -> list[dict[str, Any]]:
+    """Return the rows that say which trials are flagged."""
+    return [{"trial": trial.config.id, "told": "\n".join(trial.flags)} for trial in trials if trial.flags]
+
+
 def beside(runs: Iterable[Run]) -> list[tuple[type[Base], list[dict[str, Any]]]]:
     """Return the rows of other tables that runs bring, by table: where they were, patches, measures."""
     kept = list(runs)
@@ -81,14 +86,17 @@ def place(run: Run) -> str | None:
     return digest(dict(run.environment)) if run.environment else None
 
 
-def trial(row: TrialRow, facts: Mapping[str, str] | None, measures: Sequence[Measure] = ()) -> Trial:
-    """Return a trial, given its row, where it ran and its measures."""
+def trial(
+    row: TrialRow, facts: Mapping[str, str] | None, measures: Sequence[Measure] = (), flags: str | None = None
+) -> Trial:
+    """Return a trial, given its row, where it ran, its measures and what its flags say."""
     run = None
     if row.status in ENDED:
         columns = {name: getattr(row, name) for name in OF_RUN}
         run = Run(trial=row.id, environment=facts or {}, measures=tuple(measures), **columns)
     config, about = TrialConfig.from_dict(row.config), About.from_dict(row.about)
-    return Trial(config, about, row.status, row.pack, run, row.ended, row.origin or HERE, row.rerun)
+    came = (row.origin or HERE, row.rerun, tuple(flags.split("\n")) if flags else ())
+    return Trial(config, about, row.status, row.pack, run, row.ended, *came)
 
 
 def measure(row: MeasureRow) -> Measure:

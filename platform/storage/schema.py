@@ -25,11 +25,10 @@ class SweepRow(Base):
 
 
 class ImportRow(Base):
-    """A bundle that was taken up, and whether every check of it passed."""
+    """A bundle that was taken up."""
 
     __tablename__ = "imports"
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
-    checked: Mapped[bool]
     at: Mapped[datetime] = mapped_column(default=utc_now)
 
 
@@ -131,6 +130,14 @@ class MeasureRow(Base):
     x: Mapped[float] = mapped_column(primary_key=True, server_default="0")
     unit: Mapped[str]
     value: Mapped[float]
+
+
+class FlagRow(Base):
+    """What checks of its bundle said against an imported trial, a line each; see ``Trial.flags``."""
+
+    __tablename__ = "flags"
+    trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
+    told: Mapped[str] = mapped_column(Text)
 
 
 class PublishedRow(Base):

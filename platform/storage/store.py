@@ -22,7 +22,7 @@ from longwave.platform.storage.database import insert_new, put
 from longwave.platform.storage.driving import CohortRow
 from longwave.platform.storage.living import in_training
 from longwave.platform.storage.queries import pieces
-from longwave.platform.storage.schema import AskRow, CurveRow, ImportRow, KnownRow, SweepRow, TrialRow
+from longwave.platform.storage.schema import AskRow, CurveRow, FlagRow, ImportRow, KnownRow, SweepRow, TrialRow
 from longwave.platform.storage.seals import fill
 from longwave.platform.storage.sweeps import Sweeps
 
@@ -142,7 +142,6 @@ class Store(Sweeps):
     def take(
         self,
         bundle: str,
-        checked: bool,
         trials: Sequence[Trial],
         points: Sequence[Point],
         sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
@@ -152,19 +151,19 @@ class Store(Sweeps):
 
         Args:
             bundle: Name of what they came in.
-            checked: Whether every check of it passed.
-            trials: With their ends and patches.
+            trials: With their ends, patches and flags.
             points: Their epochs.
             sweeps: What asked for them, each with its trials in order and their cells.
             known: What pages need of their models and tasks; what is known of any stays as it is.
         """
         with self.transaction() as connection:
-            insert_new(connection, ImportRow, [{"name": bundle, "checked": checked, "at": utc_now()}])
+            insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()}])
             for table, values in rows.beside(t.run for t in trials if t.run)[:2]:
                 insert_new(connection, table, values)
             connection.execute(sa.insert(TrialRow), [rows.whole(t) for t in trials])
             for table, values in rows.beside(t.run for t in trials if t.run)[2:]:
                 insert_new(connection, table, values)
+            insert_new(connection, FlagRow, rows.flags(trials))
             insert_new(connection, CurveRow, [asdict(point) for point in points])
             fill(connection, [t.config.id for t in trials])
             for sweep, asked, cells in sweeps:

@@ -41,11 +41,11 @@ STATISTIC: Edits = {
 COLUMN: Edits = {
     "platform/records/run.py": [("    measures: tuple[Measure, ...] = ()", "    tokens: int | None = None\n")],
     "platform/storage/schema.py": [("    joules: Mapped[float | None]\n", "    tokens: Mapped[int | None]\n")],
-    "platform/storage/migrations/versions/0011_tokens.py": [
+    "platform/storage/migrations/versions/0012_tokens.py": [
         (
             "",
             '"""Tokens seen."""\n\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
-            'revision, down_revision, branch_labels, depends_on = "0011", "0010", None, None\n\n\n'
+            'revision, down_revision, branch_labels, depends_on = "0012", "0011", None, None\n\n\n'
             'def upgrade() -> None:\n    """Add them."""\n'
             '    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n',
         )

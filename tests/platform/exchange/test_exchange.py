@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import sqlalchemy as sa
@@ -22,6 +22,7 @@ from longwave.platform.errors import StoreError
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.exchange.inspection import Objection
 from longwave.platform.records.run import Run
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
@@ -128,6 +129,37 @@ def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(
         "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 known before: claimed." in captured.out
     )
     assert level(store, "gru") == "guest, claimed"
+
+
+@pytest.mark.parametrize("phase", ["retrain", "search"])
+def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
+    phase: Literal["retrain", "search"],
+    genuine: File,
+    store: Store,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def instant(changed: Content) -> None:
+        of(changed, phase=phase)[0]["run"]["seconds"] = 0.0
+
+    write(forge(genuine, instant), tmp_path / "one")
+    assert main(["import", str(tmp_path / "one"), "--store", store.url]) == 0
+    out = capsys.readouterr().out
+    assert out.count("flag: ") == 1 and "12 trials imported, 0 known before: 1 of 2 rows claimed, the others" in out
+    assert (level(store, "gru"), level(store, "lem")) == ("guest, claimed", "guest, schema-checked")
+    [sweep] = store.sweeps()
+    told = {t.config.model: " ".join(t.flags) for t in store.trials(sweep)}
+    assert told["lem"] == ""
+    assert re.fullmatch(r"trial \w{16} took 0 s, less than the epochs of its curve\.", told["gru"])
+    [row] = {t.config.row for t in store.trials(sweep) if (t.config.model, t.config.phase) == ("gru", "retrain")}
+    assert main(["show", row[:16], "--store", store.url]) == 0
+    assert "took 0 s, less than the" in capsys.readouterr().out
+
+
+def test_a_flag_about_no_trial_marks_all_rows(genuine: File, store: Store) -> None:
+    one = genuine.content.trials[0].config.id
+    intake.take(store, genuine, [Objection("x", "flag", "said", [one]), Objection("x", "flag", "said")])
+    assert level(store, "gru") == level(store, "lem") == "guest, claimed"
 
 
 def test_another_end_of_a_known_trial_rejects_the_bundle(

@@ -210,7 +210,7 @@ def test_the_command_says_what_is_forged_and_how_a_guest_is_ranked(
     write(forge(genuine, near_zero_seconds), tmp_path / "forged")
     write(genuine, tmp_path / "honest")
     assert main(["import", str(tmp_path / "forged"), "--dry-run", "--store", store.url]) == 0
-    assert "flag: speed: trial " in (out := capsys.readouterr().out) and "can be imported: claimed" in out
+    assert "flag: speed: trial " in (out := capsys.readouterr().out) and "can be imported: 1 of 2 rows claimed" in out
     assert main(["import", str(tmp_path / "honest"), "--store", store.url]) == 0
     first, second = re.sub(r"\s+", " ", capsys.readouterr().out).split(" They ")
     assert first.endswith("16 trials imported, 0 known before: schema-checked.")

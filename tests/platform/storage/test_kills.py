@@ -50,7 +50,7 @@ def content(file: Path) -> list[str]:
 
 def kill_often(opened: Opener, times: int, make: Callable[[Path], Path], folder: Path) -> Iterator[Path]:
     """Yield stores whose opening was killed, at moments spread over all of the time that it takes."""
-    took = max(opened(make(folder / f"whole{k}.db"), None)[1] for k in range(2))
+    took = min(opened(make(folder / f"whole{k}.db"), None)[1] for k in range(2))
     draw, killed = random.Random(times), 0
     for k in range(times):
         file = make(folder / f"{k}.db")

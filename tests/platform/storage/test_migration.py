@@ -138,7 +138,8 @@ def test_origin_checks_and_reruns_leave_the_facts_for_places_of_their_own(upgrad
         rest = {k: v for k, v in was.items() if k not in ("bundle", "checked", "rerun")}
         assert (facts[found["environment"]]["facts"] if found["environment"] else {}) == rest
     assert {row["rerun"] for row in new["trials"]} == {"", "outside"}
-    assert {row["name"]: row["checked"] for row in new["imports"]} == {BUNDLE: True, "f" * 64: False}
+    assert {row["name"] for row in new["imports"]} == {BUNDLE, "f" * 64}
+    assert {row["trial"] for row in new["flags"]} == {row["id"] for row in new["trials"] if row["origin"] == "f" * 64}
     [imported] = [row for row in old["sweeps"] if "@" in row["name"]]
     assert {utc(row["at"]) for row in new["imports"] if row["name"] == BUNDLE} == {imported["created"]}
 

@@ -164,12 +164,14 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     store, trials = open_store(any_store_url), asked(resolve(tiny(models=["lem"])), {})
     runs = [Run(c.id, "ok", valid=0.5, environment=HERE, measures=(Measure("a", "1", 1.0),)) for c in trials]
     at = datetime(2026, 1, 2, tzinfo=UTC)
-    told = [Trial(c, about(c), "ok", None, r, at, "bundle", "inside") for c, r in zip(trials, runs, strict=True)]
+    told = [
+        Trial(c, about(c), "ok", None, r, at, "bundle", "inside", ("a", "b")) for c, r in zip(trials, runs, strict=True)
+    ]
     sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
-        store.take("bundle", False, [*told, told[0]], [], sweeps)
+        store.take("bundle", [*told, told[0]], [], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
-    store.take("bundle", False, told, points(trials[0], 2), sweeps)
+    store.take("bundle", told, points(trials[0], 2), sweeps)
     assert store.trials("there@1") == told and store.count() == {"trials": 4, "epochs": 2}
 
 

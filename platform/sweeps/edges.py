@@ -29,12 +29,14 @@ class AtEdge:
 
     Attributes:
         cell: Label of its cell.
+        row: Identity of the winner's configuration.
         name, value: Of the number.
         low, high: The range.
         end: ``low`` or ``high``.
     """
 
     cell: str
+    row: str
     name: str
     value: float
     low: float
@@ -73,7 +75,7 @@ def at_edge(entry: ModelPlan, best: TrialConfig) -> Iterator[AtEdge]:
             continue
         share = _place(d, value)
         if not NEAR < share < 1 - NEAR:
-            yield AtEdge(entry.label, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
+            yield AtEdge(entry.label, best.row, d.name, value, d.low, d.high, "low" if share <= NEAR else "high")
 
 
 def wider(sweep: Sweep, found: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:

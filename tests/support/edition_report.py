@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.editions.edition import Edition
+from longwave.platform.sweeps.edges import AtEdge
 
 MAIN = "fitzhugh_nagumo"
 """The board whose medians the README shows."""
@@ -26,18 +28,19 @@ Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
 
 
-def tell(rows: Sequence[Row], made: Edition, folder: Path, beside: Path, readme: Path) -> None:
+def tell(rows: Sequence[Row], edges: Sequence[AtEdge], made: Edition, folder: Path, beside: Path, readme: Path) -> None:
     """Write the report of an edition, and for the README its table and a figure.
 
     Args:
         rows: Of all boards, one board after the other.
+        edges: What of the searches' winners sits at an edge of its range.
         made: The edition.
         folder: Where it lies.
         beside: Where ``surprises.md`` lies, and the figure is to.
         readme: Where the table is to stand.
     """
     said = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
-    (folder / "REPORT.md").write_text(report(rows, made.title, made.id, said), encoding="utf-8")
+    (folder / "REPORT.md").write_text(report(rows, edges, made.title, made.id, said), encoding="utf-8")
     places = list(dict.fromkeys(row.place for row in rows))
     if MAIN in places:
         shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
@@ -45,11 +48,12 @@ def tell(rows: Sequence[Row], made: Edition, folder: Path, beside: Path, readme:
     readme.write_text(text, encoding="utf-8")
 
 
-def report(rows: Sequence[Row], title: str, edition: str, surprises: str) -> str:
+def report(rows: Sequence[Row], edges: Sequence[AtEdge], title: str, edition: str, surprises: str) -> str:
     """Return the report as Markdown; each statement of a row links it in the edition's page beside.
 
     Args:
         rows: Of all boards, one board after the other.
+        edges: What of the searches' winners sits at an edge of its range.
         title: Of the edition.
         edition: Its short id.
         surprises: What people say, with links of their own.
@@ -57,16 +61,18 @@ def report(rows: Sequence[Row], title: str, edition: str, surprises: str) -> str
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
+    found = sum(row.find_seconds for row in trained) / 3600
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}; their {seeds} "
-        f"retrainings took {hours:.1f} hours, the searches not counted. All numbers but the last part's are computed "
-        "from `results.json.xz`. Names link to rows of `index.html` beside this file, where seeds, settings and the "
-        "command that trains one once more stand."
+        f"retrainings took {hours:.1f} hours of one worker, their searches {found:.1f}. All numbers but those "
+        "of the last part are computed from `results.json.xz`. Names link to rows of `index.html` beside this file, "
+        "where seeds, settings and the command that trains one once more stand."
     )
     parts = [
         ("Which model is best", _best(boards)),
         ("Published numbers", _verdicts(boards)),
         ("Undecided", _undecided(boards)),
+        ("Winners at an edge of their range", _edges(boards, edges)),
         ("What trivial predictors reach", _trivial(boards)),
         ("What it cost", _cost(boards)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
@@ -120,20 +126,33 @@ def _best(boards: Iterable[Board]) -> list[str]:
 def _verdicts(boards: Iterable[Board]) -> list[str]:
     lines = []
     for name, rows, links in boards:
+        whys = [_why(row, number) for row, number in _printed(rows)]
+        shared = [why for why in dict.fromkeys(chain(*whys)) if len(whys) > 1 and all(why in of for of in whys)]
         cells = [
-            [links[r.key], result(r), median(r), quoted(number), number["verdict"], ratio(number), _why(r, number)]
-            for r, number in _printed(rows)
+            [links[r.key], result(r), median(r), quoted(number), number["verdict"], ratio(number)]
+            + ["; ".join(why for why in of if why not in shared) or (DASH if shared else "in nothing that is known")]
+            for (r, number), of in zip(_printed(rows), whys, strict=True)
         ]
         if cells:
             head = ["row", "mean ± std (n)", "median", "in print", "verdict", "error, ours / print", "how we differ"]
-            lines += ["", f"### {name}", "", *_table(head, cells)]
+            counts = Counter(number["verdict"] for _, number in _printed(rows)).most_common()
+            said = f"{len(cells)} printed number{'s' * (len(cells) > 1)}: "
+            said += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
+            said += f" In all rows we differ from the papers in this: {'; '.join(shared)}." if shared else ""
+            lines += [
+                "",
+                f"### {name}",
+                "",
+                said,
+                "",
+                *_table([*head[:-1], f"{head[-1]}, besides"] if shared else head, cells),
+            ]
     return lines[1:]
 
 
-def _why(row: Row, number: Mapping[str, Any]) -> str:
+def _why(row: Row, number: Mapping[str, Any]) -> list[str]:
     """Return how a row is known to differ from a printed number's training, and why nothing is decided."""
-    known = [*row.departures, *number["departures"], *row.known]
-    return "; ".join(dict.fromkeys(known)) or "in nothing that is known"
+    return list(dict.fromkeys([*row.departures, *number["departures"], *row.known]))
 
 
 def _undecided(boards: Iterable[Board]) -> list[str]:
@@ -147,6 +166,24 @@ def _undecided(boards: Iterable[Board]) -> list[str]:
 
 def _printed(rows: Iterable[Row]) -> list[tuple[Row, Mapping[str, Any]]]:
     return [(row, number) for row in rows if row.kind == "reproduced" for number in row.published]
+
+
+def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
+    """Return the numbers of winners that sit at an edge of what was searched, board by board."""
+    lines = []
+    for name, rows, links in boards:
+        cells = [
+            [links[row.key], edge.name, f"{edge.value:.3g}", f"{edge.low:g} to {edge.high:g}", edge.end]
+            for row in rows
+            for edge in dict.fromkeys(edge for edge in edges if edge.row == row.key)
+        ]
+        if cells:
+            lines += ["", f"### {name}", "", *_table(["row", "number", "winner's", "searched", "end"], cells)]
+    said = (
+        "Each is in the outer 5 % of what was searched: a better one may lie beyond. Rows of a second search, in wider "
+    )
+    said += "ranges for all models alike, name these ranges under search."
+    return [said, *lines] if lines else []
 
 
 def _trivial(boards: Iterable[Board]) -> list[str]:

@@ -38,6 +38,8 @@ from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.sweeps.edges import AtEdge, at_edges
+from longwave.platform.sweeps.sweep import looked_up, stored_sweep
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
@@ -171,13 +173,20 @@ def publish(board: LivingBoard) -> None:
         name = bundle.read(results).name
         longwave(one, "publish", made, "--results", "--title", TITLE, "--trust", name)
         with Store(one.store, create=False, reads=True) as store:
-            tell(read_board(store, pool=Pool(trust=(name,))), edition_in(made), made, board.board, board.readme)
+            rows = read_board(store, pool=Pool(trust=(name,)))
+            tell(rows, edges(store), edition_in(made), made, board.board, board.readme)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
     board.note(name, board.edition.name)
     list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, name)
     size = sum(file.stat().st_size for file in board.edition.iterdir())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
+
+
+def edges(store: Store) -> list[AtEdge]:
+    """Return what of the winners of a store's sweeps sits at an edge of its range."""
+    names = store.sweeps()
+    return [edge for name in names for edge in at_edges(looked_up(stored_sweep(store, name)), store, name)[0]]
 
 
 def longwave(board: LivingBoard, *arguments: object) -> None:

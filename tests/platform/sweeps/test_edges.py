@@ -79,7 +79,7 @@ SMALL_AS_FILE = {**small(models=["cornn"]).model_dump(exclude_defaults=True), "n
 
 def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() -> None:
     ours = resolve(small(models=["lem", "cornn", "unicornn", "tau_gru", "lipschitz_rnn", "gru"]))
-    found = [AtEdge("lem", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
+    found = [AtEdge("lem", "r", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
     space = {
         model: {n: (r.low, r.high, r.log) for n, r in ranges.items()} for model, ranges in wider(ours, found).items()
     }

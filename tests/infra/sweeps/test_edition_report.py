@@ -1,0 +1,48 @@
+"""What REPORT.md says beside its numbers: differences that all rows share once, verdicts counted, edges told."""
+
+from __future__ import annotations
+
+import re
+
+from boards import printed, retrained
+from edition_report import report
+
+from longwave.platform.boards.board import rows
+from longwave.platform.sweeps.edges import AtEdge
+
+SHARED = "the paper states no horizon"
+
+
+def lines(heading: str, text: str) -> list[str]:
+    """Return the lines of a part of a report that are not empty."""
+    [part] = [part for part in text.split("\n## ") if part.startswith(f"{heading}\n")]
+    return [line for line in part.splitlines()[1:] if line]
+
+
+def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_counted() -> None:
+    groups = [
+        retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()}),
+        retrained("b", [2.0, 2.1, 2.2], known={SHARED: (), "its batch is ours": ()}),
+    ]
+    board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
+    _, said, *table = lines("Published numbers", report(board, [], "T", "0", ""))
+    assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", said)
+    assert said.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
+    assert not any(SHARED in line for line in table) and "how we differ, besides" in table[0]
+    assert [("its batch is ours" in line) for line in table[2:]] == [False, True] and table[2].endswith("| — |")
+
+
+def test_one_row_alone_shares_nothing() -> None:
+    board = rows([retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()})], [printed("a", 1.0)])
+    _, said, *table = lines("Published numbers", report(board, [], "T", "0", ""))
+    assert SHARED not in said and SHARED in table[-1] and "how we differ |" in table[0]
+
+
+def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
+    board = rows([retrained("a", [1.0, 1.1, 1.2]), retrained("b", [2.0, 2.1])], [])
+    [key] = [row.key for row in board if row.model == "b"]
+    edge = AtEdge("b", key, "lr", 0.0001, 0.0001, 0.1, "low")
+    said, *table = lines("Winners at an edge of their range", report(board, [edge, edge], "T", "0", ""))
+    assert "outer 5 %" in said
+    assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
+    assert lines("Winners at an edge of their range", report(board, [], "T", "0", "")) == ["Nothing."]

@@ -114,7 +114,7 @@ def pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
 def budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
     """Return the expected bests of the searches behind the models that are shown."""
     shown = {row.config for row in rows}
-    models = {row.model: row.title.partition(" (")[0] for row in rows}
+    models = {row.model: row.model_title for row in rows}
     found = [c for c in reads.searches(url, rows[0].task) if c.row.variant == rows[0].variant and c.curve]
     found = [curve for curve in found if curve.row.config in shown]
     return expected(found, models, measured(found[0].row), log) if found else None

@@ -23,7 +23,7 @@ def draw(url: str) -> None:
     named = state.listed("rows")
     pickers, corner = frame.head()
     if not named:
-        titles = {row.model: row.title.partition(" (")[0] for row in rows if row.current}
+        titles = {row.model: row.model_title for row in rows if row.current}
         models = sorted(titles, key=lambda model: titles[model].lower())
         if len(models) < 2:
             raise ConfigError("There are not two models to compare yet. See what there is on the overview.")

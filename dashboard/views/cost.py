@@ -62,7 +62,7 @@ def parts(rows: list[Row], by: str) -> list[BarPart]:
     """Return the parts of the bars: hours of the search and of the retrainings."""
     sums: dict[tuple[str, str], float] = {}
     for row in rows:
-        name = row.title.partition(" (")[0] if by == "model" else row.place
+        name = row.model_title if by == "model" else row.place
         for phase, seconds in (("search", row.find_seconds), ("retrain", row.train_seconds)):
             sums[name, phase] = sums.get((name, phase), 0.0) + seconds
     return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]

@@ -17,7 +17,7 @@ def draw(url: str) -> None:
     rows = [row for row in reads.board(url) if row.current]
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What was run appears here.")
-    titles = {row.model: row.title.partition(" (")[0] for row in rows}
+    titles = {row.model: row.model_title for row in rows}
     places = sorted({(row.task, row.variant) for row in rows})
     best: dict[tuple[str, tuple[str, str]], Row] = {}
     for row in rows:

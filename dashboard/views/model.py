@@ -29,7 +29,7 @@ def draw(url: str) -> None:
         raise ConfigError(
             "The store holds no retrainings yet. A sweep retrains its winners last; models appear here then."
         )
-    titles = {row.model: row.title.partition(" (")[0] for row in rows}
+    titles = {row.model: row.model_title for row in rows}
     pickers, corner = frame.head()
     model = state.choose("Model", "model", models, titles.__getitem__, pickers)
     others = [name for name in (*BASELINES, *models) if name in models and name != model]

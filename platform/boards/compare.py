@@ -209,7 +209,7 @@ def _called(side: Mapping[Place, Row], name: str) -> str:
     row = next(iter(side.values()), None)
     if row is None:
         return name
-    return row.title.partition(" (")[0] if name == row.model else row.label
+    return row.model_title if name == row.model else row.label
 
 
 def _contest(a: Row, b: Row, margin: float | None) -> Contest:

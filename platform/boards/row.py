@@ -129,6 +129,11 @@ class Row:
         return f"{self.title} {self.mark}".replace(") (", ", ") if self.mark else self.title
 
     @property
+    def model_title(self) -> str:
+        """The name of its model in print, without what this row varies: ``τ-GRU`` of ``τ-GRU (form beta=0)``."""
+        return self.title.partition(" (")[0]
+
+    @property
     def trivial(self) -> bool:
         """Whether this is a trivial predictor."""
         return self.kind == "trivial"

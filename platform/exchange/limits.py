@@ -47,7 +47,9 @@ def unpacked(path: Path) -> bytes:
         ConfigError: It cannot be read, or holds too much.
     """
     try:
-        packed = path.read_bytes() if path.stat().st_size <= BYTES else b""
+        if path.stat().st_size > BYTES:
+            raise ConfigError(f"{path} is larger than {BYTES >> 20} MiB: no bundle is.")
+        packed = path.read_bytes()
         small = 2**20 + RATIO * len(packed)
         text = (_gunzip if packed.startswith(GZIP) else _unxz)(packed, min(BYTES, small) + 1)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:

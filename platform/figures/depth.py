@@ -86,7 +86,7 @@ def _form(row: Row) -> str:
     """Return the model with all its options but the number of layers."""
     others: Mapping[str, object] = {name: value for name, value in row.options.items() if name != "layers"}
     told = ", ".join(f"{name} {value}" for name, value in others.items())
-    name = row.title.partition(" (")[0]
+    name = row.model_title
     return f"{name} ({told})" if told else name
 
 

@@ -98,7 +98,7 @@ def _by_length(rows: Sequence[Row]) -> list[Mark]:
         found.setdefault((row.model, row.variant), []).append(row)
     best = [(best_on_validation(theirs), _length(variant)) for (_, variant), theirs in found.items()]
     return [
-        {"name": row.title.partition(" (")[0], "cost": length, "value": row.median, "tint": colour(row.family),
+        {"name": row.model_title, "cost": length, "value": row.median, "tint": colour(row.family),
          "ink": PALE if row.provisional else 1.0, "tip": f"{row.label}, {row.variant}: {median(row)}"}
         for row, length in best
         if row.median is not None and length

@@ -219,6 +219,9 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_un
         (tmp_path / name).write_bytes(packed(b" " * 2**26))
         with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
             read(tmp_path / name)
+    (tmp_path / "packed").write_bytes(bytes(2**20 + 1))
+    with pytest.raises(ConfigError, match="packed is larger than 1 MiB: no bundle is"):
+        read(tmp_path / "packed")
     monkeypatch.setattr(limits, "BYTES", 2**10)
     with pytest.raises(ConfigError, match="0 at most: submit fewer rows"):
         write(genuine, tmp_path / "large")

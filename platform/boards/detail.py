@@ -43,7 +43,6 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
     found += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
     runs = [t.run for t in trials if t.run]
     found += [
-        Fact("scores", "flags", sorted({flag for t in trials for flag in t.flags})),
         Fact("cost", "seconds of the retrainings", sum(run.seconds for run in runs)),
         Fact("cost", "search trials", len(search)),
         Fact("cost", "seconds of the search", sum(run.seconds for run in search)),

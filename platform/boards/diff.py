@@ -117,6 +117,7 @@ def said_of(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tu
     yield ("scores", "joules a retraining"), mean_joules(runs)
     yield ("scores", "origin"), sorted({t.origin or HERE for t in trials})
     yield ("scores", "re-runs"), sorted(t.rerun for t in trials if t.rerun)
+    yield ("scores", "flags"), sorted({flag for t in trials for flag in t.flags})
 
 
 def _contrast(a: Sequence[Trial], b: Sequence[Trial]) -> Iterator[tuple[str, Any]]:

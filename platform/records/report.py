@@ -82,7 +82,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON data; see ``from_dict``."""
         return {
-            "points": [asdict(p) for p in self.points],
+            "points": [vars(p) for p in self.points],
             "runs": [asdict(r) for r in self.runs],
             "rungs": [asdict(r) for r in self.rungs],
             "began": dict(self.began),

@@ -164,7 +164,7 @@ class Store(Sweeps):
             for table, values in rows.beside(t.run for t in trials if t.run)[2:]:
                 insert_new(connection, table, values)
             insert_new(connection, FlagRow, rows.flags(trials))
-            insert_new(connection, CurveRow, [asdict(point) for point in points])
+            insert_new(connection, CurveRow, [vars(point) for point in points])
             fill(connection, [t.config.id for t in trials])
             for sweep, asked, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])

@@ -106,8 +106,8 @@ def _with_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfi
         return trials
     size = file.halving.cohort or (len(trials) if file.pack == "auto" else file.pack)
     cohorts = [trials[k : k + size] for k in range(0, len(trials), size)]
-    return [
-        replace(c, halving={**file.halving.model_dump(), "cohort": cohort_key(cohort)})
-        for cohort in cohorts
-        for c in cohort
-    ]
+    found = []
+    for cohort in cohorts:
+        halving = {**file.halving.model_dump(), "cohort": cohort_key(cohort)}
+        found += [replace(c, halving=halving) for c in cohort]
+    return found

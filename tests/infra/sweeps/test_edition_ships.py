@@ -9,9 +9,10 @@ from living_board import LivingBoard
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.cli.main import main
-from longwave.platform.editions.edition import edition
+from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.editions.publish import received
 from longwave.platform.exchange import bundle
+from longwave.platform.exchange.bundle import File
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -20,10 +21,16 @@ MOST = 20_000_000
 """Bytes of the edition, as its first issue asked."""
 
 
+@pytest.fixture(scope="module")
+def shipped_edition() -> tuple[Edition, File]:
+    """The edition in the repository, and its results; read once."""
+    return received(BOARD.edition)
+
+
 def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shipped_edition: tuple[Edition, File], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made, results = received(BOARD.edition)
+    made, results = shipped_edition
     url = f"sqlite:///{tmp_path}/store.db"
     assert main(["import", str(BOARD.edition), "--store", url]) == 0
     said = capsys.readouterr().out
@@ -34,21 +41,23 @@ def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(
     assert again.sha256 == made.sha256
 
 
-def test_what_ships_as_trusted_is_what_lies_in_the_repository() -> None:
-    made, results = received(BOARD.edition)
+def test_what_ships_as_trusted_is_what_lies_in_the_repository(shipped_edition: tuple[Edition, File]) -> None:
+    made, results = shipped_edition
     held = {made.sha256, results.name, *(bundle.read(file).name for file in BOARD.partial)}
     assert held == shipped(), "write all by: make edition"
 
 
-def test_the_edition_is_small_and_made_of_all_finished_tables() -> None:
-    _, results = received(BOARD.edition)
+def test_the_edition_is_small_and_made_of_all_finished_tables(shipped_edition: tuple[Edition, File]) -> None:
+    _, results = shipped_edition
     assert sum(file.stat().st_size for file in BOARD.edition.iterdir()) <= MOST
     parts = [bundle.read(file).content for file in BOARD.partial]
     assert {e.config.id for e in results.content.trials} == {e.config.id for part in parts for e in part.trials}
 
 
-def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote() -> None:
-    made, _ = received(BOARD.edition)
+def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(
+    shipped_edition: tuple[Edition, File],
+) -> None:
+    made, _ = shipped_edition
     report = (BOARD.edition / "REPORT.md").read_text(encoding="utf-8")
     assert f"Edition `{made.id}`" in report
     assert (BOARD.board / "surprises.md").read_text(encoding="utf-8").strip() in report

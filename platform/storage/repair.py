@@ -21,6 +21,8 @@ COLUMNS = {
     "trials": sa.Column("joules", sa.Double()),
 }
 """Columns that the versions up to ``WHOLE`` added."""
+GONE = {"imports": {"checked"}, "leases": {"expires"}}
+"""Columns of older versions that there are no more, by table."""
 INDEXES = {
     "ix_trials_task_phase": None,
     "ix_asks_trial": "asks (trial, sweep)",
@@ -52,7 +54,7 @@ def version_of(connection: sa.Connection) -> str | None:
     if version is not None and version > HEAD:
         raise StoreError(f"The store {place} has schema {version}, newer than this Longwave knows. Upgrade longwave.")
     for name in sorted(tables & Base.metadata.tables.keys()):
-        unknown = _columns(connection, name) - set(Base.metadata.tables[name].c.keys())
+        unknown = _columns(connection, name) - set(Base.metadata.tables[name].c.keys()) - GONE.get(name, set())
         if unknown:
             raise StoreError(
                 f"{place} is not a Longwave store: its table {name} has the column {min(unknown)}. "

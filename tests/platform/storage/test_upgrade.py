@@ -100,6 +100,18 @@ def test_a_store_that_lost_its_version_keeps_its_runs(tmp_path: Path) -> None:
     assert content(lost) == content(clean)
 
 
+MIGRATIONS = ScriptDirectory(ROOT / "platform/storage/migrations")
+VERSIONS = sorted(script.revision for script in MIGRATIONS.walk_revisions())
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if "0003" < version < HEAD])
+def test_a_store_of_every_version_since_is_brought_up_to_date_and_keeps_its_runs(tmp_path: Path, version: str) -> None:
+    clean, older = (old_store(tmp_path / name) for name in ("clean.db", "older.db"))
+    with disposed(f"sqlite:///{older}") as engine, engine.begin() as connection:
+        migrate(connection, version)
+    assert content(older) == content(clean)
+
+
 FOREIGN = {
     "the table notes": ["CREATE TABLE notes (text TEXT)"],
     "the table experiments": ["CREATE TABLE experiments (id TEXT)", "CREATE TABLE alembic_version (version_num TEXT)"],
@@ -148,7 +160,7 @@ def test_a_newer_store_is_refused_whatever_its_columns(tmp_path: Path, version: 
 
 
 def test_the_version_that_is_looked_for_is_the_newest_migration() -> None:
-    assert ScriptDirectory(ROOT / "platform/storage/migrations").get_current_head() == HEAD
+    assert MIGRATIONS.get_current_head() == HEAD
 
 
 def test_a_store_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 ``.edition``. Once a sweep is over, all rows of its task lie as a bundle under ``infra/board/partial``, whose hash is
 listed in ``platform/boards/trust.txt``; commit both. A checkout without ``.edition`` begins with these bundles (where
 they were deleted, with the edition), so nothing in them is trained again. The edition is published from them alone.
+What is done of a sweep that is interrupted lies under ``infra/board/unfinished``; committed, another machine goes on.
 
     python tests/support/living_board.py [WORD ...]       sweeps whose names hold a word; by default all
     python tests/support/living_board.py --publish        train nothing
@@ -13,23 +14,18 @@ they were deleted, with the edition), so nothing in them is trained again. The e
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from edition_report import tell
-from tree import ROOT
+from living_place import LivingBoard, asked, list_hashes, longwave, state
 
 from longwave.files import whole
 from longwave.platform.editions.publish import read as edition_in
@@ -41,66 +37,16 @@ from longwave.platform.sweeps.config import read_sweep
 from longwave.platform.sweeps.edges import AtEdge, at_edges
 from longwave.platform.sweeps.sweep import looked_up, stored_sweep
 
-LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
 TITLE = "Longwave, edition 1"
 
 
-@dataclass(frozen=True)
-class LivingBoard:
-    """Where the parts of an edition lie.
-
-    Attributes:
-        sweeps: Folder of the sweep files.
-        board: Folder of the partial bundles and the edition.
-        home: Data folder of the training, with its store.
-        trust: List of hashes that ship.
-        readme: Shows the edition's table.
-    """
-
-    sweeps: Path = ROOT / "infra/sweeps/edition1"
-    board: Path = ROOT / "infra/board"
-    home: Path = ROOT / ".edition"
-    trust: Path = ROOT / "platform/boards/trust.txt"
-    readme: Path = ROOT / "README.md"
-
-    @property
-    def edition(self) -> Path:
-        """The edition's folder."""
-        return self.board / "edition-1"
-
-    @property
-    def partial(self) -> list[Path]:
-        """The bundles of finished tables, one a task."""
-        return sorted((self.board / "partial").glob("*.json.xz"))
-
-    @property
-    def store(self) -> str:
-        """URL of the store."""
-        return f"sqlite:///{self.home / 'longwave.db'}"
-
-    def files(self, words: Sequence[str] = ()) -> list[Path]:
-        """Return the sweep files whose names hold any of ``words``, in order."""
-        found = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
-        return [file for file in found if not words or any(word in file.stem for word in words)]
-
-    def here(self) -> dict[str, str]:
-        """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""
-        listed = self.home / "bundles.json"
-        return dict(json.loads(listed.read_text())) if listed.exists() else {}
-
-    def note(self, name: str, file: str) -> None:
-        """Write that the store holds a bundle."""
-        with whole(self.home / "bundles.json") as listed:
-            listed.write_text(json.dumps(self.here() | {name: file}))
-
-
 def take_up(board: LivingBoard) -> None:
-    """Import the bundles of which the store knows nothing yet; where there is none, the edition."""
-    for file in board.partial or board.edition.glob("results.json.xz"):
+    """Import the bundles of which the store knows nothing yet; where there is no finished one, the edition."""
+    for file in [*(board.partial or board.edition.glob("results.json.xz")), *board.unfinished]:
         name = bundle.read(file).name
         if name not in board.here():
-            longwave(board, "import", file if file in board.partial else board.edition)
+            longwave(board, "import", board.edition if file.parent == board.edition else file)
             board.note(name, file.name)
 
 
@@ -108,40 +54,52 @@ def train(board: LivingBoard, file: Path) -> None:
     """Run a sweep until it is over, and keep the rows of its task.
 
     Raises:
-        SystemExit: It was interrupted, or failed.
+        SystemExit: It was interrupted, or failed; what of it others can go on from is kept.
     """
     settings = read_sweep(file)
     hours = expected(file)
     print(f"{file.stem}: expected {hours:.1f} h", flush=True)
-    if state(board, settings.name).get("state") != "over":
-        longwave(board, "sweep", "run", file, "--mlflow", "off")
-    found = state(board, settings.name)
-    told = f"{found['ok']} ok, {found['stopped']} stopped, {found['diverged']} diverged, {found['failed']} failed"
-    print(asked(board, "sweep", "edges", settings.name).stdout, end="", flush=True)
-    print(f"{file.stem}: took {found['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {told}", flush=True)
-    if found["state"] != "over":
-        sys.exit(f"{file.stem} is {found['state']}. Go on with: make edition")
+    try:
+        if state(board, settings.name).get("state") != "over":
+            longwave(board, "sweep", "run", file, "--mlflow", "off")
+        found = state(board, settings.name)
+        told = f"{found['ok']} ok, {found['stopped']} stopped, {found['diverged']} diverged, {found['failed']} failed"
+        print(asked(board, "sweep", "edges", settings.name).stdout, end="", flush=True)
+        print(f"{file.stem}: took {found['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {told}", flush=True)
+        if found["state"] != "over":
+            sys.exit(f"{file.stem} is {found['state']}. Go on with: make edition")
+    except SystemExit:
+        for task in settings.places:
+            carry(board, task)
+        raise
     for task in settings.places:
         keep(board, task)
 
 
+def carry(board: LivingBoard, task: str) -> None:
+    """Write what is done of a task as an unfinished bundle: of each cell whose search is over, all that has ended."""
+    made = board.home / f"{task}.json.xz"
+    if not asked(board, "submit", str(made), "--task", task).returncode:
+        laid(board, made, "unfinished")
+
+
 def keep(board: LivingBoard, task: str) -> None:
     """Write the rows of a task as a partial bundle, and list its hash, unless they lie there as they are."""
-    made, file = board.home / f"{task}.json.xz", board.board / "partial" / f"{task}.json.xz"
+    made = board.home / f"{task}.json.xz"
     longwave(board, "submit", made, "--task", task)
-    name = bundle.read(made).name
+    list_hashes(board.trust, f"edition 1, {task}", laid(board, made, "partial"))
+    (board.board / "unfinished" / made.name).unlink(missing_ok=True)
+
+
+def laid(board: LivingBoard, made: Path, folder: str) -> str:
+    """Lay a bundle of the store's own into a folder of the board, and return its name."""
+    file = board.board / folder / made.name
     file.parent.mkdir(parents=True, exist_ok=True)
     with whole(file) as written:
         shutil.copyfile(made, written)
+    name = bundle.read(file).name
     board.note(name, file.name)
-    list_hashes(board.trust, f"edition 1, {task}", name)
-
-
-def list_hashes(trust: Path, why: str, *hashes: str) -> None:
-    """Write the hashes that are trusted for a reason, in place of those before."""
-    lines = [line for line in trust.read_text(encoding="utf-8").splitlines() if not line.endswith(f"  # {why}")]
-    with whole(trust) as written:
-        written.write_text("\n".join([*lines, f"{' '.join(hashes)}  # {why}", ""]), encoding="utf-8")
+    return name
 
 
 def widen(board: LivingBoard, file: Path) -> None:
@@ -187,35 +145,6 @@ def edges(store: Store) -> list[AtEdge]:
     """Return what of the winners of a store's sweeps sits at an edge of its range."""
     names = store.sweeps()
     return [edge for name in names for edge in at_edges(looked_up(stored_sweep(store, name)), store, name)[0]]
-
-
-def longwave(board: LivingBoard, *arguments: object) -> None:
-    """Run a command of Longwave; a signal that ends this process ends it in order first.
-
-    Raises:
-        SystemExit: It did not end well; with its status.
-    """
-    command = [*LONGWAVE, *map(str, arguments), "--store", board.store]
-    child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(board.home)})
-    before = {n: signal.signal(n, lambda number, _: child.send_signal(number)) for n in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        status = child.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if status:
-        sys.exit(status)
-
-
-def state(board: LivingBoard, name: str) -> dict[str, Any]:
-    """Return how a sweep stands; nothing for one that the store does not know."""
-    done = asked(board, "sweep", "status", name, "--format", "json")
-    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
-
-
-def asked(board: LivingBoard, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Return what a command says that only reads the store."""
-    return subprocess.run([*LONGWAVE, *arguments, "--store", board.store], capture_output=True, text=True)
 
 
 def expected(file: Path) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from living_board import LivingBoard, expected
+from living_board import expected
+from living_place import LivingBoard
 
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.config import SweepFile, read_sweep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from living_board import LivingBoard
+from living_place import LivingBoard
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.cli.main import main

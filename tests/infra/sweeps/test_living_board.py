@@ -8,16 +8,19 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drawn_rows import drawn
-from living_board import LivingBoard, list_hashes, widen
+from living_board import widen
+from living_place import LivingBoard, list_hashes
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.publish import received
+from longwave.platform.exchange import bundle
 
 SWEEP = """# Expected: 0.1 hours of two cores.
 name = "tiny-{name}"
@@ -38,7 +41,7 @@ first = 4
 lr = {{ low = 0.0100, high = 0.0101 }}
 """
 COMMAND = """
-import sys; from pathlib import Path; from living_board import LivingBoard, main
+import sys; from pathlib import Path; from living_board import main; from living_place import LivingBoard
 main(sys.argv[6:], LivingBoard(*map(Path, sys.argv[1:6])))
 """
 
@@ -71,8 +74,19 @@ def made(board: LivingBoard, *words: str) -> str:
     return told
 
 
+def interrupted(board: LivingBoard, table: str, lines: int) -> None:
+    """Begin to build the edition, and stop once a table of the store has so many lines."""
+    process = started(board)
+    while count(board, table) < lines:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM and not board.partial and not board.edition.exists()
+
+
 def count(board: LivingBoard, table: str) -> int:
-    """Return how many lines a table of the store has; 0 without a store."""
+    """Return how many lines a table of the store has, or those of it that meet a condition; 0 without a store."""
     try:
         with sqlite3.connect(f"file:{board.home / 'longwave.db'}?mode=ro", uri=True) as store:
             return int(store.execute(f"select count(*) from {table}").fetchone()[0])
@@ -80,31 +94,38 @@ def count(board: LivingBoard, table: str) -> int:
         return 0
 
 
+def trained(board: LivingBoard) -> set[str]:
+    """Return the trials that the store's sweeps began."""
+    with sqlite3.connect(f"file:{board.home / 'longwave.db'}?mode=ro", uri=True) as store:
+        return {trial for (trial,) in store.execute("select trial from attempts")}
+
+
 def rows(board: LivingBoard) -> list[dict[str, Any]]:
     return list(json.loads((board.edition / "board.json").read_text())["rows"])
 
 
-@pytest.mark.slow  # trains two sweeps on Ray and publishes twice, from processes of their own: a minute
+@pytest.mark.slow  # trains two sweeps on Ray and publishes twice, from processes of their own: minutes
 def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twice(
     board: LivingBoard, tmp_path: Path
 ) -> None:
-    process = started(board)
-    while count(board, "curves") < 8:
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM and not board.partial and not board.edition.exists()
+    interrupted(board, "curves", 8)
+    assert not board.unfinished, "no search is over"
+    interrupted(board, "trials WHERE phase = 'retrain'", 1)
+    [unfinished] = board.unfinished
+    kept = {e.config.id for e in bundle.read(unfinished).content.trials}
+    assert len(kept) >= 4, "a search that is over"
+    board = replace(board, home=tmp_path / "another machine")
 
     told = made(board)
     assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
     assert [file.name for file in board.partial] == ["adding.json.xz", "digits.json.xz"]
     assert count(board, "trials") == 24, "each trial once, whatever was interrupted"
+    assert not kept & trained(board) and not board.unfinished
     edition, results = received(board.edition)
     assert {row["task"] for row in edition.rows} == {"adding", "digits"}
     assert {edition.sha256, results.name, "e" * 64} < shipped(board.trust)
 
-    other = LivingBoard(board.sweeps, board.board, tmp_path / "elsewhere", board.trust, board.readme)
+    other = replace(board, home=tmp_path / "elsewhere")
     before = rows(board)
     (board.board / "surprises.md").write_text("what people wrote\n")
     told = made(other)

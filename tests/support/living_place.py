@@ -1,0 +1,109 @@
+"""Where the parts of the living board lie, and Longwave's commands for its store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tree import ROOT
+
+from longwave.files import whole
+
+LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
+
+
+@dataclass(frozen=True)
+class LivingBoard:
+    """Where the parts of an edition lie.
+
+    Attributes:
+        sweeps: Folder of the sweep files.
+        board: Folder of the partial bundles and the edition.
+        home: Data folder of the training, with its store.
+        trust: List of hashes that ship.
+        readme: Shows the edition's table.
+    """
+
+    sweeps: Path = ROOT / "infra/sweeps/edition1"
+    board: Path = ROOT / "infra/board"
+    home: Path = ROOT / ".edition"
+    trust: Path = ROOT / "platform/boards/trust.txt"
+    readme: Path = ROOT / "README.md"
+
+    @property
+    def edition(self) -> Path:
+        """The edition's folder."""
+        return self.board / "edition-1"
+
+    @property
+    def partial(self) -> list[Path]:
+        """The bundles of finished tables, one a task."""
+        return sorted((self.board / "partial").glob("*.json.xz"))
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """The bundles of tables that are being trained."""
+        return sorted((self.board / "unfinished").glob("*.json.xz"))
+
+    @property
+    def store(self) -> str:
+        """URL of the store."""
+        return f"sqlite:///{self.home / 'longwave.db'}"
+
+    def files(self, words: Sequence[str] = ()) -> list[Path]:
+        """Return the sweep files whose names hold any of ``words``, in order."""
+        found = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
+        return [file for file in found if not words or any(word in file.stem for word in words)]
+
+    def here(self) -> dict[str, str]:
+        """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""
+        listed = self.home / "bundles.json"
+        return dict(json.loads(listed.read_text())) if listed.exists() else {}
+
+    def note(self, name: str, file: str) -> None:
+        """Write that the store holds a bundle."""
+        with whole(self.home / "bundles.json") as listed:
+            listed.write_text(json.dumps(self.here() | {name: file}))
+
+
+def list_hashes(trust: Path, why: str, *hashes: str) -> None:
+    """Write the hashes that are trusted for a reason, in place of those before."""
+    lines = [line for line in trust.read_text(encoding="utf-8").splitlines() if not line.endswith(f"  # {why}")]
+    with whole(trust) as written:
+        written.write_text("\n".join([*lines, f"{' '.join(hashes)}  # {why}", ""]), encoding="utf-8")
+
+
+def longwave(board: LivingBoard, *arguments: object) -> None:
+    """Run a command of Longwave; a signal that ends this process ends it in order first.
+
+    Raises:
+        SystemExit: It did not end well; with its status.
+    """
+    command = [*LONGWAVE, *map(str, arguments), "--store", board.store]
+    child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(board.home)})
+    before = {n: signal.signal(n, lambda number, _: child.send_signal(number)) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        status = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if status:
+        sys.exit(status)
+
+
+def state(board: LivingBoard, name: str) -> dict[str, Any]:
+    """Return how a sweep stands; nothing for one that the store does not know."""
+    done = asked(board, "sweep", "status", name, "--format", "json")
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+
+
+def asked(board: LivingBoard, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Return what a command says that only reads the store."""
+    return subprocess.run([*LONGWAVE, *arguments, "--store", board.store], capture_output=True, text=True)

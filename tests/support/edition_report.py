@@ -152,7 +152,7 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
 
 def _why(row: Row, number: Mapping[str, Any]) -> list[str]:
     """Return how a row is known to differ from a printed number's training, and why nothing is decided."""
-    return list(dict.fromkeys([*row.departures, *number["departures"], *row.known]))
+    return list(dict.fromkeys([*number["departures"], *row.known]))
 
 
 def _undecided(boards: Iterable[Board]) -> list[str]:

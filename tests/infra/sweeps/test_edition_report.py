@@ -46,3 +46,9 @@ def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
     assert "outer 5 %" in said
     assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
     assert lines("Winners at an edge of their range", report(board, [], "T", "0", "")) == ["Nothing."]
+
+
+def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
+    wide = retrained("a", [1.0, 1.1, 1.2], hidden=9, departures=("hidden 9 (published 8)", "epochs 3 (published 400)"))
+    table = lines("Published numbers", report(rows([wide], [printed("a", 1.0)]), [], "T", "0", ""))
+    assert table[-1].count("hidden 9") == table[-1].count("epochs 3 (published 400)") == 1

@@ -43,7 +43,7 @@ def keep_to(cores: float) -> None:
     """
     torch.set_num_threads(max(int(cores), 1))
     if platform.libc_ver()[0] == "glibc":
-        # Else the tensors of every step are new pages of the system's: a tenth to a fifth of a pack's time.
+        # Else the large tensors of every step lie in new pages, which the system fills with zeros first.
         libc = ctypes.CDLL(None)
         libc.mallopt(M_MMAP_MAX, 0)
         libc.mallopt(M_TRIM_THRESHOLD, -1)

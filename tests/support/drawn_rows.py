@@ -19,13 +19,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tree import ROOT
+from living_place import LONGWAVE, LivingBoard
 
 from longwave.platform.editions.publish import read
 
 OUTCOMES = {0: "inside", 1: "outside", 3: "undecided"}
 """Exit statuses of ``longwave reproduce``."""
-LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 
 
 def drawn(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[Mapping[str, Any]]:
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--edition", type=Path, default=ROOT / "infra/board/edition-1")
+    parser.add_argument("--edition", type=Path, default=LivingBoard().edition)
     parser.add_argument("--list", action="store_true", help="train nothing")
     told = parser.parse_args(arguments)
     rows = drawn(read(told.edition).rows, told.rows, told.seed)

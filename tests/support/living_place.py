@@ -15,8 +15,10 @@ from typing import Any
 from tree import ROOT
 
 from longwave.files import whole
+from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
+"""The command, in this Python."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,15 @@ class LivingBoard:
     @property
     def partial(self) -> list[Path]:
         """The bundles of finished tables, one a task."""
-        return sorted((self.board / "partial").glob("*.json.xz"))
+        return self._bundles("partial")
 
     @property
     def unfinished(self) -> list[Path]:
         """The bundles of tables that are being trained."""
-        return sorted((self.board / "unfinished").glob("*.json.xz"))
+        return self._bundles("unfinished")
+
+    def _bundles(self, folder: str) -> list[Path]:
+        return sorted((self.board / folder).glob(f"*{ENDING}"))
 
     @property
     def store(self) -> str:

@@ -62,8 +62,8 @@ def budgets(
     Args:
         rows: Rows of any boards; superseded ones are left out.
         searched: Gives the search trials of a row's model in the sweeps that asked for the row.
-        adaptive: Names of the sweeps whose sampler learns from earlier trials, or that begin with known settings; such
-            a search has no curve.
+        adaptive: Names of the sweeps whose sampler learns from earlier trials, that begin with known settings, or that
+            widen their ranges; such a search has no curve.
     """
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
@@ -74,7 +74,7 @@ def budgets(
 
 def _budget(row: Row, searched: Callable[[Row], Sequence[RunSummary]], adaptive: Collection[str]) -> SearchCurve:
     if any(name in adaptive for name in row.sweeps):
-        return SearchCurve(row, why="its search learned from earlier trials, or began with known settings")
+        return SearchCurve(row, why="not all its trials are drawn alike: it learned, began with known ones, or widened")
     ended = [trial for trial in searched(row) if trial.status in ("ok", "stopped", "diverged")]
     scores = [trial.valid if trial.status != "diverged" else None for trial in ended]
     n, diverged = len(scores), scores.count(None)

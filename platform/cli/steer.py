@@ -90,14 +90,15 @@ def watch(name: NameArgument, store: StoreOption = None) -> None:
 @sweep.command("edges")
 def edges(
     name: NameArgument,
-    widened: Annotated[bool, typer.Option("--widened", help="Print the ranges of a second search as TOML.")] = False,
+    widened: Annotated[bool, typer.Option("--widened", help="Print a second search as TOML.")] = False,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
     store: StoreOption = None,
 ) -> None:
     """List the numbers of winners that sit at an edge of the range they were drawn from. Nothing is trained.
 
     An edge is the outer 5 % of a range at each end, of its logarithm where it is drawn so. With --widened, each such
-    range is wider for all models alike: tenfold at each end where it is logarithmic, else by its own width.
+    range is wider for all models alike: tenfold at each end where it is logarithmic, else by its own width. In a copy
+    of the sweep file, of another name, it follows on the first search, which is not trained again.
 
     Example: longwave sweep edges demo
     """
@@ -111,7 +112,7 @@ def edges(
         planned = looked_up(stored_sweep(known, name))  # an imported one has no spaces of its own
         found, without = at_edges(planned, known, name)
     if widened:
-        typer.echo(tables(wider(planned, found)), nl=False)
+        typer.echo(tables(wider(planned, found), max(planned.file.trials // 2, 1)), nl=False)
     else:
         sweeps.edges(name, found, without, format.value)
 

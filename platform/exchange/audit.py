@@ -82,9 +82,9 @@ def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> 
         places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
         trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
-    elif len(search) < settings.trials:
-        lost = settings.trials - len(search)
-        yield "reject", f"{where}: {lost} of {settings.trials} search trials are not told."
+    elif len(search) < settings.searched:
+        lost = settings.searched - len(search)
+        yield "reject", f"{where}: {lost} of {settings.searched} search trials are not told."
     elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first.model)):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
     elif told and len(told) < settings.retrain:

@@ -17,6 +17,7 @@ from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.space import learning
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -108,7 +109,7 @@ def _drawn(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tu
         return
     try:
         settings = check_sweep(sweep.content, "a sweep")
-        if not concerns(settings, entries) or max(settings.trials, settings.rounds) > len(entries):
+        if not concerns(settings, entries) or max(settings.searched, settings.rounds) > len(entries):
             return  # as ``plan`` says; nothing is drawn or loaded for what a forger asks for
         if too_much := _too_much(settings, len(entries)):
             yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(entries)
@@ -135,8 +136,8 @@ def _too_much(settings: SweepFile, trials: int) -> str:
         return f"the data of {large[0]} are too many to be made for this"
     if (cells := settings.cells) > trials + CELLS:
         return f"it has {cells} cells for {trials} trials"
-    if settings.rounds > 1 and settings.trials > LEARNED:
-        return f"{settings.trials} trials of a cell are drawn by learning from each other"
+    if settings.sampler in learning() and settings.searched > LEARNED:
+        return f"{settings.searched} trials of a cell are drawn by learning from each other"
     return ""
 
 

@@ -27,4 +27,7 @@ def searched_by(content: Mapping[str, Any]) -> str:
         found.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
     if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
         found.append(f"ranges of its own for {', '.join(named)}")
+    if wider := content.get("wider"):
+        named = sorted({name for ranges in wider["space"].values() for name in ranges})
+        found.append(f"then {wider['trials']} trials over wider ranges for {', '.join(named)}")
     return ", ".join(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,7 +24,7 @@ from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.keys import with_keys
 from longwave.platform.sweeps.space import SAMPLERS
 from longwave.platform.sweeps.stops import Budget, Halving
-from longwave.platform.sweeps.values import LARGEST, Cells, Count, Range, Strict, Value, Wish
+from longwave.platform.sweeps.values import LARGEST, Cells, Count, Range, Strict, Value, Wider, Wish
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
 """What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
@@ -95,6 +95,7 @@ class SweepFile(RecipeChanges):
         selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
         space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
             range, choices, or a number that fixes it.
+        wider: A second search over wider ranges.
         model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
             and tables ``recipe`` and ``grid`` of its own.
         plugins: Files and folders with models and tasks of one's own, from the sweep file's folder.
@@ -120,6 +121,7 @@ class SweepFile(RecipeChanges):
     selection: Literal["best", "last"] = "best"
     halving: Halving | None = None
     space: dict[str, dict[str, Wish]] = {}
+    wider: Wider | None = None
     model: dict[str, dict[str, Any]] = {}
     plugins: Files = []
     keep_weights: bool = False
@@ -130,6 +132,11 @@ class SweepFile(RecipeChanges):
     def places(self) -> dict[str, str]:
         """The variant that the file gives of each task, empty for the default."""
         return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
+
+    @property
+    def searched(self) -> int:
+        """Search trials a cell, those of a second search included."""
+        return self.trials + (self.wider.trials if self.wider else 0)
 
     @property
     def grids(self) -> bool:
@@ -191,8 +198,8 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
-    if (asked := (file.trials + file.retrain) * file.cells) > MOST_TRIALS:
-        of = f"{file.trials:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
+    if (asked := (file.searched + file.retrain) * file.cells) > MOST_TRIALS:
+        of = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
         raise ConfigError(f"{origin}: trials: a sweep asks for at most {MOST_TRIALS:,} in all, got {asked:,}: {of}.")
     return file
 
@@ -200,7 +207,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
 def _check_unsearched(file: SweepFile, origin: str) -> None:
     if not file.retrain:
         raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
-    if idle := sorted(file.model_fields_set & {"halving", "rounds", "sampler", "warm"}):
+    if idle := sorted(file.model_fields_set & {"halving", "rounds", "sampler", "warm", "wider"}):
         raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
 
 
@@ -213,6 +220,14 @@ def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
     return _check(RecipeChanges, content, origin)
 
 
+def _keys(kind: type[Strict], place: Sequence[str]) -> Collection[str]:
+    """Return the keys that may stand at a place of a file, where another does."""
+    if "space" in place[:-1]:
+        return Range.model_fields
+    parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "budget": Budget}
+    return (parts.get(place[0], kind) if len(place) > 1 else kind).model_fields
+
+
 def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Checked:
     try:
         return kind.model_validate(content)
@@ -220,8 +235,7 @@ def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Chec
         first = error.errors()[0]
         place = [str(part) for part in first["loc"] if part not in UNION_TAGS]
         if first["type"] == "extra_forbidden":
-            known = Range.model_fields if len(place) > 1 and place[0] == "space" else kind.model_fields
-            raise ConfigError(f"{origin}: {did_you_mean('key', place[-1], known)}") from None
+            raise ConfigError(f"{origin}: {did_you_mean('key', place[-1], _keys(kind, place))}") from None
         got = "" if first["type"] == "missing" else f", got {first['input']!r}"
         rule = first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{origin}: {'.'.join(place)}: {rule}{got}.") from None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from longwave.models.base.param import Param
+from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
 from longwave.platform.storage.store import Store
@@ -69,7 +70,7 @@ def at_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], list[
 def at_edge(entry: ModelPlan, best: TrialConfig) -> Iterator[AtEdge]:
     """Yield the numbers of a cell's winner that sit within ``NEAR`` of an end of their range; choices have no end."""
     drawn = drawn_of(entry, best)
-    for d in entry.space:
+    for d in entry.wider or entry.space:
         value = drawn.get(d.name)
         if d.choices or d.low == d.high or value is None or isinstance(value, str):
             continue
@@ -81,13 +82,17 @@ def at_edge(entry: ModelPlan, best: TrialConfig) -> Iterator[AtEdge]:
 def wider(sweep: Sweep, found: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
     """Return by model and name the ranges for a second search: what sits at an edge is widened for all models alike.
 
-    A logarithmic range grows by ``DECADE`` at each end, any other by its own width, as far as values are valid. What
-    the first search drew from a range of its file keeps that, if nothing of its name sits at an edge.
+    A logarithmic range grows by ``DECADE`` at each end, any other by its own width, as far as values are valid.
 
     Args:
         sweep: The sweep that was searched.
         found: What sits at an edge in it.
+
+    Raises:
+        ConfigError: It has a second search already.
     """
+    if sweep.file.wider:
+        raise ConfigError(f"{sweep.file.name} has a second search over wider ranges: change them in [wider.space].")
     names, space = {edge.name for edge in found}, dict[str, dict[str, Range]]()
     for entry in sweep.entries:
         model = get_model(entry.base.model)
@@ -98,11 +103,11 @@ def wider(sweep: Sweep, found: Sequence[AtEdge]) -> dict[str, dict[str, Range]]:
     return space
 
 
-def tables(space: Mapping[str, Mapping[str, Range]]) -> str:
-    """Return ranges as the tables of a sweep file."""
-    found = ""
+def tables(space: Mapping[str, Mapping[str, Range]], trials: int) -> str:
+    """Return a second search over these ranges, of so many trials, as the tables of a sweep file; empty without any."""
+    found = f"\n[wider]\ntrials = {trials}\n" if space else ""
     for model, ranges in space.items():
-        found += f"\n[space.{model}]\n"
+        found += f"\n[wider.space.{model}]\n"
         for name, r in ranges.items():
             found += f"{name} = {{ low = {r.low!r}, high = {r.high!r}, log = {str(r.log).lower()} }}\n"
     return found

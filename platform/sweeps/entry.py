@@ -40,6 +40,7 @@ class ModelPlan:
     Attributes:
         base: The trial that all trials of the cell are copies of; its ``params`` holds what is fixed.
         space: What to draw.
+        wider: The same over the wider ranges of a second search; empty without one.
         goal, metric: Whether the task's metric should be large (``"max"``) or small (``"min"``), and its name.
         label: Its name within the sweep: the model's, with the task and the cell where there are several.
         about: What explains its rows to a reader; None until the sweep is written to a store.
@@ -63,6 +64,7 @@ class ModelPlan:
     recipe: Mapping[str, Any] | None = None
     numbers: Defaults = field(default_factory=dict)
     warm: tuple[WarmStart, ...] = ()
+    wider: tuple[Dimension, ...] = ()
 
     @property
     def starts(self) -> list[Mapping[str, Drawn]]:
@@ -77,7 +79,7 @@ class ModelPlan:
     @property
     def epochs(self) -> int:
         """Epochs of its longest trial."""
-        return int(max([self.base.epochs, *(d.most for d in self.space if d.name == "epochs")]))
+        return int(max([self.base.epochs, *(d.most for d in (*self.space, *self.wider) if d.name == "epochs")]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -86,8 +88,9 @@ class ModelPlan:
         }
         space, about = [dimension.to_dict() for dimension in self.space], self.about and self.about.to_dict()
         numbers = {name: dict(defaults) for name, defaults in self.numbers.items()}
-        warm = {"warm": [asdict(start) for start in self.warm]} if self.warm else {}
-        return {**found, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **warm}
+        more: dict[str, Any] = {"warm": [asdict(start) for start in self.warm]} if self.warm else {}
+        more |= {"wider": [dimension.to_dict() for dimension in self.wider]} if self.wider else {}
+        return {**found, "base": self.base.to_dict(), "space": space, "about": about, "numbers": numbers, **more}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ModelPlan:
@@ -106,6 +109,7 @@ class ModelPlan:
             data.get("recipe"),
             data.get("numbers", {}),
             tuple(WarmStart(**start) for start in data.get("warm", ())),
+            tuple(map(Dimension.from_dict, data.get("wider", ()))),
         )
 
 

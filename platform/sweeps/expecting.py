@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from longwave.platform.paths import store_url
@@ -41,16 +42,21 @@ def expected(
     Raises:
         WorkerError: As ``run_packs``.
     """
-    begins = first(sweep)
-    trials = [config for mine in begins for config in mine]
-    again = [c for mine in begins for c in in_retraining(mine, sweep.file.retrain)]
     with executor.running(workers) if workers.address or probe else nullcontext():
         fleet = Fleet(workers.room(executor.machines(workers)), workers.gpus)
         if probe:
             with Store(store_url(store)) as known:
-                fleet = tried(fleet.knowing(probes(known)), trials, workers, known, say)
+                fleet = tried(fleet.knowing(probes(known)), [*chain(*first(sweep))], workers, known, say)
         elif store or Path(store_url(None).removeprefix("sqlite:///")).exists():
             with Store(store_url(store), create=False) as known:
                 fleet = fleet.knowing(probes(known))
-    stages: list[Sequence[TrialConfig]] = [*[trials] * (sweep.file.rounds if sweep.file.trials else 0), again]
-    return fleet, expect(fleet, [divided(sweep, fleet, stage) for stage in stages if stage])
+    return fleet, expect(fleet, [divided(sweep, fleet, stage) for stage in stages(sweep)])
+
+
+def stages(sweep: Sweep) -> list[Sequence[TrialConfig]]:
+    """Return trials like those of each round, of the second search, and of the retrainings, which are not known yet."""
+    file, begins = sweep.file, first(sweep)
+    rounds: list[Sequence[TrialConfig]] = [[*chain(*begins)]] * (file.rounds if file.trials else 0)
+    second = [config for mine in begins for config in islice(cycle(mine), file.searched - file.trials)]
+    again = [config for mine in begins for config in in_retraining(mine, file.retrain)]
+    return [stage for stage in (*rounds, second, again) if stage]

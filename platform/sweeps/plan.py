@@ -73,7 +73,7 @@ def further(
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
-        if len(mine) < file.trials:
+        if len(mine) < file.searched:
             known = list(read([a.id for a in mine]).values())
             wanted = next_round(file, entry, [c for c, _ in known], {c.id: run for c, run in known})
         elif not file.trials:

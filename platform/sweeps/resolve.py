@@ -17,7 +17,7 @@ from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import ModelPlan, Sweep, recipe_of
 from longwave.platform.sweeps.given import Given, given
 from longwave.platform.sweeps.rounds import settled
-from longwave.platform.sweeps.space import learning
+from longwave.platform.sweeps.space import Dimension, learning
 from longwave.platform.sweeps.warm import published_starts, within
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
@@ -34,7 +34,8 @@ def resolve(file: SweepFile) -> Sweep:
     models = [get_model(name) for name in file.models]
     if len(set(file.models)) < len(file.models):
         raise ConfigError(f"{file.name}: models: each model once, got {', '.join(file.models)}.")
-    for table, content in (("space", file.space), ("model", file.model)):
+    second = file.wider.space if file.wider else {}
+    for table, content in (("space", file.space), ("model", file.model), ("wider.space", second)):
         for name in content.keys() - set(file.models):
             raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
     if file.rounds > 1 and file.sampler not in learning():
@@ -112,8 +113,26 @@ def _entry(
         beside=data.valid.numbers(task.outputs),
         recipe=recipe_of(task.recipe(model.name)),
         numbers=found.numbers,
+        wider=_wider(file, cell, task, model, found) if file.wider else (),
     )
     return replace(entry, warm=within(file, published_starts(entry, model))) if "published" in file.warm else entry
+
+
+def _wider(file: SweepFile, cell: Given, task: TaskSpec, model: ModelSpec, first: Settled) -> tuple[Dimension, ...]:
+    """Return what a second search of a cell draws, all ranges checked against those of the first."""
+    assert file.wider
+    ranges, where = file.wider.space.get(model.name, {}), f"wider.space.{model.name}"
+    drawn = {d.name: d for d in first.space if not d.choices}
+    if unknown := [name for name in ranges if name not in drawn]:
+        raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
+    tables = {**cell.tables, **dict.fromkeys(ranges, where)}
+    found = settle(replace(cell, wishes={**cell.wishes, **ranges}, tables=tables), task, model)
+    for d in found.space:
+        if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
+            held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
+            raise ConfigError(f"{file.name}: {where}: {d.name} must hold {held}, got {d.low:g} to {d.high:g}.")
+    _check_halving(file, found)
+    return found.space
 
 
 def _check_fixed(file: SweepFile, model: ModelSpec, found: Settled) -> None:

@@ -17,13 +17,16 @@ from longwave.platform.sweeps.space import Drawn, Told, draw, learning
 
 def search_seeds(file: SweepFile, model: str) -> list[int]:
     """Return the seeds of a model's search trials, in order; the same in each of its cells, on every task."""
-    return [derive_seed("search", file.seed, model, k) for k in range(file.trials)]
+    return [derive_seed("search", file.seed, model, k) for k in range(file.searched)]
 
 
 def next_round(
     file: SweepFile, entry: ModelPlan, before: Sequence[TrialConfig], ends: Mapping[str, Run]
 ) -> list[TrialConfig]:
-    """Return the search trials of the round that follows those ``before``, all of which have ended; none if all are."""
+    """Return the search trials of the round that follows those ``before``, all of which have ended; none if all are.
+
+    A second search over wider ranges is one round more.
+    """
     model, done = entry.base.model, len(before)
     index, n = _size(file, done)
     if n == 0:
@@ -32,7 +35,7 @@ def next_round(
     for config in before:
         if (run := ends[config.id]).valid is not None and run.status != "diverged":
             told.append((drawn_of(entry, config), run.valid))
-    seed, space = derive_seed("draw", file.seed, model, index), entry.space
+    seed, space = derive_seed("draw", file.seed, model, index), entry.space if done < file.trials else entry.wider
     if file.sampler in learning():
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
     drawn = draw(space, n, seed, file.sampler, told, entry.goal, partial(_means, entry))
@@ -97,7 +100,7 @@ def _size(file: SweepFile, done: int) -> tuple[int, int]:
         if n and before == done:
             return index, n
         before += n
-    return file.rounds, 0
+    return file.rounds, file.searched - before if before == done else 0
 
 
 def _with_cohorts(file: SweepFile, trials: list[TrialConfig]) -> list[TrialConfig]:

@@ -18,10 +18,10 @@ def searches(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
 
 
 def learns(store: Store, sweep: str) -> bool:
-    """Return whether a sweep's trials are no draws of one law: it learns from earlier ones, or starts with known ones.
+    """Return whether a sweep's trials are no draws of one law: it learns, starts with known ones, or widens its ranges.
 
     Raises:
         ConfigError: There is no such sweep.
     """
     content = store.sweep(sweep).content
-    return content.get("sampler") in learning() or bool(content.get("warm"))
+    return content.get("sampler") in learning() or bool(content.get("warm") or content.get("wider"))

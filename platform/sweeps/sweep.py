@@ -147,7 +147,7 @@ def _of_before(file: SweepFile, store: Store) -> Sweep:
 
 def _drawable(sweep: Sweep, planned: Sequence[Asked]) -> Sweep:
     """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
-    return sweep if all(len(mine) >= sweep.file.trials for mine in of_cells(sweep, planned)) else looked_up(sweep)
+    return sweep if all(len(mine) >= sweep.file.searched for mine in of_cells(sweep, planned)) else looked_up(sweep)
 
 
 def looked_up(sweep: Sweep) -> Sweep:

@@ -1,4 +1,4 @@
-"""What a value in a sweep file may be: a number, a word, a range to draw from, choices."""
+"""What a value in a sweep file may be: a number, a word, a range to draw from, choices, ranges of a second search."""
 
 from __future__ import annotations
 
@@ -49,6 +49,18 @@ class Range(Strict):
     low: float
     high: float
     log: bool | None = None
+
+
+class Wider(Strict):
+    """A second search of every cell over wider ranges, once the first is over; the best of both is retrained.
+
+    Attributes:
+        trials: Search trials a cell, beside those of the first.
+        space: By model and name, ranges that hold those of the first; what is not named is drawn from the same again.
+    """
+
+    trials: Count
+    space: Annotated[dict[str, dict[str, Range]], Field(min_length=1)]
 
 
 Wish = Annotated[

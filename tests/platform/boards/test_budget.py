@@ -72,7 +72,8 @@ def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
 
 def test_a_search_without_a_curve_says_why() -> None:
     [found] = budgets([row()], lambda _: summaries([0.5]), {"t"})
-    assert (found.curve, found.why) == ((), "its search learned from earlier trials, or began with known settings")
+    why = "not all its trials are drawn alike: it learned, began with known ones, or widened"
+    assert (found.curve, found.why) == ((), why)
     [found] = budgets([row()], lambda _: summaries([None]), {"u"})
     assert (found.curve, found.why) == ((), "no search trial has a score")
     assert found.diverged == diverged_share(1, 1)

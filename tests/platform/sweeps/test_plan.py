@@ -277,6 +277,11 @@ BAD = {
     ),
     "a range of a stranger": ({"space": {"cornn": {"dt": 0.1}}}, r"No model 'cornn'. .*\[space.cornn\]"),
     "an unknown option": ({"models": ["cornn"], "model": {"cornn": {"damping": "none"}}}, r"one of explicit, implicit"),
+    "a near miss of a key of halving": ({"halving": {"etta": 3}}, r"No key 'etta'. Did you mean eta\?"),
+    "a near miss of a key of a range": (
+        {"space": {"lem": {"dt": {"low": 1, "high": 2, "lgo": 1}}}},
+        r"No key 'lgo'. Did you mean log or low",
+    ),
     "a wrong key of a model": ({"model": {"lem": {"hiden": 3}}}, r"model.lem: No key 'hiden'. Did you mean hidden"),
     "an unknown variant": ({"variant": "N=x"}, r"variant: adding takes a variant N=<steps>"),
     "a name with a slash": ({"name": "../x"}, r"name: String should match pattern"),

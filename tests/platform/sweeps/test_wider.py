@@ -1,0 +1,194 @@
+"""A second search over wider ranges follows the first, adds to it, and the best of both is retrained."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from bundles import Content, drop, forge, of
+from rich.console import Console
+from small_sweeps import small, to_the_end
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import collect, seal
+from longwave.platform.records.run import Run
+from longwave.platform.records.search import searched_by
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.edges import at_edge
+from longwave.platform.sweeps.entry import Sweep
+from longwave.platform.sweeps.expecting import stages
+from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.searches import learns
+from longwave.platform.sweeps.standing import standing
+from longwave.platform.sweeps.sweep import asked as asked_of
+from longwave.platform.sweeps.sweep import plan, settings, stored_sweep
+from longwave.platform.sweeps.workers import Workers
+
+LR = {"low": 1e-5, "high": 1.0, "log": True}
+"""A decade more at each end than the models' own."""
+WIDER = {"trials": 3, "space": {"lem": {"lr": LR}, "gru": {"lr": LR}}}
+
+
+def wider(**changes: Any) -> Sweep:
+    return resolve(small(**{"name": "wide", "wider": WIDER, **changes}))
+
+
+def scored(configs: list[TrialConfig], best: int) -> dict[str, Run]:
+    """Return ends of search trials of which one is best."""
+    return {c.id: Run(c.id, "ok", valid=0.1 if k == best else 0.5 + k / 100) for k, c in enumerate(configs)}
+
+
+def of_gru(configs: list[TrialConfig], phase: str = "search") -> list[TrialConfig]:
+    return [c for c in configs if (c.model, c.phase) == ("gru", phase)]
+
+
+def test_it_begins_once_the_first_search_of_a_cell_has_ended_and_draws_from_the_wider_ranges() -> None:
+    sweep = wider(wider={**WIDER, "trials": 40})
+    first = of_gru(asked(sweep, {}))
+    assert first == of_gru(asked(resolve(small()), {})) and len(first) == 4
+    ends = scored(first, 0)
+    assert of_gru(asked(sweep, dict(list(ends.items())[1:]))) == first, "one of the first search has not ended"
+    found = of_gru(asked(sweep, ends))
+    assert found[:4] == first and len(found) == 44 and len({c.seed for c in found}) == 44
+    drawn = [c.params["lr"] for c in found[4:]]
+    assert all(1e-5 <= lr <= 1.0 for lr in drawn) and min(drawn) < 1e-4 and max(drawn) > 0.1
+    assert not of_gru(asked(sweep, ends), "retrain"), "the second search has not ended"
+
+
+@pytest.mark.parametrize("best", [1, 5])
+def test_the_best_of_both_searches_is_retrained_with_the_seeds_that_the_first_sweep_gave_it(best: int) -> None:
+    sweep, alone = wider(), resolve(small())
+    found = of_gru(asked(sweep, scored(of_gru(asked(sweep, {})), 99)))
+    ends = scored(found, best)
+    again = of_gru(asked(sweep, ends), "retrain")
+    assert {c.row for c in again} == {replace(found[best], phase="retrain", halving=None).row} and len(again) == 2
+    before = of_gru(asked(alone, {k: ends[k] for k in [c.id for c in found[:4]]}), "retrain")
+    assert (again == before) == (best == 1)
+
+
+def test_what_it_does_not_name_is_drawn_from_the_same_ranges_and_a_model_it_does_not_name_is_searched_alike() -> None:
+    ours = wider(wider={"trials": 2, "space": {"lem": {"dt": {"low": 0.001, "high": 3.0}}}}).entries
+    assert [(d.name, d.low, d.high) for d in ours[0].wider] == [("lr", *between(ours, 0)), ("dt", 0.001, 3.0)]
+    assert ours[1].wider == ours[1].space and len(to_the_end(wider())) == 2 * (4 + 3 + 2)
+
+
+def between(entries: Any, cell: int) -> tuple[float, float]:
+    [d] = [d for d in entries[cell].space if d.name == "lr"]
+    return d.low, d.high
+
+
+def test_those_who_compete_are_of_one_search() -> None:
+    halving = {"eta": 2, "first": 1}
+    sweep = wider(halving=halving)
+    first = of_gru(asked(sweep, {}))
+    assert first == of_gru(asked(resolve(small(halving=halving)), {})), "nothing of the first search is trained again"
+    found = of_gru(asked(sweep, scored(first, 0)))
+    cohorts = [c.halving["cohort"] for c in found if c.halving]
+    assert len(set(cohorts[:4])) == len(set(cohorts[4:])) == 1 and cohorts[0] != cohorts[4] and len(cohorts) == 7
+
+
+def test_a_search_that_learns_goes_on_learning_from_the_first() -> None:
+    sweep = wider(sampler="tpe", rounds=2, trials=24, models=["gru"], wider={"trials": 20, "space": gru(lr=LR)})
+    found: list[TrialConfig] = []
+    for _ in range(3):
+        ends = {c.id: Run(c.id, "ok", valid=abs(c.params["lr"] - 0.02)) for c in found}
+        found = of_gru(asked(sweep, ends))
+    assert len(found) == 44
+    far = [c.id for c in found[24:] if not 1e-3 < c.params["lr"] < 0.5]
+    assert len(far) < 10, "at random, two thirds and more lie there"
+
+
+def gru(**ranges: Any) -> dict[str, Any]:
+    return {"gru": ranges}
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"space": {"gru": {"lr": {"low": 1e-3, "high": 1.0}}}}, r"gru: lr must hold the first search's 0.0001 to 0.1"),
+        ({"space": {"gru": {"lr": {"low": 1e-5, "high": 0.01}}}}, r"gru: lr must hold .*, got 1e-05 to 0.01"),
+        ({"space": {"gru": {"dt": {"low": 1e-3, "high": 1.0}}}}, r"wider.space.gru: No range 'dt'. Known: lr"),
+        ({"space": {"cornn": {}}}, r"No model 'cornn'.* The table is \[wider.space.cornn\]"),
+        ({"space": {"gru": {"lr": [0.1, 0.2]}}}, r"wider.space.gru.lr: .*, got \[0.1, 0.2\]"),
+        ({"space": {"gru": {"lr": {**LR, "hihg": 1}}}}, r"No key 'hihg'. Did you mean high"),
+        ({"space": {"gru": {"lr": {"low": 0.0, "high": 1.0}}}}, r"wider.space.gru: .*lr"),
+        ({"space": {}}, r"wider.space: .* at least 1"),
+        ({"trials": 0}, r"wider.trials: .*, got 0"),
+        ({"trial": 5}, r"No key 'trial'. Did you mean trials"),
+    ],
+)
+def test_a_second_search_that_is_none_is_refused_in_one_line(changed: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        wider(wider={**WIDER, **changed})
+
+
+def test_there_is_no_second_search_without_a_first() -> None:
+    with pytest.raises(ConfigError, match="wider: means nothing with trials 0"):
+        wider(trials=0)
+    with pytest.raises(ConfigError, match="asks for at most 2,000,000 in all, got"):
+        wider(wider={**WIDER, "trials": 2_000_000})
+    with pytest.raises(ConfigError, match="No range 'lr'"):
+        wider(models=["gru"], space=gru(lr=[0.1, 0.2]), wider={"trials": 1, "space": gru(lr=LR)})
+
+
+def test_a_winner_is_at_an_edge_of_what_was_searched_last() -> None:
+    entry = wider().entries[1]
+    edge = list(at_edge(entry, replace(entry.base, params={"lr": 0.0999})))
+    assert edge == [] and [e.high for e in at_edge(entry, replace(entry.base, params={"lr": 0.99}))] == [1.0]
+
+
+def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
+    [entry, _] = resolve(small()).entries
+    assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in settings(small())
+
+
+def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_searches(
+    store: Store, here: Workers
+) -> None:
+    driver.start(small(epochs=2, name="first"), store, here, None, Console(file=io.StringIO()))
+    before = {t.config.id for t in store.trials("first")}
+    file = small(epochs=2, name="second", wider=WIDER)
+    assert standing(store, "first").trials == 12
+    driver.start(file, store, here, None, Console(file=io.StringIO()))
+    assert stored_sweep(store, "second") == plan(resolve(file), store)
+    ours = {t.config.id: t for t in store.trials("second")}
+    assert len(ours) == standing(store, "second").trials == 18 and standing(store, "second").state == "over"
+    attempts = store.attempts([*before, *ours])
+    assert all(len(tries) == 1 for tries in attempts.values()), "nothing is trained twice"
+    rows = [row for row in read_board(store, "adding") if "second" in row.sweeps]
+    assert len(rows) == 2 and all("random search, then 3 trials over wider ranges for lr" in row.ways for row in rows)
+    alone = [row for row in rows if row.sweeps == ["second"]]
+    assert all(row.searched == 7 for row in alone)
+    assert learns(store, "second") and not learns(store, "first")
+
+    file = seal(collect(store))
+    assert audit(file) == []
+
+    def hidden(changed: Content) -> None:
+        drop(changed, next(e for e in of(changed, phase="search") if e["run"]["trial"] not in before))
+
+    assert "1 of 7 search trials are not told" in str(audit(forge(file, hidden)))
+
+
+def test_the_way_of_a_search_names_it_once() -> None:
+    told = searched_by(settings(small(wider=WIDER)))
+    assert told == "random search, then 3 trials over wider ranges for lr"
+
+
+def test_what_a_sweep_is_expected_to_take_counts_the_second_search() -> None:
+    assert [len(stage) for stage in stages(wider())] == [8, 6, 4]
+    assert [len(stage) for stage in stages(wider(wider={**WIDER, "trials": 9}))] == [8, 18, 4]
+    assert [len(stage) for stage in stages(resolve(small(retrain=0)))] == [8]
+
+
+def test_a_sweep_that_has_begun_counts_its_second_search(store: Store) -> None:
+    asked_of(plan(wider(), store), store)
+    found = standing(store, "wide")
+    assert (found.trials, found.expected) == (2 * (4 + 3 + 2), 2 * (4 + 3 + 2) * 6)

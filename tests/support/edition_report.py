@@ -180,9 +180,9 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
         if cells:
             lines += ["", f"### {name}", "", *_table(["row", "number", "winner's", "searched", "end"], cells)]
     said = (
-        "Each is in the outer 5 % of what was searched: a better one may lie beyond. Rows of a second search, in wider "
+        "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
+        "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
     )
-    said += "ranges for all models alike, name these ranges under search."
     return [said, *lines] if lines else []
 
 

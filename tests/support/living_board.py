@@ -8,8 +8,8 @@ What is done of a sweep that is interrupted lies under ``infra/board/unfinished`
 
     python tests/support/living_board.py [WORD ...]       sweeps whose names hold a word; by default all
     python tests/support/living_board.py --publish        train nothing
-    python tests/support/living_board.py --widen WORD     write a second search, NAME-widened.toml, of each that is over
-                                                          and has a winner at the edge of a range; train nothing
+    python tests/support/living_board.py --widen WORD     of each that is over and has a winner at the edge of a range
+                                                          write NAME-widened.toml, with a second search; train nothing
 """
 
 from __future__ import annotations
@@ -103,16 +103,22 @@ def laid(board: LivingBoard, made: Path, folder: str) -> str:
 
 
 def widen(board: LivingBoard, file: Path) -> None:
-    """Write a second search of a sweep that is over, with wider ranges and other draws, if a winner sits at an edge."""
-    name, wide = read_sweep(file).name, file.with_stem(f"{file.stem}-widened")
-    if state(board, name).get("state") != "over" or file.stem.endswith("-widened"):
+    """Write a second search of a sweep that is over, over wider ranges, if a winner sits at an edge."""
+    wide = file.with_stem(f"{file.stem}-widened")
+    if state(board, name := read_sweep(file).name).get("state") != "over" or file.stem.endswith("-widened"):
         return
     ranges = asked(board, "sweep", "edges", name, "--widened").stdout
     if ranges and not wide.exists():
-        text = file.read_text(encoding="utf-8").replace(f'name = "{name}"', f'name = "{name}-widened"')
-        head = f"# The second search of {file.name}, once, since winners sat at an edge: wider for all models alike.\n"
-        wide.write_text(head + text.replace("\nseed = 0\n", "\nseed = 1\n") + ranges, encoding="utf-8")
+        wide.write_text(second_search(file, ranges), encoding="utf-8")
         print(f"{wide.name}: run it with: make edition")
+
+
+def second_search(file: Path, ranges: str) -> str:
+    """Return a sweep's file with a second search, under a name of its own; it is expected to take half as long."""
+    name, text = f'name = "{read_sweep(file).name}', file.read_text(encoding="utf-8")
+    head = f"# {file.name} with a second search, of half as many trials, since winners sat at an edge of their range.\n"
+    text = EXPECTED.sub(f"# Expected: {expected(file) / 2:.2g} hours", text)
+    return head + text.replace(name, f"{name}-widened", 1) + ranges
 
 
 def publish(board: LivingBoard) -> None:
@@ -142,9 +148,10 @@ def publish(board: LivingBoard) -> None:
 
 
 def edges(store: Store) -> list[AtEdge]:
-    """Return what of the winners of a store's sweeps sits at an edge of its range."""
-    names = store.sweeps()
-    return [edge for name in names for edge in at_edges(looked_up(stored_sweep(store, name)), store, name)[0]]
+    """Return what of the winners of a store's sweeps sits at an edge of its range, of all that was searched."""
+    trials = {name: {a.id for a in store.asked(name) if a.phase == "search"} for name in store.sweeps()}
+    last = [name for name, mine in trials.items() if not any(mine < others for others in trials.values())]
+    return [edge for name in last for edge in at_edges(looked_up(stored_sweep(store, name)), store, name)[0]]
 
 
 def expected(file: Path) -> float:

@@ -14,6 +14,7 @@ from longwave.platform.sweeps.given import given
 
 BOARD = LivingBoard()
 FILES = [file for file in BOARD.files() if not file.stem.endswith("-widened")]
+WIDENED = [file for file in BOARD.files() if file not in FILES]
 MODELS = (
     "lem cornn unicornn lipschitz_rnn tau_gru lstm chrono_lstm gru tanh_rnn antisymmetric_rnn exprnn fastgrnn indrnn"
 ).split()
@@ -46,6 +47,17 @@ def test_every_model_is_searched_and_retrained_with_the_same_budget(path: Path) 
     [task] = found.places
     epochs = found.epochs or get_task(task).recipe(needed[0]).epochs  # of all its models
     assert found.halving.first == round(epochs / 16), "the first rung is at a sixteenth of the epochs"
+
+
+@pytest.mark.parametrize("path", WIDENED, ids=lambda path: path.stem)
+def test_a_second_search_adds_half_as_many_trials_in_wider_ranges_for_every_model_alike(path: Path) -> None:
+    ours, before = read_sweep(path), read_sweep(path.with_stem(path.stem.removesuffix("-widened")))
+    assert ours.name == f"edition1-{path.stem}" and ours.wider and ours.wider.trials == 16 == before.trials // 2
+    changed = {name for name in SweepFile.model_fields if getattr(ours, name) != getattr(before, name)}
+    assert changed == {"name", "wider"}
+    for name in {name for ranges in ours.wider.space.values() for name in ranges}:
+        drawing = {m for m in ours.models for p in (get_model(m).lr, *get_model(m).params) if p.name == name}
+        assert {m for m, ranges in ours.wider.space.items() if name in ranges} == drawing
 
 
 def test_the_tables_of_the_papers_take_at_most_ten_hours_of_two_cores() -> None:

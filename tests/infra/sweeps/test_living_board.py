@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 from drawn_rows import drawn
-from living_board import widen
+from living_board import expected, second_search, widen
 from living_place import LivingBoard, list_hashes
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.publish import received
 from longwave.platform.exchange import bundle
+from longwave.platform.sweeps.config import read_sweep
 
 SWEEP = """# Expected: 0.1 hours of two cores.
 name = "tiny-{name}"
@@ -39,6 +40,13 @@ first = 4
 
 [space.gru]
 lr = {{ low = 0.0100, high = 0.0101 }}
+"""
+WIDER = """
+[wider]
+trials = 2
+
+[wider.space.gru]
+lr = { low = 0.001, high = 0.1 }
 """
 COMMAND = """
 import sys; from pathlib import Path; from living_board import main; from living_place import LivingBoard
@@ -104,6 +112,16 @@ def rows(board: LivingBoard) -> list[dict[str, Any]]:
     return list(json.loads((board.edition / "board.json").read_text())["rows"])
 
 
+def searched_again(board: LivingBoard) -> None:
+    """Run a second search behind a sweep that is over, and see that it alone is trained."""
+    (board.sweeps / "b-widened.toml").write_text(second_search(board.sweeps / "b.toml", WIDER))
+    told = made(board, "b-widened")
+    assert "b-widened: took" in told and len(trained(board)) == count(board, "attempts"), "nothing is trained twice"
+    assert 28 <= count(board, "trials") <= 32, "two models' second searches, and retrainings of those who won in it"
+    wide = [row for row in rows(board) if any(name.startswith("tiny-b-widened") for name in row["sweeps"])]
+    assert len(wide) == 2 and all("then 2 trials over wider ranges for lr" in str(row["ways"]) for row in wide)
+
+
 @pytest.mark.slow  # trains two sweeps on Ray and publishes twice, from processes of their own: minutes
 def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twice(
     board: LivingBoard, tmp_path: Path
@@ -140,9 +158,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert not [row for row in before if row["kind"] == "reproduced" and row["guest"]]
 
     made(board, "--widen")
-    wide = [file.stem for file in board.files() if file.stem.endswith("-widened")]
-    assert set(wide) <= {"a-widened", "b-widened"}
-    assert all(f'name = "tiny-{stem}"' in (board.sweeps / f"{stem}.toml").read_text() for stem in wide)
+    assert {file.stem for file in board.files()} <= {"a", "a-widened", "b", "b-widened"}
+    searched_again(board)
 
 
 def test_hashes_are_listed_once_for_each_reason_and_others_stay(board: LivingBoard) -> None:
@@ -157,6 +174,16 @@ def test_sweeps_run_in_the_order_of_their_names_a_second_search_behind_its_first
     (board.sweeps / "a-widened.toml").write_text("")
     assert [file.stem for file in board.files()] == ["a", "a-widened", "b"]
     assert [file.stem for file in board.files(["b"])] == ["b"]
+
+
+def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_ranges(board: LivingBoard) -> None:
+    file = board.sweeps / "a.toml"
+    wide = file.with_stem("a-widened")
+    wide.write_text(second_search(file, WIDER))
+    before, found = read_sweep(file), read_sweep(wide)
+    assert (found.name, found.wider and found.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
+    assert found.model_copy(update={"name": before.name, "wider": None}) == before
+    assert wide.read_text().startswith("# a.toml with a second search")
 
 
 def test_nothing_is_widened_that_is_not_over(board: LivingBoard) -> None:

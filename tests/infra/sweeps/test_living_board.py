@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import sqlite3
@@ -14,14 +15,19 @@ from typing import Any
 
 import pytest
 from drawn_rows import drawn
-from living_board import expected, second_search, widen
+from living_board import carry, expected, keep, second_search, widen
 from living_place import LivingBoard, list_hashes
+from rich.console import Console
+from small_sweeps import small
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.publish import received
 from longwave.platform.exchange import bundle
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.sweeps.workers import Workers
 
 SWEEP = """# Expected: 0.1 hours of two cores.
 name = "tiny-{name}"
@@ -160,6 +166,18 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     made(board, "--widen")
     assert {file.stem for file in board.files()} <= {"a", "a-widened", "b", "b-widened"}
     searched_again(board)
+
+
+def test_what_lies_in_a_finished_bundle_is_not_kept_as_unfinished_once_more(board: LivingBoard, here: Workers) -> None:
+    board.home.mkdir()
+    with Store(board.store) as store:
+        driver.start(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
+    carry(board, "adding")
+    assert [file.name for file in board.unfinished] == ["adding.json.xz"] and not board.partial
+    keep(board, "adding")
+    assert [file.name for file in board.partial] == ["adding.json.xz"] and not board.unfinished
+    carry(board, "adding")
+    assert not board.unfinished
 
 
 def test_hashes_are_listed_once_for_each_reason_and_others_stay(board: LivingBoard) -> None:

@@ -139,6 +139,11 @@ class SweepFile(RecipeChanges):
         return self.trials + (self.wider.trials if self.wider else 0)
 
     @property
+    def trained(self) -> int:
+        """Trials a cell, retrainings included."""
+        return self.searched + self.retrain
+
+    @property
     def grids(self) -> bool:
         """Whether any model has more than one cell."""
         return any(self.gridded(model) for model in self.models)
@@ -198,7 +203,7 @@ def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
         _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
     if unknown := sorted(file.variants.keys() - set(file.tasks)):
         raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
-    if (asked := (file.searched + file.retrain) * file.cells) > MOST_TRIALS:
+    if (asked := file.trained * file.cells) > MOST_TRIALS:
         of = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
         raise ConfigError(f"{origin}: trials: a sweep asks for at most {MOST_TRIALS:,} in all, got {asked:,}: {of}.")
     return file

@@ -35,7 +35,8 @@ def next_round(
     for config in before:
         if (run := ends[config.id]).valid is not None and run.status != "diverged":
             told.append((drawn_of(entry, config), run.valid))
-    seed, space = derive_seed("draw", file.seed, model, index), entry.space if done < file.trials else entry.wider
+    seed = derive_seed("draw", file.seed, model, index)
+    space = entry.space if done < file.trials else entry.wider
     if file.sampler in learning():
         space = tuple(sorted(space, key=lambda d: d.name not in WORDS))
     drawn = draw(space, n, seed, file.sampler, told, entry.goal, partial(_means, entry))

@@ -63,12 +63,12 @@ def standing(store: Store, name: str) -> SweepStatus:
     done, since = store.epochs(name, max((d.seconds for d in alive), default=0.0))
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.asked(name)))
-    expected = (sweep.file.searched + sweep.file.retrain) * len(sweep.entries) if sweep and not over else planned
+    expected = sweep.file.trained * len(sweep.entries) if sweep and not over else planned
     epochs, all_epochs = None, None
     if sweep:
         each = {k: entry.epochs for k, entry in enumerate(sweep.entries)}
         epochs = done + sum(n * each.get(cell or 0, 0) for (cell, status), n in counts.items() if status in ENDED)
-        all_epochs = epochs if over else (sweep.file.searched + sweep.file.retrain) * sum(each.values())
+        all_epochs = epochs if over else sweep.file.trained * sum(each.values())
     left = None
     if alive and all_epochs and since:
         left = (all_epochs - (epochs or 0)) / since * max(d.seconds for d in alive)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from drawn_rows import drawn
-from living_board import carry, expected, keep, second_search, widen
+from living_board import carry, edges, expected, keep, second_search, widen
 from living_place import LivingBoard, list_hashes
 from rich.console import Console
 from small_sweeps import small
@@ -27,6 +27,8 @@ from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.sweeps.plan import first
+from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
 
 SWEEP = """# Expected: 0.1 hours of two cores.
@@ -202,6 +204,19 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
     assert (found.name, found.wider and found.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
     assert found.model_copy(update={"name": before.name, "wider": None}) == before
     assert wide.read_text().startswith("# a.toml with a second search")
+
+
+def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) -> None:
+    def run(seed: int, **more: Any) -> set[float]:
+        file = small(models=["gru"], trials=1, retrain=1, epochs=1, seed=seed, **more)
+        driver.start(file, store, here, None, Console(file=io.StringIO()))
+        return {edge.high for edge in edges(store)}
+
+    drawn_at = (small(models=["gru"], trials=1, seed=seed) for seed in range(1000))
+    seed = next(f.seed for f in drawn_at if first(resolve(f))[0][0].params["lr"] > 0.0999)
+    assert run(seed, name="first") == {0.1}
+    ranges = {"gru": {"lr": {"low": 1e-5, "high": 1.0, "log": True}}}
+    assert run(seed, name="second", wider={"trials": 1, "space": ranges}) <= {1.0}
 
 
 def test_nothing_is_widened_that_is_not_over(board: LivingBoard) -> None:

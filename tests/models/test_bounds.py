@@ -51,7 +51,7 @@ sizes = {"d": st.integers(1, 6), "seed": st.integers(0, 999), "scale": st.floats
 
 
 @damped
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     **sizes, gamma=st.floats(0.05, 100), epsilon=st.floats(0.51, 100), part=st.floats(0.01, 0.999), driven=st.booleans()
 )
@@ -69,7 +69,7 @@ def test_cornns_states_grow_no_faster_than_its_paper_proves(
     assert (energy <= d * np.arange(1, 81) * dt / gamma * ROUNDING).all()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(1, 6), seed=st.integers(0, 999), scale=st.floats(0.01, 30), dt=st.floats(0.01, 1.0))
 def test_implicit_cornn_with_unit_parameters_grows_no_faster_than_its_paper_proves(
     d: int, seed: int, scale: float, dt: float
@@ -81,7 +81,7 @@ def test_implicit_cornn_with_unit_parameters_grows_no_faster_than_its_paper_prov
     assert (energy <= d * np.arange(1, 81) * dt * ROUNDING).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(**sizes, dt=st.floats(0.01, 1.0), saturated=st.booleans())
 def test_lems_states_stay_within_the_bound_that_its_paper_proves(
     d: int, seed: int, scale: float, dt: float, saturated: bool
@@ -112,7 +112,7 @@ def test_the_bounds_break_where_their_conditions_do(name: str) -> None:
         assert states[-1, 0, 0] ** 2 + states[-1, 1, 0] ** 2 / 100 > 80 * 0.5 / 100
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(**sizes, dt=st.floats(0.01, 1.0))
 def test_two_runs_of_implicit_cornn_differ_by_no_more_than_its_paper_proves(
     d: int, seed: int, scale: float, dt: float
@@ -125,7 +125,7 @@ def test_two_runs_of_implicit_cornn_differ_by_no_more_than_its_paper_proves(
     assert ((apart**2).sum((1, 2)) <= 4 * d * np.arange(1, 61) * dt * ROUNDING).all()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, dt=st.floats(0.01, 1), r=st.floats(0.5, 1), part=st.floats(0, 1), sharp=st.booleans())
 def test_one_step_of_implicit_cornn_has_a_jacobian_as_small_as_its_paper_proves(
     seed: int, dt: float, r: float, part: float, sharp: bool
@@ -144,7 +144,7 @@ def test_one_step_of_implicit_cornn_has_a_jacobian_as_small_as_its_paper_proves(
         assert measured >= delta + dt * (1 + norm(w) + norm(wz)) / (1 + dt) - 1e-12
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 @given(seed=seeds, gamma=st.floats(0.2, 4), epsilon=st.floats(0.5, 3), driven=st.booleans())
 def test_fine_steps_of_cornn_keep_the_bounds_of_its_differential_equation(
     seed: int, gamma: float, epsilon: float, driven: bool
@@ -161,7 +161,7 @@ def test_fine_steps_of_cornn_keep_the_bounds_of_its_differential_equation(
     assert (z <= most).all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(d=st.integers(1, 6), seed=seeds, scale=st.floats(0.01, 10), dt=st.floats(0.01, 1))
 def test_one_step_of_lem_has_a_jacobian_as_small_as_its_paper_proves(
     d: int, seed: int, scale: float, dt: float
@@ -215,7 +215,7 @@ def lipschitz(m: np.ndarray, beta: float, gamma: float) -> Recurrence:
     return layer
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(d=st.integers(1, 7), seed=seeds, beta=st.floats(0, 1), gamma=st.floats(0, 2))
 def test_the_spectrum_of_the_lipschitz_rnns_matrix_lies_in_the_corrected_interval(
     d: int, seed: int, beta: float, gamma: float
@@ -238,7 +238,7 @@ def test_the_printed_interval_of_the_lipschitz_rnns_spectrum_is_too_narrow() -> 
     assert outside > 0
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(1, 7), seed=seeds, gamma=st.floats(0, 2))
 def test_the_lipschitz_rnns_matrix_is_skew_symmetric_up_to_its_shift_for_beta_one(
     d: int, seed: int, gamma: float
@@ -248,7 +248,7 @@ def test_the_lipschitz_rnns_matrix_is_skew_symmetric_up_to_its_shift_for_beta_on
     np.testing.assert_allclose(np.linalg.eigvals(a).real, -gamma, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=seeds, beta=st.floats(0.5, 1), scale=st.floats(0.1, 1), margin=st.floats(0.1, 2))
 def test_a_stable_lipschitz_rnn_contracts_at_least_as_fast_as_its_theorem_says(
     seed: int, beta: float, scale: float, margin: float
@@ -283,7 +283,7 @@ def test_a_lipschitz_rnn_forgets_its_start_under_the_theorems_second_condition(s
         assert apart < 1e-8 if stable else apart > 0.1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     **sizes, tau=st.integers(0, 4), form=st.sampled_from(sorted(BLOCKS)), alpha=st.floats(0, 1), saturated=st.booleans()
 )
@@ -304,7 +304,7 @@ def test_an_open_tau_gru_reaches_its_bound() -> None:
     np.testing.assert_allclose(outputs(layer, torch.zeros(3, 1, dtype=FLOAT64)), 2.0, rtol=1e-15)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, m=st.integers(1, 4))
 def test_the_delay_adds_the_papers_shorter_paths_from_inputs_to_states(seed: int, m: int) -> None:
     d, rng, steps = 3, np.random.default_rng(seed), 2 * m + 2
@@ -338,7 +338,7 @@ def tau_gru_sensitivities(layer: Recurrence, x: Tensor, h: np.ndarray, past: np.
     return [norm(each) for each in torch.autograd.functional.jacobian(run, torch.from_numpy(h)).numpy()]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, m=st.integers(1, 3), scale=st.floats(0.05, 1.5), open_gates=st.booleans())
 def test_tau_grus_gradients_obey_the_corrected_recursion(seed: int, m: int, scale: float, open_gates: bool) -> None:
     d, steps, rng = 3, 8, np.random.default_rng(seed)
@@ -363,7 +363,7 @@ def test_the_printed_bound_of_tau_grus_gradients_misses_what_returns_through_the
     np.testing.assert_allclose(found, [0, 0.9, 0, 0.81], atol=1e-14)  # printed for four steps: 0
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, m=st.integers(0, 5), scale=st.floats(0.1, 2), dt=st.floats(0.01, 0.2))
 def test_two_pasts_of_the_delay_equation_part_no_faster_than_its_theorem_says(
     seed: int, m: int, scale: float, dt: float

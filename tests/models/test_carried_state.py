@@ -11,7 +11,7 @@ import pytest
 import torch
 from batches import fed
 from cases import sequence_models
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packs import Heard, trained
 from torch import Tensor
@@ -107,7 +107,6 @@ def train_until(pack: Pack, step: int) -> None:
 
 
 @given(steps=st.integers(1, 60), length=st.integers(1, 20), strands=st.integers(1, 60))
-@settings(deadline=None)
 def test_segments_in_order_are_the_folded_text(steps: int, length: int, strands: int) -> None:
     split = text(steps, segment=length)
     if strands > steps:

@@ -287,7 +287,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name, options", CASES)
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(p=st.integers(1, 9), d=st.integers(1, 9), q=st.integers(1, 9), members=st.integers(1, 3))
 def test_counts_follow_the_papers_formulas_and_are_those_of_one_member(
     name: str, options: Options, p: int, d: int, q: int, members: int

@@ -75,7 +75,7 @@ def test_cornn_under_force_converges_at_order_one_to_its_differential_equation(d
     assert abs(measured_order(solve, truth.reshape(2, 3)) - 1) < 0.1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(dt=st.floats(0.01, 0.5), gamma=st.floats(0.1, 10), y=st.floats(-2, 2), z=st.floats(-2, 2))
 def test_undamped_cornn_conserves_the_energy_of_the_symplectic_euler_method(
     dt: float, gamma: float, y: float, z: float
@@ -106,7 +106,7 @@ def test_undamped_cornn_has_an_energy_error_that_stays_bounded_and_halves_with_t
     assert worst[1] / worst[2] == pytest.approx(2, rel=0.1)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(dt=st.floats(0.01, 1.5), epsilon=st.floats(0, 10), z=st.floats(-2, 2))
 def test_free_cornn_loses_its_velocity_at_the_rate_of_its_damping_form(dt: float, epsilon: float, z: float) -> None:
     for damping, factor in {"explicit": 1 - dt * epsilon, "implicit": 1 / (1 + dt * epsilon)}.items():
@@ -211,7 +211,7 @@ FLOWS = {
 
 
 @pytest.mark.parametrize("kind, chosen, slope, order", FLOWS.values(), ids=FLOWS)
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 999))
 def test_a_residual_unit_converges_to_its_differential_equation_at_the_order_of_its_scheme(
     kind: type[Recurrence], chosen: dict[str, float], slope: Callable[..., np.ndarray], order: int, seed: int
@@ -228,7 +228,7 @@ def test_a_residual_unit_converges_to_its_differential_equation_at_the_order_of_
     assert abs(measured_order(solve, truth.y[:, -1]) - order) < 0.15
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(1, 6), seed=st.integers(0, 9999), gamma=st.floats(0, 2), gate=st.floats(-3, 3))
 def test_antisymmetric_units_have_a_spectrum_with_the_real_part_minus_gamma(
     d: int, seed: int, gamma: float, gate: float
@@ -245,7 +245,7 @@ def test_antisymmetric_units_have_a_spectrum_with_the_real_part_minus_gamma(
         assert abs(spectrum.imag).max() > 0 or d == 1
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(2, 6), seed=st.integers(0, 9999))
 def test_without_diffusion_the_antisymmetric_units_spectrum_is_imaginary_at_every_state(d: int, seed: int) -> None:
     layer = build(AntisymmetricRNN, d, epsilon=1.0, gamma=0.0)
@@ -254,7 +254,7 @@ def test_without_diffusion_the_antisymmetric_units_spectrum_is_imaginary_at_ever
     np.testing.assert_allclose(np.linalg.eigvals(there - np.eye(d)).real, 0, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(1, 8), seed=st.integers(0, 9999), scale=st.floats(0.1, 10))
 def test_exprnns_matrix_is_an_exact_rotation_and_keeps_every_norm(d: int, seed: int, scale: float) -> None:
     layer, h = build(ExpRNN, d), np.random.default_rng(seed).standard_normal(d)
@@ -267,7 +267,7 @@ def test_exprnns_matrix_is_an_exact_rotation_and_keeps_every_norm(d: int, seed: 
     np.testing.assert_allclose(np.linalg.norm(states[:, 0], axis=1), np.linalg.norm(h), rtol=1e-11)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 9999),
     alpha=st.floats(0.2, 2),
@@ -290,7 +290,7 @@ def test_the_incremental_rnn_approaches_a_derivative_of_minus_one_at_its_equilib
     assert np.linalg.norm(left) <= contraction**steps * np.linalg.norm(first) + 1e-12
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 9999), longest=st.integers(1, 50))
 def test_indrnns_neurons_at_most_double_over_the_longest_memory(seed: int, longest: int) -> None:
     layer, h = build(IndRNN, 4, layers=1, t_max=longest), np.random.default_rng(seed).uniform(0.1, 1, 4)

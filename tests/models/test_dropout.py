@@ -19,7 +19,7 @@ def generators(*seeds: int) -> list[torch.Generator]:
 
 
 @given(rates=st.lists(st.floats(0.0, 0.9), min_size=1, max_size=4), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_share_of_the_numbers_is_zero_and_the_others_keep_the_mean(rates: list[float], seed: int) -> None:
     x = torch.ones(len(rates), 20, 30, 10)
     out = dropped(x, torch.tensor(rates), generators(*range(seed, seed + len(rates))), per_step=True)

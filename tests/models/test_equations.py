@@ -353,7 +353,7 @@ def assert_equation_holds(name: str, options: Mapping[str, OptionValue], sizes: 
 a_layer = st.fixed_dictionaries(
     {"p": st.integers(1, 4), "d": st.integers(1, 5), "seed": st.integers(0, 999), "scale": st.floats(0.05, 1.5)}
 )
-quickly = settings(deadline=None, max_examples=8)
+quickly = settings(max_examples=8)
 
 
 @pytest.mark.parametrize("name, options", CASES)

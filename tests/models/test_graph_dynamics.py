@@ -49,7 +49,7 @@ def rates(layer: G2, u: Tensor, batch: Graphs) -> Tensor:
     return layer.rates(u.unsqueeze(0), Links.of(batch.shared(1)), layer.weights(layer.held()))[0]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     st.integers(0, 999), st.floats(0.2, 5.0), st.floats(1e-6, 1e3), st.sampled_from(G2.OPTIONS["aggregate"]),
     st.sampled_from(G2.OPTIONS["rate"]),

@@ -103,7 +103,7 @@ class _Features(torch.nn.Module):
 
 
 @pytest.mark.parametrize("name, options", FEW)
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 99))
 def test_nodes_in_another_order_give_the_same_in_that_order(name: str, options: dict[str, Any], seed: int) -> None:
     layer, batch = layer_of(name, options, members=None), random_graphs(seed, sizes=(7,))

@@ -193,7 +193,7 @@ def test_features_are_all_outputs_or_what_a_readout_of_the_last_step_sees(
     torch.testing.assert_close(end, outputs[..., -1, :, :], rtol=1e-12, atol=0)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     name=st.sampled_from(sorted(LAYERS)),
     lengths=st.lists(st.lists(st.integers(1, 6), min_size=3, max_size=3), min_size=2, max_size=2),

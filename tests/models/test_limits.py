@@ -38,7 +38,7 @@ D, P, T = 4, 2, 12
 SHUT = -800.0
 """Bias of a gate that is shut: σ(−800) is 0 in float64."""
 seeds = st.integers(0, 9999)
-some = settings(deadline=None, max_examples=10)
+some = settings(max_examples=10)
 
 
 def draw(seed: int, *shape: int) -> np.ndarray:

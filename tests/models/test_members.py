@@ -143,7 +143,7 @@ def test_saved_weights_and_hyper_parameters_give_the_same_network_back(spec: Mod
 
 
 @all_cases
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(
     seeds=st.lists(st.integers(0, 2**32 - 1), min_size=2, max_size=3, unique=True),
     p=st.integers(1, 3),
@@ -165,7 +165,7 @@ def test_a_trial_starts_from_the_same_weights_alone_and_in_a_pack(
 
 
 @all_cases
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(index=st.permutations(range(4)).flatmap(lambda order: st.integers(1, 4).map(lambda n: order[:n])))
 def test_keep_leaves_exactly_the_chosen_members(spec: ModelSpec, options: Options, index: list[int]) -> None:
     network, x, chosen = network_of(spec, options, [1, 2, 3, 4]), normal(4, 5, 6, 2), torch.tensor(index)

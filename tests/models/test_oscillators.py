@@ -45,7 +45,7 @@ def draw(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(d=st.integers(1, 5), seed=seeds, dt=steps, alpha=st.floats(0, 30))
 def test_one_step_of_unicornn_is_a_symplectic_map_of_each_neuron(d: int, seed: int, dt: float, alpha: float) -> None:
     layer = build(UnICORNN, d, layers=1, dt=dt, alpha=alpha)
@@ -63,7 +63,7 @@ def test_one_step_of_unicornn_is_a_symplectic_map_of_each_neuron(d: int, seed: i
 
 @schemes
 @activations
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, dt=steps)
 def test_one_step_of_a_neural_oscillator_keeps_volume_and_one_of_a_layer_the_symplectic_form(
     scheme: str, activation: str, seed: int, dt: float
@@ -100,7 +100,7 @@ def test_unicornns_inverse_step_restores_the_start_at_published_settings(
 
 
 @activations
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, dt=st.floats(0.01, 0.3))
 def test_the_stoermer_verlet_scheme_runs_back_when_the_velocity_is_turned(
     activation: str, seed: int, dt: float
@@ -113,7 +113,7 @@ def test_the_stoermer_verlet_scheme_runs_back_when_the_velocity_is_turned(
     np.testing.assert_allclose(back, [y, -z], atol=1e-7)  # chaos may amplify rounding, 1e-16, by e^(30 · 0.3 · 2)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, dt=steps, alpha=st.floats(0, 5))
 def test_unicornns_gradients_follow_the_thesis_backward_recursion(seed: int, dt: float, alpha: float) -> None:
     length, layer = 12, build(UnICORNN, 1, layers=1, dt=dt, alpha=alpha)
@@ -155,7 +155,7 @@ def oscillators(name: str, dt: float, layers: int, alpha: float = 0.0, scheme: s
 
 
 @pytest.mark.parametrize("name", ["unicornn", "tanh", "sin"])
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, dt=steps, alpha=st.floats(0, 30))
 def test_each_layers_force_is_minus_the_derivative_of_its_hamiltonian(
     name: str, seed: int, dt: float, alpha: float
@@ -209,7 +209,7 @@ def test_the_explicit_euler_method_would_gain_energy_where_unicornn_keeps_it() -
     assert largest < 2 < 20 < abs(y[0])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, dt=st.floats(0.01, 0.99), alpha=st.floats(0.01, 8), scale=st.floats(0.1, 30), resonant=st.booleans())
 def test_unicornns_states_grow_no_faster_than_its_papers_recursion(
     seed: int, dt: float, alpha: float, scale: float, resonant: bool
@@ -273,7 +273,7 @@ every_flow = [(*flow, a) for flow in FLOWS for a in ("tanh", "sin") if (flow[0],
 
 
 @pytest.mark.parametrize("kind, chosen, slope, layers, order, activation", every_flow)
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(seed=seeds)
 def test_oscillators_converge_to_their_differential_equation_at_the_order_of_their_scheme(
     kind: type[Recurrence],
@@ -302,7 +302,7 @@ def test_oscillators_converge_to_their_differential_equation_at_the_order_of_the
 
 
 @activations
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 @given(seed=seeds)
 def test_the_layered_oscillator_tends_to_the_general_one_with_its_block_matrix(activation: str, seed: int) -> None:
     layers, d = 3, 2
@@ -368,7 +368,7 @@ def test_a_nonlinear_oscillator_approximates_the_sine_transform_with_omega_over_
     assert abs(ends[0.03] - truth) > 0.3 * abs(truth)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=seeds, omega=st.floats(0.3, 4), bound=st.floats(0.1, 5), resonant=st.booleans())
 def test_a_driven_linear_oscillator_keeps_to_the_bounds_of_the_lemmas_proof(
     seed: int, omega: float, bound: float, resonant: bool

@@ -128,7 +128,7 @@ def test_another_horizon_or_plain_forecasts_are_other_data() -> None:
     assert len(versions) == 3 and batch.places == 7 + 7 - 1 and batch.every_step
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(horizon=st.integers(1, 9), n=st.integers(1, 5), seed=st.integers(0, 99), scale=st.floats(0.05, 1.0))
 def test_the_valid_time_counts_steps_until_the_first_large_error(horizon: int, n: int, seed: int, scale: float) -> None:
     g = torch.Generator().manual_seed(seed)

@@ -277,7 +277,7 @@ def test_files_that_do_not_fit_together_are_refused() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_pickle_with_another_byte_or_cut_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "pickle"
     whole = raw_graphs.dumped([csr_matrix(np.eye(3)), np.eye(2), {0: [1, 2]}])

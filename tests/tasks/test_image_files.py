@@ -101,7 +101,7 @@ def test_a_broken_file_is_named_with_the_rule_and_nothing_is_kept(folder: Path, 
 
 
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_with_one_other_byte_or_cut_anywhere_is_refused(folder: Path, data: st.DataObject) -> None:
     name, files = data.draw(st.sampled_from([("mnist98", images.MNIST.needs), ("scifar", images.CIFAR10.needs)]))
     path = TASKS[name].files.place / data.draw(st.sampled_from(files))

@@ -143,7 +143,7 @@ def test_fitzhugh_nagumo_scores_persistence_as_published() -> None:
     assert score == pytest.approx(7.9e-2, rel=0.01)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(length=st.integers(2, 80), seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40))
 def test_adding_marks_one_number_in_each_half_and_asks_for_their_sum(length: int, seed: int, n: int) -> None:
     split = adding.sequences(length, seed, n)

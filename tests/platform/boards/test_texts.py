@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.boards import texts
@@ -74,7 +74,6 @@ def test_a_mean_never_stands_without_the_seeds_that_diverged() -> None:
     )
 
 
-@settings(deadline=None)  # the first call imports scipy
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_a_share_has_clopper_and_pearsons_interval(ended: int, diverged: int) -> None:
     found = row(scores=[1.0] * ended, n=ended, diverged=diverged)

@@ -140,7 +140,7 @@ def test_what_new_writes_keeps_every_rule(kind: str, tmp_path: Path, capsys: pyt
     assert "is there already. Give another name" in capsys.readouterr().err and path.read_text() == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     name=st.one_of(st.from_regex(WORD, fullmatch=True), st.sampled_from(["tensor", "true", "none", "class", "data"]))
 )

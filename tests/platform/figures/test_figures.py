@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from boards import printed, retrained, trials
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from longwave.platform.boards.board import rows
@@ -94,7 +94,6 @@ def test_a_curve_keeps_its_ends_its_best_epoch_and_where_it_broke() -> None:
         assert [(m["mark"], m["epoch"], m["value"]) for m in mine if m["mark"]] == [(mark, at, 1 / at)]
 
 
-@settings(deadline=None)
 @given(some.integers(0, 500), some.integers(2, 80), some.integers(0, 499))
 def test_thinning_keeps_the_ends_and_what_is_asked_for_and_no_more_than_most(n: int, most: int, kept: int) -> None:
     places = thinned(n, most, (kept,) if kept < n else ())
@@ -103,7 +102,6 @@ def test_thinning_keeps_the_ends_and_what_is_asked_for_and_no_more_than_most(n: 
     assert kept >= n or kept in places
 
 
-@settings(deadline=None)
 @given(some.lists(some.floats(1e-9, 1e9), min_size=1, max_size=20))
 def test_a_logarithmic_axis_has_ticks_inside_its_numbers_or_leaves_them_to_vega(numbers: list[float]) -> None:
     made = axis("x", numbers, log=True)

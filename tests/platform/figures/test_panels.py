@@ -7,7 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from longwave.platform.figures.panels import DEEP, PLOT, CurveLine, Panel, panels
@@ -33,7 +33,6 @@ def one(values: list[float], log: bool, most: int = 64, best: int | None = None)
     return panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, most=most)
 
 
-@settings(deadline=None)
 @given(VALUES, some.booleans())
 def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], log: bool) -> None:
     line = drawn(one(values, log, most=1000))[0]
@@ -45,7 +44,6 @@ def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], 
         assert abs(y - 2 * DEEP * (1 - up)) <= 0.51
 
 
-@settings(deadline=None)
 @given(VALUES, some.integers(8, 64), some.integers(1, 120))
 def test_a_line_keeps_its_ends_its_best_epoch_and_few_points(values: list[float], most: int, best: int) -> None:
     svg = one(values, False, most, best)

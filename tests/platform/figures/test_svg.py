@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 from boards import printed, retrained
 from hostile import TEXTS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from longwave.platform.boards.board import rows
@@ -56,7 +56,6 @@ def test_a_picture_has_ink_and_ground_of_its_own_in_light_and_dark() -> None:
     assert "background" in style.split("@media")[0] and "prefers-color-scheme:dark" in style.split("@media")[1]
 
 
-@settings(deadline=None)
 @given(some.one_of(some.sampled_from(TEXTS), some.text(some.characters(), max_size=30)))
 def test_any_text_is_text_of_an_element_and_of_an_attribute(text: str) -> None:
     root = ET.fromstring(f'<svg a="{escaped(text)}">{escaped(text)}</svg>')

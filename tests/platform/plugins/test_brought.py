@@ -72,7 +72,7 @@ def test_registered_files_of_the_data_folder_are_brought_by_themselves(home: Pat
     assert "my-sign" not in all_tasks()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=30))
 def test_any_other_text_is_another_version(text: str) -> None:
     one, other = (Plugin("my", {"a.py": t}, ("a.py",)) for t in ("x = 1\n", f"x = 1\n{text}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.statistics.advice import advice, detectable, enough_seeds, power
@@ -43,7 +43,6 @@ def test_where_no_separation_passes_the_guard_nothing_is_ever_found() -> None:
 
 
 @given(st.integers(2, 60))
-@settings(deadline=None)
 def test_enough_seeds_are_enough_and_one_less_is_not(models: int) -> None:
     n = enough_seeds(models)
     assert power(models, n, 3.0) >= 0.8 > power(models, n - 1, 3.0)

@@ -29,7 +29,7 @@ def mask(first: tuple[int, ...], n: int) -> np.ndarray[tuple[int], np.dtype[np.b
 
 
 @given(patterns, st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_mann_and_whitneys_law_is_that_of_all_splits_counted_one_by_one(ties: list[int], data: st.DataObject) -> None:
     n = sum(ties)
     first = data.draw(st.integers(1, n - 1))
@@ -65,7 +65,7 @@ def test_beyond_a_hundred_seeds_the_normal_law_goes_on_where_the_exact_one_ends(
 
 
 @given(patterns, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_studentised_statistic_is_scipys(ties: list[int], data: st.DataObject) -> None:
     n = sum(ties)
     first = data.draw(st.integers(2, n - 2))

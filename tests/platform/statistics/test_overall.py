@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -43,13 +43,11 @@ def test_the_ranks_on_a_task_are_those_of_the_medians_and_a_diverged_median_is_l
 
 
 @given(st.lists(st.integers(0, 5).map(float), min_size=1, max_size=8))
-@settings(deadline=None)
 def test_the_ranks_on_a_task_are_scipys_average_ranks(medians: list[float]) -> None:
     assert task_ranks([[median] for median in medians], UP) == rankdata([-median for median in medians]).tolist()
 
 
 @given(tables, st.sampled_from([UP, DOWN]), st.integers(-50, 50).map(float))
-@settings(deadline=None)
 def test_the_best_median_scores_1_and_none_less_than_0(rows: list[list[Score]], scale: Scale, trivial: float) -> None:
     rows = [row[: len(row) - 1 + len(row) % 2] for row in rows]  # a single middle seed is no less than 0 by its half
     scores = normalised(rows, scale, trivial)
@@ -62,7 +60,6 @@ def test_the_best_median_scores_1_and_none_less_than_0(rows: list[list[Score]], 
 
 
 @given(tables, st.integers(-50, 50).map(float), st.sampled_from([0.25, 2.0, 64.0]), st.integers(-9, 9))
-@settings(deadline=None)
 def test_the_unit_and_the_zero_of_the_metric_do_not_matter(
     rows: list[list[Score]], trivial: float, unit: float, shift: int
 ) -> None:
@@ -71,7 +68,6 @@ def test_the_unit_and_the_zero_of_the_metric_do_not_matter(
 
 
 @given(tables, st.integers(-50, 50).map(float))
-@settings(deadline=None)
 def test_a_row_that_is_not_the_best_does_not_move_the_others(rows: list[list[Score]], trivial: float) -> None:
     assert normalised([*rows, [None, -1e6]], UP, trivial)[:-1] == normalised(rows, UP, trivial)
 

@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from longwave.platform.statistics.printed import Noise, Printed, best_quantile, expected_extreme, tolerance_quantile
-
-unhurried = settings(deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +73,6 @@ def test_the_laws_of_a_best_hold_what_they_say_of_draws(n: int, k: int) -> None:
         assert (expected <= tolerance_quantile(n, k, p)).mean() == pytest.approx(p, abs=room)
 
 
-@unhurried
 @given(st.floats(0.01, 1), st.floats(0.01, 1), st.integers(3, 30), st.integers(2, 30))
 def test_the_noise_beside_a_printed_std_is_welchs(spread: float, relative: float, n: int, runs: int) -> None:
     low, high = Noise("mean ± std", runs, relative, spread).gap(n, 0.95)
@@ -84,7 +81,6 @@ def test_the_noise_beside_a_printed_std_is_welchs(spread: float, relative: float
     assert test.pvalue == pytest.approx(0.05, rel=1e-6)
 
 
-@unhurried
 @given(st.floats(0.01, 1), st.integers(3, 30), st.integers(1, 30))
 def test_without_a_printed_std_ours_stands_for_it(spread: float, n: int, runs: int) -> None:
     half = float(scipy_stats.t.ppf(0.95, n - 1)) * spread * math.sqrt(1 / n + 1 / runs)

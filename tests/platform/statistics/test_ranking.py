@@ -65,7 +65,6 @@ def test_holms_adjustment_by_hand() -> None:
 
 
 @given(probabilities, st.floats(0.001, 0.999))
-@settings(deadline=None)
 def test_holm_rejects_as_his_step_down_procedure_does(p: list[float], alpha: float) -> None:
     rejected: set[int] = set()
     for k, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
@@ -78,14 +77,13 @@ def test_holm_rejects_as_his_step_down_procedure_does(p: list[float], alpha: flo
 
 
 @given(probabilities, st.randoms())
-@settings(deadline=None)
 def test_holms_adjustment_does_not_depend_on_the_order(p: list[float], random: Any) -> None:
     shuffled = random.sample(range(len(p)), len(p))
     assert holm([p[i] for i in shuffled]) == pytest.approx(holm(p)[shuffled])
 
 
 @given(boards, st.sampled_from([ERROR, ACCURACY, Scale("min", None)]), st.sampled_from([0.05, 0.3]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_who_is_better_is_decided_by_the_guarded_rank_test(rows: list[list[Score]], scale: Scale, alpha: float) -> None:
     assert apart(rows, scale, alpha).tolist() == guarded_by_hand(rows, scale, alpha).tolist()
 
@@ -174,7 +172,6 @@ def test_rows_without_spread_are_told_apart_from_four_seeds_on() -> None:
 
 
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
-@settings(deadline=None)
 def test_a_standing_follows_from_who_is_told_from_whom(rows: list[list[Score]], scale: Scale) -> None:
     places, told = standings(rows, scale), apart(rows, scale)
     assert (told == -told.T).all()
@@ -187,7 +184,6 @@ def test_a_standing_follows_from_who_is_told_from_whom(rows: list[list[Score]], 
 
 
 @given(boards, st.sampled_from([ERROR, ACCURACY]))
-@settings(deadline=None)
 def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[Score]], scale: Scale) -> None:
     places, told, line = standings(rows, scale), apart(rows, scale), order(rows, scale)
     runs = [
@@ -201,7 +197,6 @@ def test_tie_groups_are_the_largest_runs_of_rows_not_told_apart(rows: list[list[
 
 
 @given(boards, st.randoms())
-@settings(deadline=None)
 def test_standings_do_not_depend_on_the_order_of_rows_with_different_medians(rows: list[Any], random: Any) -> None:
     rows = list({typical(seeds, ERROR): seeds for seeds in rows}.values())
     shuffled = random.sample(range(len(rows)), len(rows))
@@ -209,7 +204,6 @@ def test_standings_do_not_depend_on_the_order_of_rows_with_different_medians(row
 
 
 @given(boards)
-@settings(deadline=None)
 def test_the_other_goal_turns_the_board_over_where_no_seed_diverged(rows: list[list[Score]]) -> None:
     whole: list[list[Score]] = [[s or 99.0 for s in seeds] for seeds in rows]
     for up, down in zip(standings(whole, Scale("max", None)), standings(whole, Scale("min", None)), strict=True):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -42,7 +42,6 @@ def welch(a: list[float], b: list[float]) -> float:
 
 
 @given(rows, scales)
-@settings(deadline=None)
 def test_all_pairs_at_once_are_each_pair_by_itself(board: list[list[Score]], scale: Scale) -> None:
     found = pair_tests(errors(board, scale), scale)
     for k, (i, j) in enumerate(zip(*np.triu_indices(len(board), 1), strict=True)):
@@ -54,7 +53,6 @@ def test_all_pairs_at_once_are_each_pair_by_itself(board: list[list[Score]], sca
 
 
 @given(row, row, scales)
-@settings(deadline=None)
 def test_the_other_way_round_all_is_mirrored(a: list[Score], b: list[Score], scale: Scale) -> None:
     one, other = pair(a, b, scale), pair(b, a, scale)
     assert other.better == pytest.approx(1 - one.better)
@@ -63,7 +61,6 @@ def test_the_other_way_round_all_is_mirrored(a: list[Score], b: list[Score], sca
 
 
 @given(row, row)
-@settings(deadline=None)
 def test_the_share_of_better_seeds_is_mann_and_whitneys(a: list[Score], b: list[Score]) -> None:
     x, y = ([math.inf if s is None else s for s in scores] for scores in (a, b))
     wins = sum((p < q) + 0.5 * (p == q) for p in x for q in y)
@@ -127,7 +124,6 @@ def test_a_row_with_an_error_of_zero_costs_other_pairs_no_logs() -> None:
 
 
 @given(rows, st.sampled_from([1e-3, 7.0, 1e6]))
-@settings(deadline=None)
 def test_the_unit_of_an_error_does_not_matter(board: list[list[Score]], unit: float) -> None:
     one = pair_tests(errors(board, ERROR), ERROR)
     other = pair_tests(errors([[None if s is None else unit * s for s in r] for r in board], ERROR), ERROR)

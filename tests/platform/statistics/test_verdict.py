@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated_verdicts import BOUNDS, WORDS, Repetition, cells, near, shares, verdict_cases
@@ -23,7 +23,6 @@ ERROR = Scale()
 ACCURACY = Scale("max", 100.0, 0.005)
 RUN = Printed(1.0, "run")
 UNLABELLED = Printed(1.0, "reported")
-unhurried = settings(deadline=None)
 logs = st.lists(st.floats(-0.5, 0.5), min_size=3, max_size=9).filter(lambda x: np.std(x) > 1e-3)
 numbers = st.sampled_from(
     [RUN, UNLABELLED, Printed(1.0, n=3), Printed(1.0, "mean", 0.1, 5), Printed(1.0, "best", n=4), Printed(1.0, "min")]
@@ -82,7 +81,6 @@ def test_five_seeds_that_scatter_too_much_to_reproduce_one_run_say_whether_more_
     assert found.why == "The printed number is one run: no number of our seeds shows it reproduced."
 
 
-@unhurried
 @given(logs, st.floats(-0.4, 0.4), st.integers(1, 5))
 def test_the_words_are_the_two_one_sided_and_the_two_sided_tests(ours: list[float], printed: float, runs: int) -> None:
     n, gap, spread = len(ours), np.mean(ours) - printed, float(np.std(ours, ddof=1))
@@ -96,7 +94,6 @@ def test_the_words_are_the_two_one_sided_and_the_two_sided_tests(ours: list[floa
     assert verdict(np.exp(ours).tolist(), Printed(math.exp(printed), n=runs), ERROR).word == word
 
 
-@unhurried
 @given(logs, st.floats(-0.4, 0.4), st.floats(0.01, 0.5), st.integers(2, 20))
 def test_with_std_and_n_in_print_the_test_is_welchs_on_logs(
     ours: list[float], printed: float, relative: float, runs: int
@@ -109,7 +106,6 @@ def test_with_std_and_n_in_print_the_test_is_welchs_on_logs(
     assert (word == "undecided") <= (test.pvalue > 0.05)
 
 
-@unhurried
 @given(logs, numbers, st.floats(0.5, 2), st.floats(1e-6, 1e6))
 def test_a_unit_changes_no_word_and_no_ratio(ours: list[float], printed: Printed, value: float, unit: float) -> None:
     def judged(by: float) -> Verdict:
@@ -125,7 +121,6 @@ def test_a_unit_changes_no_word_and_no_ratio(ours: list[float], printed: Printed
     assert vars(one.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
 
 
-@unhurried
 @given(logs, st.sampled_from([RUN, Printed(1.0, n=3)]), st.floats(0.7, 1.4), st.floats(1, 5))
 def test_more_scatter_never_makes_a_number_reproduced(
     ours: list[float], printed: Printed, value: float, times: float
@@ -136,7 +131,6 @@ def test_more_scatter_never_makes_a_number_reproduced(
         assert verdict(np.exp(ours).tolist(), theirs, ERROR).word == "reproduced"
 
 
-@unhurried
 @given(logs, st.sampled_from([RUN, Printed(1.0, n=3), Printed(1.0, "mean", 0.1, 5)]), st.floats(0.5, 2))
 def test_better_and_worse_are_mirrored(ours: list[float], printed: Printed, value: float) -> None:
     other = {"better": "worse", "worse": "better"}
@@ -148,7 +142,6 @@ def test_better_and_worse_are_mirrored(ours: list[float], printed: Printed, valu
     assert words[1] == other.get(words[0], words[0])
 
 
-@unhurried
 @given(logs, numbers, st.floats(0.5, 2))
 def test_an_accuracy_is_judged_as_its_error_rate(ours: list[float], printed: Printed, value: float) -> None:
     theirs, errors = replace(printed, value=value, rounding=0.05), np.exp(ours)
@@ -160,7 +153,6 @@ def test_an_accuracy_is_judged_as_its_error_rate(ours: list[float], printed: Pri
     assert found.ratio is not None and vars(found.ratio) == pytest.approx(vars(other.ratio), rel=1e-6)
 
 
-@unhurried
 @given(logs, numbers, st.floats(0.5, 2), st.floats(0, 0.1))
 def test_no_word_denies_the_ratio_beside_it(ours: list[float], printed: Printed, value: float, rounding: float) -> None:
     theirs = replace(printed, value=value, rounding=rounding)
@@ -187,7 +179,6 @@ def test_the_ratio_to_a_best_of_k_is_of_our_expected_best_of_k() -> None:
     assert ratio is not None and ratio.value == pytest.approx(1.3 * math.exp(-0.1 * expected_extreme(10)))
 
 
-@unhurried
 @given(logs, st.floats(0.6, 1.6))
 def test_undecided_names_the_least_number_of_seeds_that_decides(ours: list[float], value: float) -> None:
     found = verdict(np.exp(ours).tolist(), replace(RUN, value=value), ERROR)

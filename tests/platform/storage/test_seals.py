@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recorded import recorded_store
 
@@ -29,7 +29,6 @@ RECORD: dict[str, Any] = dict.fromkeys((*PLANNED, *ENDS))
 
 
 @given(curve=curves, data=st.data())
-@settings(deadline=None)
 def test_a_seal_hangs_on_every_number_and_on_no_order(curve: list[Point], data: st.DataObject) -> None:
     made = seal(RECORD, curve)
     assert len(made) == 64

@@ -101,7 +101,7 @@ def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[Trial
 
 
 @given(reason=st.text(min_size=1).filter(lambda s: "\x00" not in s and s.isprintable()))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_stored_as_text(store: Store, tiny: Tiny, reason: str) -> None:
     [config] = asked(resolve(tiny(models=["lem"], trials=1, name="s", seed=abs(hash(reason)) % 10**9)), {})
     store.add_sweep("s", {})

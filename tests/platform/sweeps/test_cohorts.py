@@ -277,7 +277,7 @@ def test_what_a_rung_left_of_several_packs_goes_on_in_fewer_from_where_it_stood(
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(1, 6))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_packs_are_joined_whole_and_hold_no_more_than_they_may(stays: list[list[bool]], most: int) -> None:
     [first, *_] = asked(resolve(halved()), {})
     seeds = iter(range(99))

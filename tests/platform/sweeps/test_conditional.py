@@ -67,7 +67,7 @@ def test_a_search_in_rounds_draws_a_number_exactly_where_its_word_has_it() -> No
 @given(
     st.integers(0, 2**31 - 1), st.integers(1, 12), st.sampled_from(["random", "qmc"]), st.permutations(["a", "b", "c"])
 )
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_samplers_that_learn_nothing_draw_all_as_ever(seed: int, n: int, sampler: str, order: list[str]) -> None:
     known = {
         "a": Dimension("a", choices=("x", "y")),

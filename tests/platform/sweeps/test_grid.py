@@ -67,7 +67,7 @@ def test_a_sweep_of_five_models_asks_for_the_trials_it_asked_for_before_there_we
     st.lists(st.integers(1, 9), min_size=1, max_size=3, unique=True),
     st.lists(st.integers(1, 4), min_size=1, max_size=2, unique=True),
 )
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without_it(
     hidden: list[int], batch: list[int], layers: list[int]
 ) -> None:

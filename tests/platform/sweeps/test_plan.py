@@ -47,7 +47,7 @@ def ends_of(trials: list[TrialConfig], score: Callable[[TrialConfig], float]) ->
 
 @pytest.mark.parametrize("sampler", ["random", "qmc"])
 @given(n=st.integers(1, 12), more=st.integers(0, 12), seed=st.integers(0, 2**31 - 1))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_a_longer_search_begins_with_the_shorter_one(sampler: str, n: int, more: int, seed: int) -> None:
     short, long = (draw((DT, GAMMA), k, seed, sampler) for k in (n, n + more))
     assert long[:n] == short

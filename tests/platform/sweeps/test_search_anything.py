@@ -103,7 +103,7 @@ def test_tpe_learns_which_word_is_better() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True), st.integers(0, 99), st.integers(1, 9))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_choices_are_drawn_evenly_and_a_longer_search_begins_with_the_shorter(
     choices: Sequence[str], seed: int, n: int
 ) -> None:

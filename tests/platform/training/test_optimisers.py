@@ -105,7 +105,7 @@ def test_every_optimiser_that_is_here_is_held_against_torchs() -> None:
 
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 @given(data=st.data(), clip=st.none() | st.floats(0.01, 1.0))
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=8)
 def test_a_member_is_where_torchs_optimiser_gets_after_fifty_steps(
     optimiser: str, data: st.DataObject, clip: float | None
 ) -> None:
@@ -127,7 +127,7 @@ def test_in_float32_it_is_there_but_for_rounding(optimiser: str) -> None:
 
 @pytest.mark.parametrize("optimiser", sorted(NUMBERS))
 @given(data=st.data())
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 def test_members_with_numbers_of_their_own_get_where_each_gets_alone(optimiser: str, data: st.DataObject) -> None:
     each = [(drawn(data, optimiser), data.draw(st.floats(0.01, 1.0))) for _ in range(3)]
     configs = [config(optimiser, numbers, clip=clip) for numbers, clip in each]
@@ -159,7 +159,7 @@ def test_a_group_has_the_rate_and_the_decay_of_a_parameter_group_of_torchs(optim
 
 
 @given(norm=st.floats(0.01, 10.0), value=st.floats(0.01, 10.0), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_gradients_are_clipped_as_torch_clips_them_each_member_by_its_own(norm: float, value: float, seed: int) -> None:
     parameters, generator = FlatParameters(Toy(2)), torch.Generator().manual_seed(seed)
     drawn = torch.randn(2, 16, generator=generator, dtype=torch.float64) * torch.tensor([[1.0], [30.0]])

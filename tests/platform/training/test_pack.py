@@ -83,7 +83,7 @@ def test_the_order_of_the_members_does_not_matter() -> None:
 
 
 @given(seeds=st.lists(st.integers(0, 2**31 - 1), min_size=2, max_size=5, unique=True), epoch=st.integers(1, 50))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: list[int], epoch: int) -> None:
     data, configs = get_task("digits").load(""), [trial(task="digits", seed=s, batch=100) for s in seeds]
     targets = torch.cat([batch.targets for batch in epoch_batches(configs, data, epoch)], 1)
@@ -95,7 +95,7 @@ def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: 
 
 
 @given(epoch=st.integers(1, 9), skip=st.integers(0, 5))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_an_epoch_taken_up_in_the_middle_gives_the_batches_that_were_left(epoch: int, skip: int) -> None:
     configs, data = [trial(seed=3), trial(seed=4)], get_task("adding").load("N=20")
     whole, rest = (list(epoch_batches(configs, data, epoch, s)) for s in (0, skip))

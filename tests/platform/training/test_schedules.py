@@ -27,7 +27,7 @@ from longwave.platform.training.schedule import steps_an_epoch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Text
 
-quickly = settings(deadline=None, max_examples=30)
+quickly = settings(max_examples=30)
 
 
 def factors(

@@ -57,7 +57,7 @@ def learned(network: Network, batches: Sequence[Batch], weights: Sequence[float]
 
 @pytest.mark.parametrize("model", ["gru", "lem", "unicornn", "neural_ode_rnn"])
 @pytest.mark.parametrize("every_step", [False, True])
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(n=st.integers(1, 4), steps=st.integers(1, 6), more=st.integers(0, 4), seed=st.integers(0, 99))
 def test_padding_changes_no_loss_no_gradient_and_no_score(
     model: str, every_step: bool, n: int, steps: int, more: int, seed: int

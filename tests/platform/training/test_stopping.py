@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packs import trained, trial
 
@@ -47,7 +47,6 @@ def test_rungs_grow_by_eta_and_end_before_the_last_epoch(
 
 
 @given(best=st.lists(st.floats(-1, 1), min_size=1, max_size=12), eta=st.integers(2, 4), goal=st.sampled_from(GOALS))
-@settings(deadline=None)
 def test_a_rung_keeps_the_best_share_rounded_up(best: list[float], eta: int, goal: Goal) -> None:
     members = tuple(map(str, range(len(best))))
     rungs = tuple(Rung("c", 2, m, b) for m, b in zip(members, best, strict=True))
@@ -114,7 +113,6 @@ def by_hand(valids: list[float], patience: int, goal: str) -> int:
     valids=st.lists(st.integers(0, 5).map(float), max_size=20), patience=st.integers(1, 6),
     goal=st.sampled_from(["max", "min"]),
 )  # fmt: skip
-@settings(deadline=None)
 def test_patience_ends_after_as_many_epochs_without_a_better_one(valids: list[float], patience: int, goal: Any) -> None:
     config = trial(epochs=99, params={**trial().params, "patience": patience})
     assert last_epoch(config, valids, goal) == by_hand(valids, patience, goal)

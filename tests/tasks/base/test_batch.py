@@ -17,7 +17,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import STRANDS, Sequences, Tail, Text
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
-quickly = settings(deadline=None, max_examples=25)
+quickly = settings(max_examples=25)
 
 
 def tensors(batch: Batch) -> dict[str, Tensor]:

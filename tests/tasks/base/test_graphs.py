@@ -74,7 +74,7 @@ def test_graphs_of_several_sizes_are_padded_and_kinds_of_nodes_are_tokens() -> N
     assert batch.asked_places == 1 and batch.places == 3
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 999))
 def test_energy_and_distance_are_what_loops_over_edges_give(seed: int) -> None:
     batch = random_graphs(seed)

@@ -20,7 +20,7 @@ from longwave.tasks.base.metric import Metric
 
 sizes = {"members": st.integers(1, 3), "n": st.integers(1, 9), "t": st.integers(1, 6), "q": st.integers(2, 5)}
 seeds = {"seed": st.integers(0, 999), "share": st.floats(0, 0.9)}
-quickly = settings(deadline=None, max_examples=25)
+quickly = settings(max_examples=25)
 
 
 def classes(n: int, t: int, q: int, seed: int, share: float) -> Tensor:

@@ -21,7 +21,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=12)
 TABLES = st.lists(st.tuples(NUMBERS, st.none() | NUMBERS, WORDS), min_size=1, max_size=12)
 FORMS = st.tuples(st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(), st.sampled_from([",", ";", "\t", "|"]))
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @QUICK

@@ -41,7 +41,7 @@ def examples(n: int, classes: int, groups: int) -> Examples:
     )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(12, 80), st.integers(2, 3), st.integers(3, 9), st.sampled_from(["seed", "group", "time"]),
     st.floats(0.1, 0.3), st.floats(0.1, 0.3), st.integers(0, 99),

@@ -90,7 +90,7 @@ def test_the_archives_split_and_ten_others_keep_sizes_classes_and_every_series_o
 
 
 @given(st.integers(0, 9), st.integers(2, 4), st.integers(5, 20))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_resample_of_the_archive_has_each_class_as_often_as_it_can(k: int, classes: int, each: int) -> None:
     labels = np.repeat(np.arange(classes), 2 * each)
     arrays = {"labels": labels, "lengths": np.full(len(labels), 4)}

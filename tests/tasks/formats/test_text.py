@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from raw_text import lines, write_glove, write_imdb, write_ptb
 
@@ -79,7 +79,6 @@ def test_tokens_hold_every_character_that_is_not_a_space_in_order(anything: str)
 
 
 @given(st.lists(st.lists(st.sampled_from("abcde")), min_size=1, max_size=5), st.data())
-@settings(deadline=None)
 def test_numbers_count_through_the_learnt_words_by_frequency(texts: list[list[str]], data: st.DataObject) -> None:
     learnt = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
     rows, vocabulary = text.numbered(texts, learnt)

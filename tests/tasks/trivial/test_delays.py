@@ -150,7 +150,7 @@ def test_lags_spacing_and_the_rest_are_those_of_least_error_on_validation_and_th
     assert fitted.chosen == f"{Delays(lags, spacing)}, "
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 8), st.integers(1, 16), st.integers(0, 200))
 def test_a_step_is_shown_as_many_values_as_it_has_and_none_from_before_the_start(
     lags: int, spacing: int, step: int
@@ -160,7 +160,7 @@ def test_a_step_is_shown_as_many_values_as_it_has_and_none_from_before_the_start
     assert (here == Delays(lags, spacing)) == (step >= (lags - 1) * spacing)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 5), st.integers(0, 4), st.integers(0, 2**31 - 1))
 def test_the_monomials_are_all_products_of_columns_once_each(columns: int, degree: int, seed: int) -> None:
     x = torch.from_numpy(np.random.RandomState(seed).uniform(0.5, 2.0, (3, columns)))

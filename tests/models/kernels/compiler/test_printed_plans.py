@@ -18,7 +18,7 @@ def test_the_printed_plan_of_every_model_is_its_step_and_its_derivative(case: st
         assert wrong(layer.recurrent(inputs), layer.loop_weights(given, loop)) < 1e-12
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(recipes)
 def test_the_printed_plan_of_any_step_is_the_step_and_its_derivative(recipe: Recipe) -> None:
     assert wrong(toy(recipe, 3), weights(3)) < 1e-9

@@ -41,7 +41,7 @@ def run(of: Recurrent, w: Any, x: Tensor, state: tuple[Tensor, ...], compiled: b
     return [outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(recipes)
 def test_a_compiled_loop_of_any_step_is_its_loop_in_float64(recipe: Recipe) -> None:
     on_cpu(LEM(1, 4))

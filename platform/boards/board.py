@@ -9,7 +9,7 @@ from typing import Any
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
 from longwave.platform.boards.labels import labelled
 from longwave.platform.boards.row import SHORT, Row, named
-from longwave.platform.boards.trust import check_trust, seated
+from longwave.platform.boards.trust import Seat, check_trust, seated
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs
 from longwave.platform.records.group import EVERYBODY, Group, Pool
@@ -102,11 +102,31 @@ def _named(groups: Sequence[Group]) -> str:
     return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
 
 
+def _searched_on(seats: Sequence[Seat]) -> list[Seat]:
+    """Return the seats; a row is superseded by the one that was chosen where its search went on.
+
+    Not by a row with fewer seeds, and not by a guest, unless it is one too.
+    """
+    seeds = {seat.group.row: len(seeds_of(seat.group)) for seat in seats}
+    ours = {seat.group.row for seat in seats if not seat.guest}
+
+    def told(seat: Seat) -> Seat:
+        group = seat.group
+        among = [row for row in group.outsearched if seat.guest or row in ours]
+        able = [row for row in among if seeds.get(row, -1) >= seeds[group.row]]
+        if group.superseded or not able:
+            return seat
+        return replace(seat, group=replace(group, superseded=f"its search went on and chose {able[0][:SHORT]}"))
+
+    return [told(seat) for seat in seats]
+
+
 def _board(
     groups: Sequence[Group], like: Group, numbers: Sequence[Mapping[str, Any]], pool: Pool, families: Mapping[str, str]
 ) -> list[Row]:
     """Return the rows of one task and variant; ``like`` explains them."""
-    seats = [seated(group, pool.trust) for group in groups if pool.holds(group.config.model, group.family)]
+    groups = [group for group in groups if pool.holds(group.config.model, group.family)]
+    seats = _searched_on([seated(group, pool.trust) for group in groups])
     held = [(seat, seeds) for seat in seats if len(seeds := seeds_of(seat.group)) >= pool.min_seeds]
     ranked = [k for k, (seat, seeds) in enumerate(held) if seeds and not seat.guest and not seat.group.superseded]
     scale = scale_about(like.about)

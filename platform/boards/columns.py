@@ -92,8 +92,9 @@ COLUMNS: tuple[Column, ...] = (
            "text", ("terminal", "page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default; for people also what tells"
            " it from other rows of that name.", "text", ALL, write=lambda row: row.label, prose=True),
-    Column("superseded", "superseded", "Why the row is of an older version than what is trained now. It stands last,"
-           " is ranked with nobody and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH}), beneath=True),
+    Column("superseded", "superseded", "Why the row gave way: it is of an older version than what is trained now, or a"
+           " search that holds all of its search's trials and more chose another. It stands last, is ranked with nobody"
+           " and pooled with nothing.", "text", ALL, usual=frozenset({texts.DASH}), beneath=True),
     Column("median", "median [94–95 %]", "Median of the test metric over all seeds, a diverged one counted as worst:"
            " rows are ordered and ranked by it. Beside it the order-statistic interval; 94 % at five seeds, where it"
            " runs from the best to the worst, 95 % from six on; other levels are printed.", "number", ALL, unit=METRIC,

@@ -30,7 +30,8 @@ class Row:
         kind: ``reproduced``: retrained here; ``published``: a number that papers print and nobody retrained here;
             ``trivial``: a predictor that no sweep trains. Only the first kind is ranked.
         family: Of the model; empty where it is not known.
-        superseded: Why it is of an older version than what is trained now; empty if it is not.
+        superseded: Why it gave way: it is of an older version than what is trained now, or its search went on and chose
+            another; empty if it did not.
         config: Identity of the configuration; ``params``, ``options``, ``hidden`` say what it is, ``settings`` all of
             it: ``TrialConfig.in_full``.
         layers: Of the model, its default too; 0 where that is not known.

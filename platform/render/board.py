@@ -32,7 +32,7 @@ RANKED = (
     f"last where the protocol says so. Provisional: fewer than {ENOUGH} seeds."
 )
 HOW = "How this is computed, and how often it is wrong: longwave methods."
-OLD = "Superseded rows stand last and are ranked with nobody: an older version trained them, and they say which."
+OLD = "Superseded rows stand last and are ranked with nobody; each says why: a newer version, or a search that went on."
 AGAIN = "A row is trained once more with: longwave reproduce ROW"
 OVERALL = (
     "Each cell is the model's row that is best on validation: its median over all seeds, a diverged one worst, with an "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +15,7 @@ from longwave.platform.records.group import Group, RunSummary, Tally
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
+from longwave.platform.storage.outsearched import Search, read_outsearched
 from longwave.platform.storage.schema import AskRow, EnvironmentRow, FlagRow, KnownRow, SweepRow, TrialRow
 
 CellNames = tuple[tuple[str, int | None], ...]
@@ -56,7 +58,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 superseded=superseded(config, known),
             )
         )
-    return groups
+    return _with_outsearched(connection, groups, askers, tallies)
 
 
 def superseded(config: TrialConfig, known: Mapping[tuple[str, str, str], Known]) -> str:
@@ -146,6 +148,26 @@ def _askers(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[st
     for row, sweep, cell in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
         found.setdefault(row, set()).add((sweep, cell))
     return {row: tuple(sorted(cells, key=str)) for row, cells in found.items()}
+
+
+def _with_outsearched(
+    connection: sa.Connection,
+    groups: Sequence[Group],
+    askers: Mapping[str, CellNames],
+    tallies: Mapping[tuple[CellNames, str, str], Tally],
+) -> list[Group]:
+    """Return the groups, those whose search went on and chose another with the rows that it chose."""
+    chosen = {
+        group.row: [Search(*cell, group.config.task, group.config.model) for cell in askers.get(group.row, ())]
+        for group in groups
+    }
+    sizes = {
+        Search(*cells[0], task, model): tally.trials
+        for (cells, task, model), tally in tallies.items()
+        if len(cells) == 1
+    }
+    found = read_outsearched(connection, chosen, sizes)
+    return [replace(group, outsearched=rows) if (rows := found.get(group.row)) else group for group in groups]
 
 
 def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:

@@ -61,10 +61,12 @@ def report(rows: Sequence[Row], edges: Sequence[AtEdge], title: str, edition: st
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
-    found = sum(row.find_seconds for row in trained) / 3600
+    gone = [row for row in trained if row.superseded]
+    found = sum(row.find_seconds for row in trained if not row.superseded) / 3600  # theirs went on in another's
     head = (
-        f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}; their {seeds} "
-        f"retrainings took {hours:.1f} hours of one worker, their searches {found:.1f}. All numbers but those "
+        f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
+        f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
+        f"{hours:.1f} hours of one worker, their searches {found:.1f}. All numbers but those "
         "of the last part are computed from `results.json.xz`. Names link to rows of `index.html` beside this file, "
         "where seeds, settings and the command that trains one once more stand."
     )
@@ -73,6 +75,7 @@ def report(rows: Sequence[Row], edges: Sequence[AtEdge], title: str, edition: st
         ("Published numbers", _verdicts(boards)),
         ("Undecided", _undecided(boards)),
         ("Winners at an edge of their range", _edges(boards, edges)),
+        ("What a second search changed", _searched_on(boards)),
         ("What trivial predictors reach", _trivial(boards)),
         ("What it cost", _cost(boards)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
@@ -165,7 +168,7 @@ def _undecided(boards: Iterable[Board]) -> list[str]:
 
 
 def _printed(rows: Iterable[Row]) -> list[tuple[Row, Mapping[str, Any]]]:
-    return [(row, number) for row in rows if row.kind == "reproduced" for number in row.published]
+    return [(row, number) for row in rows if row.current for number in row.published]
 
 
 def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
@@ -182,6 +185,25 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
     said = (
         "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
         "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
+    )
+    return [said, *lines] if lines else []
+
+
+def _searched_on(boards: Iterable[Board]) -> list[str]:
+    """Return each row that a second search gave up, beside the row that it chose."""
+    lines = []
+    for name, rows, links in boards:
+        now = {(row.title, row.hidden, row.layers): row for row in rows if row.current}
+        cells = [
+            [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
+            for first in rows if first.superseded and (last := now.get((first.title, first.hidden, first.layers)))
+        ]  # fmt: skip
+        if cells:
+            head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
+            lines += ["", f"### {name}", "", *_table(head, cells)]
+    said = (
+        "A second search went on from the first over wider ranges, and chose these on validation data. Both were "
+        "retrained; the first is superseded, even where it is the better one on test data."
     )
     return [said, *lines] if lines else []
 

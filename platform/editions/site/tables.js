@@ -36,7 +36,7 @@ const GROUPS = {
   published: ["Published numbers that nobody retrained here", (row) => row.kind === "published"],
   trivial: ["Trivial predictors", (row) => row.kind === "trivial"],
   guests: ["Guests: imported, and ranked with nobody", (row) => row.guest && !row.superseded],
-  superseded: ["Superseded: trained by an older version", (row) => Boolean(row.superseded)],
+  superseded: ["Superseded: by a newer version, or a search that went on", (row) => Boolean(row.superseded)],
 };
 const groupOf = (row) => Object.keys(GROUPS).find((name) => GROUPS[name][1](row)) ?? "";
 const isOpen = (name) => Boolean(state.q || state.kinds || state.sort.startsWith("published")) || state.open === "all" || list(state.open).includes(name);

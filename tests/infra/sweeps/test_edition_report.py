@@ -8,6 +8,7 @@ from boards import printed, retrained
 from edition_report import report
 
 from longwave.platform.boards.board import rows
+from longwave.platform.records.group import Tally
 from longwave.platform.sweeps.edges import AtEdge
 
 SHARED = "the paper states no horizon"
@@ -52,3 +53,20 @@ def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
     wide = retrained("a", [1.0, 1.1, 1.2], hidden=9, departures=("hidden 9 (published 8)", "epochs 3 (published 400)"))
     table = lines("Published numbers", report(rows([wide], [printed("a", 1.0)]), [], "T", "0", ""))
     assert table[-1].count("hidden 9") == table[-1].count("epochs 3 (published 400)") == 1
+
+
+def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -> None:
+    spent = Tally(32, 0, 3600.0), Tally(48, 0, 5400.0)
+    chosen = retrained("a", [2.0, 2.1, 2.2], params={"lr": 0.5}, search=spent[1], valid=0.25)
+    first = retrained("a", [1.0, 1.1, 1.2], outsearched=[chosen.row], search=spent[0], valid=0.5)
+    text = report(rows([first, chosen, retrained("a", [3.0, 3.1], hidden=9)], [printed("a", 1.0)]), [], "T", "0", "")
+    assert "Edition `0`: 3 rows on 1 board, 1 of them superseded by a second search; their 8 retrainings" in text
+    assert "their searches 1.5." in text
+    _, place, _, _, only = lines("What a second search changed", text)
+    told = [re.search(r"row=(\w+)", cell) or cell for cell in only.strip("| ").split(" | ")]
+    links = [told[k][1] for k in (0, 2) if isinstance(told[k], re.Match)]
+    assert (place, links) == ("### t", [first.row, chosen.row])
+    assert told[1].startswith("1.1") and told[3].startswith("2.1") and told[4:] == ["0.5", "0.25"]
+    assert first.row not in "".join(lines("Published numbers", text)), "its number stands beside the row chosen"
+    alone = report(rows([chosen], []), [], "T", "0", "")
+    assert lines("What a second search changed", alone) == ["Nothing."] and "superseded" not in alone

@@ -1,11 +1,13 @@
-"""Rows of older versions: seen everywhere, with the reason, and ranked, pooled, compared with nobody."""
+"""Rows of older versions, or whose search went on: seen everywhere, with the reason, and ranked with nobody."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from boards import printed, retrained
@@ -16,7 +18,7 @@ from longwave.platform.boards.compare import compare, resolve
 from longwave.platform.boards.overview import overview
 from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.group import EVERYBODY, RunSummary
+from longwave.platform.records.group import EVERYBODY, Group, Pool, RunSummary
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 
@@ -92,3 +94,42 @@ def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
     assert told == ["", "", "", WHY]
     render_board.boards([replace(mixed[0])], EVERYBODY, Format.json)
     assert json.loads(capsys.readouterr().out)[0]["superseded"] == ""
+
+
+def went_on(tests: Sequence[float | str] = LOW, **changes: Any) -> tuple[Group, Group]:
+    """Return a row whose search went on, and the row of the same model that was chosen then."""
+    chosen = retrained("a", tests, hidden=9, **changes)
+    return retrained("a", HIGH, outsearched=[chosen.row]), chosen
+
+
+def test_a_row_whose_search_went_on_and_chose_another_stands_behind_that_even_where_it_is_better() -> None:
+    [first, chosen] = went_on(HIGH)
+    first = replace(first, runs=retrained("a", LOW).runs)
+    found = rows([first, chosen, retrained("b", HIGH)], [])
+    told = {row.config: (row.superseded, row.rank_low) for row in found}
+    assert told[first.row] == (f"its search went on and chose {chosen.row[:12]}", None)
+    assert told[chosen.row] == ("", 1) and found[-1].config == first.row
+
+
+@pytest.mark.parametrize(("tests", "out"), [(LOW, True), ([*LOW[:4], "diverged"], True), (LOW[:4], False), ([], False)])
+def test_it_stands_until_the_other_has_as_many_seeds(tests: Sequence[float | str], out: bool) -> None:
+    first, chosen = went_on(tests)
+    found = {row.config: bool(row.superseded) for row in rows([first, chosen], [])}
+    assert found == {first.row: out, chosen.row: False}
+
+
+def test_a_guest_takes_nobodys_place_but_a_guests() -> None:
+    def came(group: Group) -> Group:
+        return replace(group, came={run.id: "a" * 64 for run in group.runs}, checks=[True] * len(group.runs))
+
+    first, chosen = went_on()
+    assert not any(row.superseded for row in rows([first, came(chosen)], []))
+    told = {row.config: bool(row.superseded) for row in rows([came(first), came(chosen)], [])}
+    assert told == {first.row: True, chosen.row: False}
+    assert not any(row.superseded for row in rows([first, chosen], [], Pool(models=["b"])))
+
+
+def test_of_a_row_that_is_of_an_older_version_too_that_is_said() -> None:
+    first, chosen = went_on()
+    [*_, old] = rows([replace(first, superseded=WHY), chosen], [])
+    assert old.superseded == WHY

@@ -47,7 +47,7 @@ def test_ranked_rows_stand_first_and_all_others_are_folded_behind_a_line_each(fo
     page = Page.drawn(folder, view="t", open="")
     assert models(page, folder) == ["new", "lem", "lstm", "gru"]
     names = ("Published numbers that nobody retrained here (1)", "Trivial predictors (2)",
-             "Superseded: trained by an older version (1)")  # fmt: skip
+             "Superseded: by a newer version, or a search that went on (1)")  # fmt: skip
     assert text(page, "group") == [f"▸ {name}" for name in names]
     opened = Page.drawn(folder, view="t", open="trivial")
     assert models(opened, folder)[4:] == ["mean", "zero"]

@@ -152,9 +152,9 @@ def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
 def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_searches(
     store: Store, here: Workers
 ) -> None:
-    driver.start(small(epochs=2, name="first"), store, here, None, Console(file=io.StringIO()))
+    driver.start(small(epochs=2, name="first", seed=1), store, here, None, Console(file=io.StringIO()))
     before = {t.config.id for t in store.trials("first")}
-    file = small(epochs=2, name="second", wider=WIDER)
+    file = small(epochs=2, name="second", wider=WIDER, seed=1)
     assert standing(store, "first").trials == 12
     driver.start(file, store, here, None, Console(file=io.StringIO()))
     assert stored_sweep(store, "second") == plan(resolve(file), store)
@@ -164,8 +164,11 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
     assert all(len(tries) == 1 for tries in attempts.values()), "nothing is trained twice"
     rows = [row for row in read_board(store, "adding") if "second" in row.sweeps]
     assert len(rows) == 2 and all("random search, then 3 trials over wider ranges for lr" in row.ways for row in rows)
-    alone = [row for row in rows if row.sweeps == ["second"]]
-    assert all(row.searched == 7 for row in alone)
+    [alone] = [row for row in rows if row.sweeps == ("second",)]
+    assert alone.searched == 7
+    [before_it] = [row for row in read_board(store, "adding") if row.sweeps == ("first",)]
+    given_up = {row.config: row.superseded for row in read_board(store, "adding") if row.superseded}
+    assert given_up == {before_it.config: f"its search went on and chose {alone.config[:12]}"}
     assert learns(store, "second") and not learns(store, "first")
 
     file = seal(collect(store))

@@ -1,0 +1,81 @@
+"""Rows whose search went on: another sweep's holds all of its trials and more, and chose another winner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
+
+from longwave.platform.storage.schema import AskRow, TrialRow
+
+
+class Search(NamedTuple):
+    """The search trials of a model on a task in one cell of a sweep's plan; without a cell, in several at once."""
+
+    sweep: str
+    cell: int | None
+    task: str
+    model: str
+
+
+def read_outsearched(
+    connection: sa.Connection, chosen: Mapping[str, Iterable[Search]], sizes: Mapping[Search, int]
+) -> dict[str, list[str]]:
+    """Return of each row all of whose searches went on and chose another: the rows that they chose, sorted.
+
+    Args:
+        connection: To the store.
+        chosen: Of each row the searches that chose it; of one without any nothing is said.
+        sizes: Number of trials of each search.
+    """
+    winners: dict[Search, set[str]] = {}
+    for row, searches in chosen.items():
+        for search in searches:
+            winners.setdefault(search, set()).add(row)
+    later = _later(connection, {search: sizes.get(search, 0) for search in winners})
+    found = {}
+    for row, searches in chosen.items():
+        others = [{other for last in later.get(search, ()) for other in winners[last]} - {row} for search in searches]
+        if others and all(others):
+            found[row] = sorted(set().union(*others))
+    return found
+
+
+def _later(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Search, list[Search]]:
+    """Return of each search those of other sweeps that hold all of its trials and more."""
+    alike: dict[tuple[str, str], list[Search]] = {}
+    for search in sizes:
+        if search.cell is not None:
+            alike.setdefault((search.task, search.model), []).append(search)
+    pairs = [
+        (first, last)
+        for searches in alike.values()
+        for first, last in permutations(searches, 2)
+        if first.sweep != last.sweep and 0 < sizes[first] < sizes[last]
+    ]
+    shared = _shared(connection, {search.sweep for pair in pairs for search in pair}) if pairs else {}
+    found: dict[Search, list[Search]] = {}
+    for first, last in pairs:
+        if shared.get((first, last)) == sizes[first]:
+            found.setdefault(first, []).append(last)
+    return found
+
+
+def _shared(connection: sa.Connection, sweeps: set[str]) -> dict[tuple[Search, Search], int]:
+    """Return how many trials two searches of different sweeps share, if any."""
+    t, one, other = TrialRow, aliased(AskRow), aliased(AskRow)
+    key: tuple[Any, ...] = (one.sweep, one.cell, other.sweep, other.cell, t.task, t.model)
+    query: sa.Select[Any] = (
+        sa.select(*key, sa.func.count())
+        .join(other, sa.and_(other.trial == one.trial, other.sweep != one.sweep))
+        .join(t, t.id == one.trial)
+        .where(t.phase == "search", one.sweep.in_(sweeps), other.sweep.in_(sweeps))
+        .group_by(*key)
+    )
+    return {
+        (Search(sweep, cell, task, model), Search(second, number, task, model)): count
+        for sweep, cell, second, number, task, model, count in connection.execute(query).all()
+    }

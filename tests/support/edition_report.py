@@ -13,8 +13,9 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from edition_table import summary, table
+
 from longwave.platform.boards.answer import against_trivial, answer
-from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.editions.edition import Edition
@@ -28,19 +29,28 @@ Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
 
 
-def tell(rows: Sequence[Row], edges: Sequence[AtEdge], made: Edition, folder: Path, beside: Path, readme: Path) -> None:
+def tell(
+    rows: Sequence[Row],
+    edges: Sequence[AtEdge],
+    ahead: Mapping[str, float],
+    made: Edition,
+    folder: Path,
+    beside: Path,
+    readme: Path,
+) -> None:
     """Write the report of an edition, and for the README its table and a figure.
 
     Args:
         rows: Of all boards, one board after the other.
         edges: What of the searches' winners sits at an edge of its range.
+        ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
         made: The edition.
         folder: Where it lies.
         beside: Where ``surprises.md`` lies, and the figure is to.
         readme: Where the table is to stand.
     """
     said = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
-    (folder / "REPORT.md").write_text(report(rows, edges, made.title, made.id, said), encoding="utf-8")
+    (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, said), encoding="utf-8")
     places = list(dict.fromkeys(row.place for row in rows))
     if MAIN in places:
         shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
@@ -48,12 +58,20 @@ def tell(rows: Sequence[Row], edges: Sequence[AtEdge], made: Edition, folder: Pa
     readme.write_text(text, encoding="utf-8")
 
 
-def report(rows: Sequence[Row], edges: Sequence[AtEdge], title: str, edition: str, surprises: str) -> str:
+def report(
+    rows: Sequence[Row],
+    edges: Sequence[AtEdge],
+    ahead: Mapping[str, float],
+    title: str,
+    edition: str,
+    surprises: str,
+) -> str:
     """Return the report as Markdown; each statement of a row links it in the edition's page beside.
 
     Args:
         rows: Of all boards, one board after the other.
         edges: What of the searches' winners sits at an edge of its range.
+        ahead: Hours that each sweep is expected to take of which nothing is published yet, by the stem of its file.
         title: Of the edition.
         edition: Its short id.
         surprises: What people say, with links of their own.
@@ -78,39 +96,11 @@ def report(rows: Sequence[Row], edges: Sequence[AtEdge], title: str, edition: st
         ("What a second search changed", _searched_on(boards)),
         ("What trivial predictors reach", _trivial(boards)),
         ("What it cost", _cost(boards)),
+        ("How far it goes", _ahead(ahead)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
     ]
     said = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
     return "\n".join([f"# {title}: report", "", head, *said, ""])
-
-
-def summary(rows: Sequence[Row]) -> str:
-    """Return the medians of models by boards as a table in Markdown, of each model the row that validation prefers.
-
-    Bold rows are in the best tie group of their board; † stands where a trivial predictor is better.
-    """
-    boards = {name: list(group) for name, group in groupby(rows, key=lambda row: row.place)}
-    best = {name: _preferred(board) for name, board in boards.items()}
-    titles = dict.fromkeys(title for found in best.values() for title in found)
-    cells = [[title, *(_median(found.get(title)) for found in best.values())] for title in titles]
-    simple = [next((row for row in board if row.trivial), None) for board in boards.values()]
-    cells.append(["*best trivial*", *(f"{plain(row.mean)} {row.title}" if row else DASH for row in simple)])
-    head = [f"{name} ({board[0].metric}, {board[0].goal})" for name, board in boards.items()]
-    return "\n".join(_table(["median over 10 seeds", *head], cells))
-
-
-def _preferred(board: Sequence[Row]) -> dict[str, Row]:
-    """Return the ranked rows of a board by title, by median; of each model's form the one that validation prefers."""
-    ranked = [row for row in board if row.rank_low is not None]
-    first = {t: best_on_validation([row for row in ranked if row.title == t]) for t in {row.title for row in ranked}}
-    return {row.title: row for row in ranked if first[row.title] is row}
-
-
-def _median(row: Row | None) -> str:
-    if row is None:
-        return DASH
-    text = "diverged" if row.median is None else plain(row.median)
-    return (f"**{text}**" if row.leads else text) + (" †" if row.loses_to else "")
 
 
 def _board(name: str, rows: Sequence[Row]) -> Board:
@@ -148,7 +138,7 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
                 "",
                 said,
                 "",
-                *_table([*head[:-1], f"{head[-1]}, besides"] if shared else head, cells),
+                *table([*head[:-1], f"{head[-1]}, besides"] if shared else head, cells),
             ]
     return lines[1:]
 
@@ -181,7 +171,7 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
             for edge in dict.fromkeys(edge for edge in edges if edge.row == row.key)
         ]
         if cells:
-            lines += ["", f"### {name}", "", *_table(["row", "number", "winner's", "searched", "end"], cells)]
+            lines += ["", f"### {name}", "", *table(["row", "number", "winner's", "searched", "end"], cells)]
     said = (
         "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
         "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
@@ -200,7 +190,7 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
         ]  # fmt: skip
         if cells:
             head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
-            lines += ["", f"### {name}", "", *_table(head, cells)]
+            lines += ["", f"### {name}", "", *table(head, cells)]
     said = (
         "A second search went on from the first over wider ranges, and chose these on validation data. Both were "
         "retrained; the first is superseded, even where it is the better one on test data."
@@ -233,10 +223,16 @@ def _cost(boards: Iterable[Board]) -> list[str]:
             for row in rows if row.kind == "reproduced"
         ]  # fmt: skip
         head = ["row", "parameters", "search trials", "search", "seeds", "a retraining", "energy of one"]
-        lines += ["", f"### {name}", "", *_table(head, cells)]
+        lines += ["", f"### {name}", "", *table(head, cells)]
     return lines[1:]
 
 
-def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
-    rows = [head, ["---"] * len(head), *cells]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+def _ahead(sweeps: Mapping[str, float]) -> list[str]:
+    """Return which sweeps are still to be trained, and how long that is expected to take."""
+    if not sweeps:
+        return ["All sweeps of `infra/sweeps/edition1` are published."]
+    named = ", ".join(f"`{stem}` ({hours:g} h)" for stem, hours in sweeps.items())
+    return [
+        f"{len(sweeps)} sweeps of `infra/sweeps/edition1` are ready to run and not published yet, with the hours that "
+        f"each is expected to take on two cores: {named}. `make edition` goes on with them."
+    ]

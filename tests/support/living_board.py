@@ -28,6 +28,7 @@ from edition_report import tell
 from living_place import LivingBoard, asked, list_hashes, longwave, state
 
 from longwave.files import whole
+from longwave.platform.boards.row import Row
 from longwave.platform.editions.publish import read as edition_in
 from longwave.platform.exchange import bundle
 from longwave.platform.records.group import Pool
@@ -141,13 +142,19 @@ def publish(board: LivingBoard) -> None:
         longwave(one, "publish", made, "--results", "--title", TITLE, "--trust", name)
         with Store(one.store, create=False, reads=True) as store:
             rows = read_board(store, pool=Pool(trust=(name,)))
-            tell(rows, edges(store), edition_in(made), made, board.board, board.readme)
+            tell(rows, edges(store), ahead(board, rows), edition_in(made), made, board.board, board.readme)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
     board.note(name, board.edition.name)
     list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, name)
     size = sum(file.stat().st_size for file in board.edition.iterdir())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
+
+
+def ahead(board: LivingBoard, rows: Sequence[Row]) -> dict[str, float]:
+    """Return the hours that each sweep is expected to take that no row comes from, by the stem of its file."""
+    here = {name.partition("@")[0] for row in rows for name in row.sweeps}
+    return {file.stem: expected(file) for file in board.files() if read_sweep(file).name not in here}
 
 
 def edges(store: Store) -> list[AtEdge]:

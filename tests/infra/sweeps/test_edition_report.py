@@ -26,7 +26,7 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
         retrained("b", [2.0, 2.1, 2.2], known={SHARED: (), "its batch is ours": ()}),
     ]
     board = rows(groups, [printed("a", 1.0), printed("b", 1.0)])
-    _, said, *table = lines("Published numbers", report(board, [], "T", "0", ""))
+    _, said, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
     assert re.match(r"2 printed numbers: ([a-z ]+ 2|[a-z ]+ 1, [a-z ]+ 1)\. In all", said)
     assert said.endswith(f"In all rows we differ from the papers in this: {SHARED}.")
     assert not any(SHARED in line for line in table) and "how we differ, besides" in table[0]
@@ -35,7 +35,7 @@ def test_what_all_rows_differ_in_stands_once_above_the_table_and_verdicts_are_co
 
 def test_one_row_alone_shares_nothing() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2], known={SHARED: ()})], [printed("a", 1.0)])
-    _, said, *table = lines("Published numbers", report(board, [], "T", "0", ""))
+    _, said, *table = lines("Published numbers", report(board, [], {}, "T", "0", ""))
     assert SHARED not in said and SHARED in table[-1] and "how we differ |" in table[0]
 
 
@@ -43,15 +43,15 @@ def test_what_of_winners_sits_at_an_edge_is_told_with_a_link_and_once() -> None:
     board = rows([retrained("a", [1.0, 1.1, 1.2]), retrained("b", [2.0, 2.1])], [])
     [key] = [row.key for row in board if row.model == "b"]
     edge = AtEdge("b", key, "lr", 0.0001, 0.0001, 0.1, "low")
-    said, *table = lines("Winners at an edge of their range", report(board, [edge, edge], "T", "0", ""))
+    said, *table = lines("Winners at an edge of their range", report(board, [edge, edge], {}, "T", "0", ""))
     assert "outer 5 %" in said
     assert table[-1] == f"| [B](index.html#row={key}) | lr | 0.0001 | 0.0001 to 0.1 | low |" and len(table) == 4
-    assert lines("Winners at an edge of their range", report(board, [], "T", "0", "")) == ["Nothing."]
+    assert lines("Winners at an edge of their range", report(board, [], {}, "T", "0", "")) == ["Nothing."]
 
 
 def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
     wide = retrained("a", [1.0, 1.1, 1.2], hidden=9, departures=("hidden 9 (published 8)", "epochs 3 (published 400)"))
-    table = lines("Published numbers", report(rows([wide], [printed("a", 1.0)]), [], "T", "0", ""))
+    table = lines("Published numbers", report(rows([wide], [printed("a", 1.0)]), [], {}, "T", "0", ""))
     assert table[-1].count("hidden 9") == table[-1].count("epochs 3 (published 400)") == 1
 
 
@@ -59,7 +59,9 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     spent = Tally(32, 0, 3600.0), Tally(48, 0, 5400.0)
     chosen = retrained("a", [2.0, 2.1, 2.2], params={"lr": 0.5}, search=spent[1], valid=0.25)
     first = retrained("a", [1.0, 1.1, 1.2], outsearched=[chosen.row], search=spent[0], valid=0.5)
-    text = report(rows([first, chosen, retrained("a", [3.0, 3.1], hidden=9)], [printed("a", 1.0)]), [], "T", "0", "")
+    text = report(
+        rows([first, chosen, retrained("a", [3.0, 3.1], hidden=9)], [printed("a", 1.0)]), [], {}, "T", "0", ""
+    )
     assert "Edition `0`: 3 rows on 1 board, 1 of them superseded by a second search; their 8 retrainings" in text
     assert "their searches 1.5." in text
     _, place, _, _, only = lines("What a second search changed", text)
@@ -68,5 +70,15 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     assert (place, links) == ("### t", [first.row, chosen.row])
     assert told[1].startswith("1.1") and told[3].startswith("2.1") and told[4:] == ["0.5", "0.25"]
     assert first.row not in "".join(lines("Published numbers", text)), "its number stands beside the row chosen"
-    alone = report(rows([chosen], []), [], "T", "0", "")
+    alone = report(rows([chosen], []), [], {}, "T", "0", "")
     assert lines("What a second search changed", alone) == ["Nothing."] and "superseded" not in alone
+
+
+def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:
+    [said] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {"e": 0.5, "f": 2.0}, "T", "0", ""))
+    assert (
+        said.startswith("2 sweeps")
+        and "each is expected to take on two cores: `e` (0.5 h), `f` (2 h). `make edition`" in said
+    )
+    [said] = lines("How far it goes", report(rows([retrained("a", [1.0])], []), [], {}, "T", "0", ""))
+    assert said == "All sweeps of `infra/sweeps/edition1` are published."

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boards import retrained
 from drawn_rows import drawn
-from living_board import carry, edges, expected, keep, second_search, widen
+from living_board import ahead, carry, edges, expected, keep, second_search, widen
 from living_place import LivingBoard, list_hashes
 from rich.console import Console
 from small_sweeps import small
 from tree import ROOT
 
+from longwave.platform.boards.board import rows as board_rows
 from longwave.platform.boards.trust import shipped
 from longwave.platform.editions.publish import received
 from longwave.platform.exchange import bundle
@@ -219,6 +221,12 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
     assert run(seed, name="second", wider={"trials": 1, "space": ranges}) <= {1.0}
 
 
+def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(board: LivingBoard) -> None:
+    found = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
+    assert ahead(board, found) == {"b": expected(board.sweeps / "b.toml")}
+    assert ahead(board, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
+
+
 def test_nothing_is_widened_that_is_not_over(board: LivingBoard) -> None:
     for file in board.files():
         widen(board, file)
@@ -229,7 +237,7 @@ def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_comp
     usual = {"kind": "reproduced", "n": 10, "superseded": ""}
     known = [{**usual, "key": f"{k:02}"} for k in range(20)]
     out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
-    rows = drawn(known + out, 8, 7)
-    assert rows == drawn([*out, *reversed(known)], 8, 7) != drawn(known, 8, 8)
-    assert len({row["key"] for row in rows}) == 8 and all(row in known for row in rows)
+    found = drawn(known + out, 8, 7)
+    assert found == drawn([*out, *reversed(known)], 8, 7) != drawn(known, 8, 8)
+    assert len({row["key"] for row in found}) == 8 and all(row in known for row in found)
     assert drawn(known + out, 100, 7) == drawn(known, 20, 7) and drawn(out, 8, 7) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 SAMPLER, ETA, FIRST = "random", 3, 1
 """What a sweep file takes unless it says another: its sampler, and of successive halving ``eta`` and ``first``."""
+THEN = ", then "
+"""Stands between a search and the one that went on from it."""
 STARTS = {"published": "published settings", "rows": "earlier rows"}
 """What a search may begin with, by the name that a sweep file gives."""
 
@@ -29,5 +31,10 @@ def searched_by(content: Mapping[str, Any]) -> str:
         found.append(f"ranges of its own for {', '.join(named)}")
     if wider := content.get("wider"):
         named = sorted({name for ranges in wider["space"].values() for name in ranges})
-        found.append(f"then {wider['trials']} trials over wider ranges for {', '.join(named)}")
+        return f"{', '.join(found)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(named)}"
     return ", ".join(found)
+
+
+def distinct(ways: Sequence[str]) -> tuple[str, ...]:
+    """Return how some sweeps searched, each way once, but for those from which another went on."""
+    return tuple(way for way in dict.fromkeys(ways) if not any(other.startswith(f"{way}{THEN}") for other in ways))

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group, RunSummary, Tally
-from longwave.platform.records.search import searched_by
+from longwave.platform.records.search import distinct, searched_by
 from longwave.platform.records.stored import Known
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.storage.outsearched import Search, read_outsearched
@@ -47,7 +47,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 runs=runs,
                 search=search,
                 sweeps=names,
-                ways=tuple(dict.fromkeys(ways[name] for name in names)) if search.trials else (),
+                ways=distinct([ways[name] for name in names]) if search.trials else (),
                 environments=list({id(facts): facts for facts in places}.values()),
                 came={run.id: origin for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None},
                 checks=[

@@ -192,8 +192,9 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
             head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
             lines += ["", f"### {name}", "", *table(head, cells)]
     said = (
-        "A second search went on from the first over wider ranges, and chose these on validation data. Both were "
-        "retrained; the first is superseded, even where it is the better one on test data."
+        "A second search went on from the first over wider ranges, and chose these by the validation score of its "
+        "trials. Both were retrained, and medians are those of the retrainings; the first is superseded, even where it "
+        "is the better one on test data. Winners that it did not change are not listed."
     )
     return [said, *lines] if lines else []
 

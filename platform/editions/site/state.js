@@ -24,12 +24,13 @@ function set(change) {
 const list = (text) => text.split(" ").filter(Boolean);
 const place = () => EDITION.boards.findIndex((board) => board.name === state.view);
 
-/** Return the columns in sight: those asked for, else the usual ones that some row of the view has a text for. */
+/** Return the columns in sight: those asked for, else the usual ones that some row of the view has a text for; why rows
+ * are superseded stands only where they are shown. */
 function columns() {
   if (state.cols) return list(state.cols);
   const rows = EDITION.rows.filter((row) => place() < 0 || row.board === place());
   const said = STANDARD.filter((name) => !["published", "verdict"].includes(name) || rows.some((row) => row.kind === "reproduced"
-    && (row.texts[name] !== "—" || (name === "verdict" && row.lost))));
+    && (row.texts[name] !== "—" || (name === "verdict" && row.lost)))).filter((name) => name !== "superseded" || isOpen(name));
   return state.view === "all rows" ? ["place", ...said] : said;
 }
 

@@ -47,6 +47,13 @@ def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
     assert [line["superseded"] for line in lines] == ["—"] * 4 + [WHY]
 
 
+def test_why_rows_are_superseded_stands_only_where_they_are_unfolded(folder: Path) -> None:
+    assert "superseded" not in table(Page.drawn(folder, view="u", open=""))[0]
+    assert "superseded" not in table(Page.drawn(folder, view="u", open="trivial"))[0]
+    [old] = [line for line in table(Page.drawn(folder, view="u", open="superseded")) if line["superseded"] != "—"]
+    assert old["superseded"] == WHY
+
+
 def test_a_reader_can_ask_for_every_column_and_for_all_rows(folder: Path) -> None:
     assert next(iter(table(Page.drawn(folder, view="all rows"))[0])) == "board"
     keys = [column.key for column in of("page")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import permutations
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -46,20 +45,13 @@ def read_outsearched(
 
 def _later(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Search, list[Search]]:
     """Return of each search those of other sweeps that hold all of its trials and more."""
-    alike: dict[tuple[str, str], list[Search]] = {}
+    sweeps: dict[tuple[str, str], set[str]] = {}
     for search in sizes:
-        if search.cell is not None:
-            alike.setdefault((search.task, search.model), []).append(search)
-    pairs = [
-        (first, last)
-        for searches in alike.values()
-        for first, last in permutations(searches, 2)
-        if first.sweep != last.sweep and 0 < sizes[first] < sizes[last]
-    ]
-    shared = _shared(connection, {search.sweep for pair in pairs for search in pair}) if pairs else {}
+        sweeps.setdefault((search.task, search.model), set()).add(search.sweep)
+    several = set[str]().union(*(names for names in sweeps.values() if len(names) > 1))
     found: dict[Search, list[Search]] = {}
-    for first, last in pairs:
-        if shared.get((first, last)) == sizes[first]:
+    for (first, last), count in (_shared(connection, several) if several else {}).items():
+        if None not in (first.cell, last.cell) and count == sizes.get(first, 0) < sizes.get(last, 0):
             found.setdefault(first, []).append(last)
     return found
 

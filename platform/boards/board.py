@@ -8,7 +8,7 @@ from typing import Any
 
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
 from longwave.platform.boards.labels import labelled
-from longwave.platform.boards.row import SHORT, Row, named
+from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
 from longwave.platform.boards.trust import Seat, check_trust, seated
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs
@@ -116,7 +116,7 @@ def _searched_on(seats: Sequence[Seat]) -> list[Seat]:
         able = [row for row in among if seeds.get(row, -1) >= seeds[group.row]]
         if group.superseded or not able:
             return seat
-        return replace(seat, group=replace(group, superseded=f"its search went on and chose {able[0][:SHORT]}"))
+        return replace(seat, group=replace(group, superseded=f"{WENT_ON}{able[0][:SHORT]}"))
 
     return [told(seat) for seat in seats]
 

@@ -14,6 +14,8 @@ Kind = Literal["reproduced", "published", "trivial"]
 RowState = Literal["ok", "diverged", "failed", "missing"]
 SHORT = 12
 """Digits of a row's name that are shown."""
+WENT_ON = "its search went on and chose "
+"""Why a row is superseded by another of its model; the name of that one follows."""
 
 
 @dataclass(frozen=True)

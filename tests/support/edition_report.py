@@ -16,7 +16,7 @@ from typing import Any
 from edition_table import summary, table
 
 from longwave.platform.boards.answer import against_trivial, answer
-from longwave.platform.boards.row import Row
+from longwave.platform.boards.row import SHORT, WENT_ON, Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.editions.edition import Edition
 from longwave.platform.sweeps.edges import AtEdge
@@ -79,8 +79,8 @@ def report(
     boards = [_board(name, list(group)) for name, group in groupby(rows, key=lambda row: row.place)]
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
-    gone = [row for row in trained if row.superseded]
-    found = sum(row.find_seconds for row in trained if not row.superseded) / 3600  # theirs went on in another's
+    gone = [row for row in trained if row.superseded.startswith(WENT_ON)]
+    found = sum(row.find_seconds for row in trained if row not in gone) / 3600  # theirs went on in another's
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
@@ -183,10 +183,10 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
     """Return each row that a second search gave up, beside the row that it chose."""
     lines = []
     for name, rows, links in boards:
-        now = {(row.title, row.hidden, row.layers): row for row in rows if row.current}
+        named = {f"{WENT_ON}{row.key[:SHORT]}": row for row in rows}
         cells = [
             [links[first.key], median(first), links[last.key], median(last), plain(first.valid), plain(last.valid)]
-            for first in rows if first.superseded and (last := now.get((first.title, first.hidden, first.layers)))
+            for first in rows if (last := named.get(first.superseded))
         ]  # fmt: skip
         if cells:
             head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]

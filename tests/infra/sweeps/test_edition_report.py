@@ -70,8 +70,10 @@ def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -
     assert (place, links) == ("### t", [first.row, chosen.row])
     assert told[1].startswith("1.1") and told[3].startswith("2.1") and told[4:] == ["0.5", "0.25"]
     assert first.row not in "".join(lines("Published numbers", text)), "its number stands beside the row chosen"
-    alone = report(rows([chosen], []), [], {}, "T", "0", "")
-    assert lines("What a second search changed", alone) == ["Nothing."] and "superseded" not in alone
+    older = retrained("a", [1.0, 1.1], superseded="model version 0, now 1", model_version="0", search=spent[0])
+    alone = report(rows([chosen, older], []), [], {}, "T", "0", "")
+    assert "their searches 2.5." in alone, "an older version searched on its own"
+    assert lines("What a second search changed", alone) == ["Nothing."] and "second search;" not in alone
 
 
 def test_what_is_not_published_yet_is_told_with_the_hours_it_takes() -> None:

@@ -1,7 +1,8 @@
 """Breaks rules one line at a time in a copy of the tree, and tells which test fails.
 
 They are listed in ``mutations.toml``. ``python tests/support/mutations.py`` runs all and writes ``infra/mutations.md``;
-a word as argument runs those whose text holds it, and writes nothing. It takes minutes, so it is no test.
+``new`` as argument runs those that are not in it yet, and adds them; another word runs those whose text holds it, and
+writes nothing. It takes minutes, so it is no test.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from pathlib import Path
 
 from copies import copied
 from tree import ROOT
+
+LIST, TABLE = Path(__file__).with_suffix(".toml"), ROOT / "infra/mutations.md"
+NEW, NOTHING = "new", "nothing"
+HEAD = (
+    "# Rules and the tests that hold them",
+    "",
+    "Each rule was broken in a copy of the tree, by `python tests/support/mutations.py`; the test named failed.",
+    "",
+    "| rule | file | broken | caught by |",
+    "|---|---|---|---|",
+)
 
 
 @dataclass(frozen=True)
@@ -44,27 +56,31 @@ def caught(mutation: Mutation, folder: Path) -> str:
     return next((line for line in done.stdout.splitlines() if line.startswith("FAILED ")), "")
 
 
+def told(mutation: Mutation) -> str:
+    """Return the table's line of a mutation, up to the test that noticed."""
+    lines = (" ".join(line.split()).replace("|", "\\|") or "nothing" for line in (mutation.line, mutation.broken))
+    return f"| {mutation.rule} | {mutation.file} | `{'` → `'.join(lines)}` |"
+
+
+def noticed(mutation: Mutation) -> str:
+    """Break a line, say whether a test noticed, and return the table's line."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = caught(mutation, Path(folder))
+    test = found.removeprefix("FAILED ").split(" - ")[0] or NOTHING
+    print(f"{'caught' if found else 'MISSED'}: {mutation.rule}: {test}", flush=True)
+    return f"{told(mutation)} {test} |"
+
+
 def main(word: str = "") -> None:
-    """Run all, or those that hold ``word``; exit with 1 if one is not caught."""
-    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["mutation"]
-    rows, missed = [], 0
-    for mutation in (Mutation(**m) for m in known if word in str(m)):
-        with tempfile.TemporaryDirectory() as folder:
-            found = caught(mutation, Path(folder))
-        test = found.removeprefix("FAILED ").split(" - ")[0] or "nothing"
-        missed += not found
-        print(f"{'caught' if found else 'MISSED'}: {mutation.rule}: {test}", flush=True)
-        lines = (" ".join(line.split()).replace("|", "\\|") or "nothing" for line in (mutation.line, mutation.broken))
-        rows.append(f"| {mutation.rule} | {mutation.file} | `{'` → `'.join(lines)}` | {test} |")
-    if not word:
-        head = (
-            "Each rule was broken in a copy of the tree, by `python tests/support/mutations.py`; the test named failed."
-        )
-        table = ["| rule | file | broken | caught by |", "|---|---|---|---|", *rows]
-        (ROOT / "infra/mutations.md").write_text(
-            "\n".join(["# Rules and the tests that hold them", "", head, "", *table, ""]), encoding="utf-8"
-        )
-    sys.exit(missed > 0)
+    """Run all, the new ones, or those that hold ``word``; exit with 1 if one is not caught."""
+    known = [Mutation(**m) for m in tomllib.loads(LIST.read_text(encoding="utf-8"))["mutation"]]
+    before = TABLE.read_text(encoding="utf-8").splitlines() if word == NEW else []
+    held = {line.rpartition(" | ")[0] + " |": line for line in before if not line.endswith(f"| {NOTHING} |")}
+    chosen = [mutation for mutation in known if word in ("", NEW) or word in str(mutation)]
+    rows = [held.get(told(mutation)) or noticed(mutation) for mutation in chosen]
+    if word in ("", NEW):
+        TABLE.write_text("\n".join([*HEAD, *rows, ""]), encoding="utf-8")
+    sys.exit(any(row.endswith(f"| {NOTHING} |") for row in rows))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from longwave.files import whole
 from longwave.platform.boards.overview import Overview
 from longwave.platform.errors import ConfigError
+from longwave.platform.statistics.paired import signed_rank
+from longwave.platform.statistics.ranking import holm
 from longwave.platform.statistics.verdict import ENOUGH
 
 if TYPE_CHECKING:
@@ -135,10 +137,13 @@ def _friedman(ranks: Sequence[Sequence[float]]) -> float:
 
 def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     """Return the adjusted p-value of each pair of models, given scores, (models, tasks)."""
-    from scikit_posthocs import posthoc_wilcoxon  # type: ignore[import-untyped]
+    import numpy as np
 
-    found = posthoc_wilcoxon([list(line) for line in scores], zero_method="zsplit", p_adjust="holm")
-    return [[float(p) for p in line] for line in found.to_numpy()]
+    models = np.asarray(scores)
+    found = np.ones((len(models), len(models)))
+    first, second = np.triu_indices(len(models), 1)
+    found[first, second] = found[second, first] = holm([signed_rank(d) for d in models[first] - models[second]])
+    return [[float(p) for p in line] for line in found]
 
 
 def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:
@@ -165,7 +170,7 @@ def _drawn(found: Diagram, note: str, ink: str) -> Figure:
     """Return the figure: the axis above, bars, then models with their ranks, the caption below."""
     from matplotlib.figure import Figure
     from pandas import DataFrame
-    from scikit_posthocs import critical_difference_diagram
+    from scikit_posthocs import critical_difference_diagram  # type: ignore[import-untyped]
 
     names = [*found.ranks]
     figure = Figure()

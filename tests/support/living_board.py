@@ -125,10 +125,11 @@ def second_search(file: Path, ranges: str) -> str:
     return head + text.replace(name, f"{name}-widened", 1) + ranges
 
 
-def publish(board: LivingBoard) -> None:
-    """Publish the edition from the partial bundles alone, in empty stores: whoever has these has the edition.
+def publish(board: LivingBoard) -> str:
+    """Publish the edition from the partial bundles alone, and return the name of its results.
 
-    It is made of one bundle of them all, as who imports it has it.
+    It is done in empty stores: whoever has these bundles has the edition, which is made of one bundle of them all, as
+    who imports it has it.
     """
     with tempfile.TemporaryDirectory(dir=board.home) as folder:
         homes = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(2)]
@@ -145,10 +146,10 @@ def publish(board: LivingBoard) -> None:
             tell(rows, edges(store), ahead(board, rows), edition_in(made), made, board.board, board.readme)
         shutil.rmtree(board.edition, ignore_errors=True)
         shutil.move(made, board.edition)
-    board.note(name, board.edition.name)
     list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, name)
     size = sum(file.stat().st_size for file in board.edition.iterdir())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
+    return name
 
 
 def ahead(board: LivingBoard, rows: Sequence[Row]) -> dict[str, float]:
@@ -178,7 +179,11 @@ def main(arguments: Sequence[str], board: LivingBoard) -> None:
     parser.add_argument("--widen", action="store_true", help="train nothing; write second searches over wider ranges")
     told = parser.parse_args(arguments)
     board.home.mkdir(parents=True, exist_ok=True)
-    begun, files = time.monotonic(), [] if told.publish else board.files(told.words)
+    begun = time.monotonic()
+    if told.publish:
+        publish(board)
+        return
+    files = board.files(told.words)
     take_up(board)
     if told.widen:
         for file in files:
@@ -187,7 +192,7 @@ def main(arguments: Sequence[str], board: LivingBoard) -> None:
     print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h of two cores", flush=True)
     for file in files:
         train(board, file)
-    publish(board)
+    board.note(publish(board), board.edition.name)
     print(f"took {(time.monotonic() - begun) / 3600:.2f} h")
 
 

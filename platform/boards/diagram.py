@@ -143,7 +143,8 @@ def _wilcoxon(scores: Sequence[Sequence[float]]) -> list[list[float]]:
     found = np.ones((len(models), len(models)))
     first, second = np.triu_indices(len(models), 1)
     found[first, second] = found[second, first] = holm([signed_rank(d) for d in models[first] - models[second]])
-    return [[float(p) for p in line] for line in found]
+    pairs: list[list[float]] = found.tolist()
+    return pairs
 
 
 def _written(found: Diagram, note: str, kind: str, ink: str) -> bytes:

@@ -28,7 +28,7 @@ def signed_rank(differences: NDArray[float64]) -> float:
     if len(differences) > EXACT:
         return float(wilcoxon(differences, zero_method="zsplit").pvalue)
 
-    # The same as scipy's wilcoxon, which ranks under one choice of signs after the other: 0.1 s a pair of 9 tasks.
+    # The same as scipy's wilcoxon, which ranks under one choice of signs after the other: a second for 13 tasks.
     def gained(d: NDArray[float64], axis: int) -> NDArray[float64]:
         """Sum the ranks of gains, less those of losses."""
         total: NDArray[float64] = np.sum(np.sign(d) * rankdata(abs(d), axis=axis), axis=axis)

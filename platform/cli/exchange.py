@@ -29,6 +29,7 @@ def submit(
         str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
     ] = None,
     row: Annotated[list[str] | None, typer.Option(help="A row's name or first digits; may be repeated.")] = None,
+    over: Annotated[bool, typer.Option("--over", help="Leave out searches and rows that are not over yet.")] = False,
     store: StoreOption = None,
 ) -> int:
     """Write rows as a bundle for another machine. There, `longwave import` takes it.
@@ -40,17 +41,19 @@ def submit(
     """
     from longwave.platform.exchange import bundle
     from longwave.platform.exchange.audit import audit
+    from longwave.platform.exchange.collect import collect
     from longwave.platform.paths import store_url
     from longwave.platform.render.terminal import say, waiting
     from longwave.platform.storage.store import Store
 
     bundle.check_place(file)
     with Store(store_url(store), create=False) as known:
-        made = bundle.seal(bundle.collect(known, task, row or ()))
+        made = bundle.seal(collect(known, task, row or (), over))
     with waiting("Checking"):
         findings = audit(made)
     if _say(findings):
-        typer.echo("longwave: No bundle was written. Finish the sweeps with: longwave sweep resume NAME", err=True)
+        told = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
+        typer.echo(f"longwave: No bundle was written. {told}", err=True)
         return 2
     bundle.write(made, file)
     rows = {e.config.row for e in made.content.trials if e.config.phase == "retrain"}

@@ -13,7 +13,8 @@ from longwave.platform.boards.columns import of
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import File, collect, pack, seal
+from longwave.platform.exchange.bundle import File, pack, seal
+from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.exchange.intake import take

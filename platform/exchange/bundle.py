@@ -1,14 +1,13 @@
 """A result bundle: rows with all that is behind them, in one file that names its own hashes. Reading one runs nothing.
 
-``submit`` collects and writes it, ``import`` reads, inspects and takes it up.
+``submit`` writes what ``collect`` returns, ``import`` reads, inspects and takes it up.
 """
 
 from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,10 +20,7 @@ from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical, digest, sha256, sparse
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.queries import pieces
-from longwave.platform.storage.store import Store
 
 ENDING = ".json.xz"
 """Of a bundle's file."""
@@ -180,63 +176,6 @@ def read(path: Path) -> File:
         why = "a number in it is not finite" if "JSON compliant" in str(error) else error
         raise ConfigError(f"{path} is no bundle: {why}.") from None
     return file
-
-
-def collect(store: Store, task: str | None = None, names: Sequence[str] = ()) -> Bundle:
-    """Return rows with all that is behind them, as far as it has ended.
-
-    Args:
-        store: Where they are.
-        task: Rows of this task alone.
-        names: Names of rows, as ``Store.rows`` takes them; none means all.
-
-    Raises:
-        ConfigError: There is no such row.
-    """
-    if names:
-        chosen = {t.config.id: t for name in names for t in store.rows(name, task)}
-    else:
-        chosen = {t.config.id: t for t in store.retrainings(task)}
-    if not chosen:
-        raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
-    models = {(t.config.task, t.config.model) for t in chosen.values()}
-    sweeps: dict[str, BundledSweep] = {}
-    for name in store.asking({t.config.row for t in chosen.values()}):
-        trials = store.trials(name)
-        behind = [t for t in trials if t.config.phase == "search" and (t.config.task, t.config.model) in models]
-        mine = behind + [chosen[t.config.id] for t in trials if t.config.id in chosen]
-        chosen |= {t.config.id: t for t in behind}
-        found, ids = store.sweep(name), [t.config.id for t in mine if t.run]
-        content = dict(found.content)
-        before = sweeps.get(digest(content), BundledSweep(content=content, trials=[])).trials
-        both = list(dict.fromkeys(before + ids))
-        sweeps[digest(content)] = BundledSweep(content=content, trials=both)
-    ended = [trial for _, trial in sorted(chosen.items()) if trial.run]
-    return _bundle(store, ended, [sweep for _, sweep in sorted(sweeps.items())])
-
-
-def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:
-    curves: dict[str, list[Point]] = {t.config.id: [] for t in trials}
-    for part in pieces(list(curves)):
-        for point in store.curves(part):
-            curves[point.trial].append(point)
-    entries: list[BundledTrial] = []
-    places: dict[str, dict[str, str]] = {}
-    for trial in trials:
-        assert trial.run and trial.ended
-        facts = dict(trial.run.environment)
-        place = digest(facts) if facts else None
-        places |= {place: facts} if place else {}
-        said: dict[str, Any] = {
-            "config": trial.config,
-            "about": trial.about,
-            "ended": trial.ended,
-            "rerun": trial.rerun,
-        }
-        run = replace(trial.run, environment={})
-        entries.append(BundledTrial(**said, run=run, place=place, curve=Curve.of(curves[trial.config.id])))
-    patches = store.patches({facts["diff"] for facts in places.values() if "diff" in facts})
-    return Bundle(trials=entries, sweeps=sweeps, environments=dict(sorted(places.items())), patches=patches)
 
 
 def _first(error: ValidationError) -> str:

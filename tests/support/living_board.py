@@ -78,12 +78,13 @@ def train(board: LivingBoard, file: Path) -> None:
 
 
 def carry(board: LivingBoard, task: str) -> None:
-    """Write what is done of a task as an unfinished bundle: of each cell whose search is over, all that has ended.
+    """Write what is over of a task as an unfinished bundle: searches, and the retrainings of rows that are whole.
 
     Where that is no more than lies in a bundle already, nothing is written.
     """
     made = board.home / f"{task}.json.xz"
-    if not asked(board, "submit", str(made), "--task", task).returncode and bundle.read(made).name not in board.here():
+    done = asked(board, "submit", str(made), "--task", task, "--over").returncode == 0
+    if done and bundle.read(made).name not in board.here():
         laid(board, made, "unfinished")
 
 

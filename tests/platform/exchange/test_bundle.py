@@ -19,7 +19,8 @@ from rich.console import Console
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
+from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep

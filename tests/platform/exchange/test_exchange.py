@@ -21,7 +21,8 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
 from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import Bundle, File, collect, read, seal, write
+from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
+from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.records.run import Run
 from longwave.platform.render.export import Format

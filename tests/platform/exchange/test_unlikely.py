@@ -18,7 +18,8 @@ from rich.console import Console
 from longwave.platform.cli.main import main
 from longwave.platform.exchange import intake, replay, unlikely
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import File, collect, seal, write
+from longwave.platform.exchange.bundle import File, seal, write
+from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board

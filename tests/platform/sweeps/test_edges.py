@@ -18,7 +18,8 @@ from small_sweeps import small
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange.bundle import collect, seal
+from longwave.platform.exchange.bundle import seal
+from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.intake import take
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import TrialConfig

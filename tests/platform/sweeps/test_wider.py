@@ -13,7 +13,8 @@ from small_sweeps import small, to_the_end
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import collect, seal
+from longwave.platform.exchange.bundle import seal
+from longwave.platform.exchange.collect import collect
 from longwave.platform.records.run import Run
 from longwave.platform.records.search import distinct, searched_by
 from longwave.platform.records.trial import TrialConfig

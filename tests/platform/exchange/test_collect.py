@@ -1,0 +1,122 @@
+"""What is over of a sweep can be told while the rest of it is trained."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from bundles import drop, forge
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError
+from longwave.platform.exchange import intake
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.bundle import BundledTrial, File, read, seal
+from longwave.platform.exchange.collect import collect
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver, reproduce
+from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.workers import Workers
+
+SWEEP = {
+    "name": "tiny",
+    "task": "adding",
+    "variant": "N=20",
+    "models": ["lem", "gru"],
+    "trials": 2,
+    "retrain": 2,
+    "batch": 10,
+    "steps": 5,
+    "epochs": 1,
+    "grid": {"hidden": [4, 6]},
+}
+
+
+@pytest.fixture(scope="module")
+def genuine(tmp_path_factory: pytest.TempPathFactory) -> File:
+    """All trials of a sweep of two models at two sizes."""
+    folder = tmp_path_factory.mktemp("cells")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        driver.start(
+            check_sweep(SWEEP, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
+        )
+        file = seal(collect(store))
+        assert seal(collect(store, over=True)) == file, "all of it is over"
+    return file
+
+
+def without(genuine: File, lost: set[str]) -> File:
+    """Return the bundle as if some of its trials had not ended."""
+    return forge(genuine, lambda all_: drop(all_, *[e for e in all_["trials"] if e["run"]["trial"] in lost]))
+
+
+def over(genuine: File, lost: set[str]) -> set[str]:
+    """Return what is over by definition: a search that is whole, and retrainings with it if they are whole, too.
+
+    Of models without any retraining there is no row to be told.
+    """
+    cells: dict[tuple[str, int], list[BundledTrial]] = defaultdict(list)
+    for entry in genuine.content.trials:
+        cells[entry.config.model, entry.config.hidden].append(entry)
+    has_rows = {
+        e.config.model for e in genuine.content.trials if e.config.phase == "retrain" and e.config.id not in lost
+    }
+    told: set[str] = set()
+    for (model, _), cell in cells.items():
+        search, again = ({e.config.id for e in cell if e.config.phase == phase} for phase in ("search", "retrain"))
+        assert (len(search), len(again)) == (2, 2)
+        if model in has_rows and not search & lost:
+            told |= search if again & lost else search | again
+    return told
+
+
+@given(st.sets(st.integers(0, 15), max_size=8))
+@settings(max_examples=30)
+def test_a_cell_is_told_once_its_search_is_over_and_retrainings_once_all_are(genuine: File, lost: set[int]) -> None:
+    gone = {genuine.content.trials[k].config.id for k in lost}
+    told = over(genuine, gone)
+    with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
+        intake.take(store, without(genuine, gone), [])
+        if not told:
+            with pytest.raises(ConfigError, match=r"There is no row|No search is over of what was asked for"):
+                collect(store, over=True)
+            return
+        made = seal(collect(store, over=True))
+    assert {e.config.id for e in made.content.trials} == told
+    assert sorted(trial for sweep in made.content.sweeps for trial in sweep.trials) == sorted(told)
+    assert [f for f in audit(made) if f.severity == "reject"] == []
+
+
+def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
+    genuine: File, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = [e for e in genuine.content.trials if (e.config.model, e.config.hidden) == ("lem", 6)]
+    lost = next(e.config.id for e in cell if e.config.phase == "search")
+    intake.take(store, without(genuine, {lost} | {e.config.id for e in cell if e.config.phase == "retrain"}), [])
+    submit = ["submit", str(tmp_path / "out.json.xz"), "--store", store.url]
+    assert main(submit) == 2
+    said = capsys.readouterr().err
+    assert "lem 6: 1 of 2 search trials are not told" in said and "submit --over" in said
+    assert main([*submit, "--over"]) == 0
+    kept = read(tmp_path / "out.json.xz").content.trials
+    assert {e.config.id for e in kept} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
+
+
+def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
+    mine = [e for e in genuine.content.trials if (e.config.model, e.config.hidden) == ("gru", 4)]
+    row = next(e.config.row for e in mine if e.config.phase == "retrain")
+    lost = next(e.config.id for e in mine if e.config.phase == "search")
+    for gone, told in ((set[str](), True), ({lost}, False)):
+        with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
+            intake.take(store, without(genuine, gone), [])
+            done = reproduce.rerun(reproduce.plan(store, row))
+            reproduce.keep(store, done)
+            again = {t.config.id for t in store.retrainings("adding") if t.rerun}
+            kept = {e.config.id for e in collect(store, over=True).trials}
+            assert len(again) == 1 and (again <= kept) == told

@@ -10,7 +10,7 @@ import streamlit as st
 from longwave.dashboard import frame, reads
 from longwave.dashboard.sheet import BEST
 from longwave.platform.boards.answer import answer
-from longwave.platform.boards.overview import overview
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import DASH, median
 from longwave.platform.errors import ConfigError
@@ -38,9 +38,8 @@ def draw(url: str) -> None:
     for row in rows:
         boards.setdefault((row.task, row.variant), []).append(row)
     tables = [answers(list(boards.values()))]
-    found = overview(rows)
-    if any(line.rank for line in found.lines):
-        tables.append(as_text.overall(found))
+    found = overviews(rows)
+    tables += [as_text.overall(one) for one in found if any(line.rank for line in one.lines)]
     said, corner = frame.head()
     ran = sum(row.asked for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
@@ -51,7 +50,9 @@ def draw(url: str) -> None:
     best(list(boards.values()))
     if len(boards) > 1:
         st.subheader("Models by boards", anchor=False)
-        grid(as_text.overall(found))
+        for k, one in enumerate(found):
+            grid(as_text.overall(one), f"grid {k}")
+        st.caption(in_streamlit(as_text.OVERALL))
 
 
 def best(boards: Sequence[Sequence[Row]]) -> None:
@@ -81,14 +82,13 @@ def answers(boards: Sequence[Sequence[Row]]) -> Table:
     return of_texts("Best models", ("board", "best"), lines)
 
 
-def grid(table: Table) -> None:
+def grid(table: Table, key: str) -> None:
     """Draw a table of texts, its best cells on a ground of their own."""
     lines = pd.DataFrame(table.lines, columns=list(table.columns))
     tints = [[f"background-color: {BEST}" if (i, j) in table.bold else "" for j in range(len(table.columns))]
              for i in range(len(table.lines))]  # fmt: skip
     shown = lines.style.apply(lambda _: pd.DataFrame(tints, columns=lines.columns), axis=None)
-    st.dataframe(shown, hide_index=True, height="content", key="grid", alt=table.title)
-    st.caption(in_streamlit(table.caption))
+    st.dataframe(shown, hide_index=True, height="content", key=key, alt=table.title)
 
 
 frame.page("Overview", draw)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
-from longwave.platform.boards.overview import overview
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
 from longwave.platform.cli.show import check_tasks
 from longwave.platform.errors import ConfigError, did_you_mean
@@ -140,9 +140,9 @@ class BoardTable(PrintedTables):
         return found
 
     def tables(self) -> list[Table]:
-        """Return one table a board; of the boards of all tasks their overview."""
+        """Return one table a board; of the boards of all tasks an overview of those that share models."""
         if self.task is None:
-            return [render_board.overall(overview(self.rows), self.pool)]
+            return [render_board.overall(one, self.pool) for one in overviews(self.rows)]
         return [render_board.table(rows, self.pool) for rows in self.boards.values()]
 
     def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
@@ -192,7 +192,7 @@ class BoardTable(PrintedTables):
 
     def _print(self) -> None:
         if self.task is None:
-            render_board.overview(overview(self.rows), self.pool, Format.table)
+            render_board.overviews(overviews(self.rows), self.pool, Format.table)
         else:
             render_board.boards(self.rows, self.pool, Format.table)
 

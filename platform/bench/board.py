@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longwave.platform.boards.overview import overview
+from longwave.platform.boards.overview import overviews
 from longwave.platform.records.about import About
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import StoredSweep, Trial
@@ -121,7 +121,7 @@ def _measure(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     shape = f"{runs} runs, {sum(row.kind == 'reproduced' for row in rows)} rows, {len(store.tasks())} tasks"
     what: dict[str, Callable[[], object]] = {
         "boards of all tasks": lambda: read_board(store),
-        "overview of all tasks": lambda: overview(read_board(store)),
+        "overview of all tasks": lambda: overviews(read_board(store)),
         "board of one task": lambda: read_board(store, task),
     }
     path = store.engine.dialect.name

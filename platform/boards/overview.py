@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from longwave.platform.boards.row import Row, named
 from longwave.platform.statistics.overall import mean_ranks, normalised, overall_score, task_ranks
@@ -13,6 +14,8 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 OF_CELL = ("median", "median_best", "median_worst", "median_level", "mean", "std", "n", "diverged")
 """What a record of the overview has of each task, by the keys of ``columns.py``; beside it ``row`` and ``state``."""
+
+Where = TypeVar("Where")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,30 @@ class Overview:
             found[f"{named(place)} row"] = cell.config if cell else ""
             found[f"{named(place)} state"] = state(cell)
         return found
+
+
+def overviews(rows: Sequence[Row]) -> list[Overview]:
+    """Return an overview of each set of boards that share models, of most boards first; one at least.
+
+    A model of sequences is run on no graph: over the boards of both no model would have a score or a rank.
+    """
+    models: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        if row.kind != "trivial" and row.current:
+            models.setdefault((row.task, row.variant), set()).add(row.model)
+    return [overview(row for row in rows if (row.task, row.variant) in some) for some in sharing(models) or [[]]]
+
+
+def sharing(models: Mapping[Where, Collection[str]]) -> list[list[Where]]:
+    """Return places, given their models, in groups, the largest first; the order is kept otherwise.
+
+    Two places are in one group if they have a model in common, or each has one in common with others of the group.
+    """
+    found: list[list[Where]] = []
+    for place, mine in models.items():
+        near = [group for group in found if any(not {*mine}.isdisjoint(models[other]) for other in group)]
+        found = [*(group for group in found if group not in near), [*chain(*near), place]]
+    return sorted(([place for place in models if place in group] for group in found), key=len, reverse=True)
 
 
 def overview(rows: Iterable[Row]) -> Overview:

@@ -94,7 +94,7 @@ def board(
     Example: longwave board fitzhugh_nagumo --format markdown
     """
     from longwave.platform.boards import diagram
-    from longwave.platform.boards.overview import overview
+    from longwave.platform.boards.overview import overviews
     from longwave.platform.paths import store_url
     from longwave.platform.records.group import Pool
     from longwave.platform.render import board as render_board
@@ -108,12 +108,12 @@ def board(
         one = tasks[0] if len(tasks) == 1 else None
         found = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
     if figure:
-        diagram.save(diagram.diagram(overview(found)), figure, str(pool))
+        diagram.save(diagram.diagram(overviews(found)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if rows or (rows is None and (one or format is Format.json)):
         render_board.boards(found, pool, format)
     else:
-        render_board.overview(overview(found), pool, format)
+        render_board.overviews(overviews(found), pool, format)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
-from longwave.platform.boards.overview import overview
+from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import Change, changelog
 from longwave.platform.editions.edition import Edition
@@ -54,7 +54,7 @@ def texts(
     figure, why = _figure(rows)
     figures = _drawings(made, rows, curves)
     found = {
-        PAGE: page(made, rows, overview(rows), previous, changes, drawn or figure or why, lacks, figures),
+        PAGE: page(made, rows, overviews(rows), previous, changes, drawn or figure or why, lacks, figures),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),
@@ -88,7 +88,7 @@ def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[D
 def _figure(rows: Sequence[Row]) -> tuple[str, str]:
     """Return the critical-difference figure as SVG, or an empty text and why there is none."""
     try:
-        return svg(diagram(overview(rows))), ""
+        return svg(diagram(overviews(rows)[0])), ""
     except ConfigError as reason:
         return "", str(reason)
 

@@ -52,7 +52,7 @@ FOUND = (
 def page(
     edition: Edition,
     rows: Sequence[Row],
-    found: Overview,
+    found: Sequence[Overview],
     previous: str | None,
     changes: Sequence[Change],
     figure: str,
@@ -64,7 +64,7 @@ def page(
     Args:
         edition: What it shows; ``rows`` are the rows it was made of, in its order.
         rows: See there.
-        found: Their overview.
+        found: Their overviews.
         previous: Id of the edition before it, None for the first.
         changes: From that one.
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
@@ -78,14 +78,14 @@ def page(
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
-        "answer": over_all(found),
+        "answer": " ".join(over_all(one) for k, one in enumerate(found) if k == 0 or len(one.tasks) > 1),
         "columns": _columns(rows),
         "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
         ],
-        "overview": _overview(found, places),
+        "overviews": [_overview(one, places) for one in found],
         "previous": previous,
         "changes": [change.to_dict() for change in changes],
     }

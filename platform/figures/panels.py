@@ -20,6 +20,8 @@ WIDTH, HEIGHT = 240, 130
 """Pixels of a panel; a view named ``p0``, ``p1``, … shows one alone."""
 LEFT, TOP, PLOT, DEEP = 46, 22, 184, 86
 """Pixels: where a panel's plot begins, and its size."""
+REACH = 10
+"""A logarithmic axis ends at so many times the worst of the lines' best values."""
 TITLE = 30
 """Of a title; it ends in dots where it is longer."""
 
@@ -44,16 +46,27 @@ class Panel:
 
 @dataclass(frozen=True)
 class _Scale:
-    """What all panels share: the last epoch, and the least and largest metric."""
+    """What all panels share: the last epoch, the least and largest metric, and whether larger ones are cut off."""
 
     last: int
     low: float
     high: float
     log: bool
+    cut: bool
+
+    @classmethod
+    def of(cls, lines: Sequence[CurveLine], log: bool) -> _Scale:
+        """Return the axes that have a place for all points, but for errors far above what any line comes down to."""
+        shown = [_shown(line, log) for line in lines]
+        numbers = [value for points in shown for _, value in points] or [1.0]
+        last = max((epoch for points in shown for epoch, _ in points), default=1)
+        worst = max((min(value for _, value in points) for points in shown if points), default=1.0)
+        high = min(max(numbers), REACH * worst) if log else max(numbers)
+        return cls(last, min(numbers), high, log, cut=high < max(numbers))
 
     def at(self, epoch: int, value: float) -> tuple[int, int]:
         """Return where a point stands in a plot, in half pixels from its upper left."""
-        low, high, here = (math.log(v) if self.log else v for v in (self.low, self.high, value))
+        low, high, here = (math.log(v) if self.log else v for v in (self.low, self.high, min(value, self.high)))
         across = (epoch - 1) / (self.last - 1) if self.last > 1 else 0.5
         up = (here - low) / (high - low) if high > low else 0.5
         return round(2 * PLOT * across), round(2 * DEEP * (1 - up))
@@ -65,13 +78,12 @@ def panels(found: Sequence[Panel], metric: str, log: bool, limit: float | None =
     Args:
         found: Rows in order; one without a finite metric has an empty panel.
         metric: What the curves show, with its direction and unit.
-        log: Whether the y axis is logarithmic; what is not positive is left out then.
+        log: Whether the y axis is logarithmic, as for errors; what is not positive is left out then. What is above
+            ``REACH`` times the worst of the lines' best values is drawn at the upper edge, whose number says ≥.
         limit: A dashed line, the best trivial predictor's; left out where no curve comes near.
         most: Points that a line keeps, and its best epoch.
     """
-    numbers = [v for panel in found for line in panel.lines for _, v in _shown(line, log)]
-    last = max((e for panel in found for line in panel.lines for e, _ in _shown(line, log)), default=1)
-    scale = _Scale(last, min(numbers, default=1.0), max(numbers, default=1.0), log)
+    scale = _Scale.of([line for panel in found for line in panel.lines], log)
     down = math.ceil(len(found) / ACROSS)
     size = f'width="{ACROSS * WIDTH}" height="{down * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {down * HEIGHT}"'
     said = f"{metric[:1].upper()}{metric[1:]} by epoch, one panel a row: {named([panel.title for panel in found])}"
@@ -84,7 +96,7 @@ def panels(found: Sequence[Panel], metric: str, log: bool, limit: float | None =
 def _axes(scale: _Scale, limit: float | None) -> str:
     """Return what stands in every panel: the frame, the ends of both axes, and the limit."""
     right, bottom = LEFT + PLOT, TOP + DEEP
-    ends = ((LEFT - 4, TOP + 8, "end", plain(float(f"{scale.high:.3g}"))),
+    ends = ((LEFT - 4, TOP + 8, "end", "≥ " * scale.cut + plain(float(f"{scale.high:.3g}"))),
             (LEFT - 4, bottom, "end", plain(float(f"{scale.low:.3g}"))),
             (LEFT, bottom + 13, "start", "1"), (right, bottom + 13, "end", plain(scale.last)),
             (LEFT + PLOT // 2, bottom + 13, "middle", "epoch"))  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from longwave.platform.boards import columns
@@ -61,10 +63,13 @@ def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     show([table(theirs, pool) for theirs in found.values()], format)
 
 
-def overview(found: Overview, pool: Pool, format: Format) -> None:
-    """Print the overview of several tasks; in a terminal, as many tasks at a time as there is room for."""
-    whole = overall(found, pool)
-    show(abreast(whole, room(), AHEAD) if format is Format.table else [whole], format)
+def overviews(found: Sequence[Overview], pool: Pool, format: Format) -> None:
+    """Print overviews of several tasks; in a terminal, as many tasks at a time as there is room for."""
+    tables = [overall(one, pool) for one in found]
+    tables = [*(replace(table, caption="") for table in tables[:-1]), tables[-1]]
+    if format is Format.table:
+        tables = [*chain(*(abreast(table, room(), AHEAD) for table in tables))]
+    show(tables, format)
 
 
 def comparison(found: Comparison, format: Format) -> None:

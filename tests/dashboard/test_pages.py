@@ -182,8 +182,13 @@ def test_home_names_the_best_of_each_board(url: str, visit: Visit) -> None:
     assert list(best["board"]) == ["adding N=2000", "adding N=500", "fitzhugh_nagumo"]
     assert list(best["best"]) == ["GRU (provisional)", "GRU (provisional)", "LSTM"]
     assert list(best["rows"]) == [1, 1, 3]
-    grid = page.dataframe[1].value.set_index("model")
-    assert grid.loc["LSTM", "score"] == "— (1 of 3 tasks)" and grid.loc["GRU", "fitzhugh_nagumo"] == "not run"
+    grids = [table.value.set_index("model") for table in page.dataframe[1:]]
+    assert [list(grid.columns) for grid in grids] == [
+        ["score", "mean rank", "adding N=2000", "adding N=500"],
+        ["score", "mean rank", "fitzhugh_nagumo"],
+    ], "boards that share no model stand apart"
+    assert list(grids[0].index) == ["GRU"] and grids[0].loc["GRU", "score"].startswith("— (")
+    assert set(grids[1].index) == {"LEM", "LSTM", "coRNN"}
     assert "**4 models on 3 boards, 12 retrainings.**" in notes(page)
 
 

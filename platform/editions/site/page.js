@@ -72,7 +72,7 @@ function drawHeading(board, page) {
   const unknown = state.row && !byKey.has(state.row) ? `There is no row ${state.row} in this edition.`
     : state.view && !board && !page && state.view !== "all rows" ? `There is no board “${state.view}” in this edition.` : "";
   $("heading").textContent = board ? `${board.name}: ${measured(board)}, ${arrow(board)}`
-    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overview.boards.length, "board")}`;
+    : state.view === "all rows" ? "All rows of all boards" : `All tasks: ${many(EDITION.overviews.flatMap(({ boards }) => boards).length, "board")}`;
   $("answer").replaceChildren(unknown ? make("b", {}, `${unknown} `) : "", board ? board.answer
     : state.view === "all rows" ? "Rows are ranked within one board." : EDITION.answer);
   const shown = board?.name ?? "";

@@ -136,21 +136,31 @@ function unranked(said, before, left, where = "", seeds = 0) {
 }
 
 function drawOverview() {
-  const { boards, lines } = EDITION.overview;
+  const lines = EDITION.overviews.flatMap((one) => one.lines);
   onScreen = { names: [], rows: [] };
   $("table").setAttribute("class", "overview");
-  const found = lines.filter((line) => chosenModel(line.model) && holds(`${line.title} ${line.model} ${line.family}`));
-  const head = ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text));
-  const rows = found.map((line) => make("tr", {}, make("th", { scope: "row" }, make("span", { class: "head" }, dot(line.family), make("span", { class: "name", title: line.title }, line.title))),
-    make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.map(overviewCell)));
+  const parts = EDITION.overviews.map(({ boards, lines: some }) => ({ boards,
+    found: some.filter((line) => chosenModel(line.model) && holds(`${line.title} ${line.model} ${line.family}`)) })).filter((one) => one.found.length);
+  const found = parts.flatMap((one) => one.found);
+  const [first, ...rest] = parts.map((one) => [overviewHead(one.boards), ...one.found.map(overviewLine)]);
   $("answers").replaceChildren(...EDITION.boards.flatMap((board) => [make("dt", {}, make("a", { href: link({ view: board.name }) },
     board.name)), make("dd", {}, board.answer)]));
-  show(make("thead", {}, make("tr", {}, head)), rows, found.length, 0);
+  show(make("thead", {}, first?.[0]), [...(first ?? []).slice(1), ...rest.flat()], found.length, 0);
   const all = many(lines.length, "model");
   $("shown").replaceChildren(found.length === lines.length ? `${all}.` : unranked(
     `${count(lines.length - found.length)} of ${all} hidden; scores and ranks are still those among all.`,
     lines, found));
   $("caption").replaceChildren(EDITION.overall, " ", methodsLink());
+}
+
+/** Return the heads of boards that share models; those that share none with them have heads of their own below. */
+function overviewHead(boards) {
+  return make("tr", {}, ["Model", "Score", "Mean rank", ...boards.map(boardLink)].map((text) => make("th", { scope: "col" }, text)));
+}
+
+function overviewLine(line) {
+  return make("tr", {}, make("th", { scope: "row" }, make("span", { class: "head" }, dot(line.family), make("span", { class: "name", title: line.title }, line.title))),
+    make("td", { class: "nowrap" }, line.score), make("td", { class: "nowrap" }, line.rank), line.cells.map(overviewCell));
 }
 
 function boardLink(place) {

@@ -72,6 +72,23 @@ def test_the_page_opens_with_the_answer_of_its_board_and_of_all(folder: Path) ->
     assert Page.drawn(folder)("elements.answers.text") == "t" + answer(found).sentence
 
 
+def test_boards_that_share_no_model_have_heads_of_their_own_on_the_front(tmp_path: Path) -> None:
+    sequences = [retrained(m, [k + 1.0, k + 1.1, k + 1.2], task=t) for t in "uv" for k, m in enumerate(("lem", "lstm"))]
+    graphs = [retrained(m, [k + 1.0, k + 1.1, k + 1.2], task="g") for k, m in enumerate(("gcn", "gat"))]
+    published(tmp_path / "one", [*sequences, *graphs], [])
+    page = Page.drawn(tmp_path / "one")
+    heads = page(
+        'elements.table.all("tr").filter((l) => l.all("td").length === 0).map((l) => l.all("a").map((a) => a.text))'
+    )
+    assert heads == [["u", "v"], ["g"]]
+    lines = page('elements.table.all("tr").map((l) => l.all("th")[0].text)')
+    assert lines == ["Model", "LEM", "LSTM", "Model", "GAT", "GCN"]
+    assert page("elements.heading.text").startswith("All tasks: 3 boards")
+    assert page("elements.shown.text") == "4 models."
+    alone = Page.drawn(tmp_path / "one", models="gcn")
+    assert alone('elements.table.all("tr").map((l) => l.all("th")[0].text)') == ["Model", "GCN"]
+
+
 def test_a_provisional_row_is_faint_and_never_in_bold_and_never_the_answer(folder: Path) -> None:
     classes = dict(zip(models(page := Page.drawn(folder, view="t"), folder), page(
         'elements.table.all("tbody")[0].all("tr").filter((l) => l.attributes.id).map((l) => l.attributes.class)'

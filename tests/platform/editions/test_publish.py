@@ -135,7 +135,7 @@ def test_a_superseded_row_is_shown_with_its_reason_in_every_file(tmp_path: Path)
     [old] = [r for r in data["rows"] if r["superseded"]]
     assert (old["texts"]["superseded"], old["rank_low"], old["state"]) == (why, None, "ok")
     assert [column["stands"] for column in data["columns"] if column["key"] == "superseded"] == [True]
-    assert old["key"] not in json.dumps(data["overview"])
+    assert old["key"] not in json.dumps(data["overviews"])
 
 
 def test_parquet_has_the_same_columns_whatever_is_in_them(
@@ -164,7 +164,7 @@ def test_the_page_holds_its_data_and_asks_nobody_for_more(filled: Store, tmp_pat
     assert {row["state"] for row in found["rows"]} == {"ok", "failed"}
     [lem] = [row for row in found["rows"] if row["model"] == "lem" and row["kind"] == "reproduced"]
     assert (lem["texts"]["mean"], lem["n"], lem["facts"]) == ("0.0050 ± 0.0016 (5)", 5, FACTS)
-    assert all(cell in {"", *(r["key"] for r in found["rows"])} for cell in found["overview"]["lines"][0]["cells"])
+    assert all(cell in {"", *(r["key"] for r in found["rows"])} for cell in found["overviews"][0]["lines"][0]["cells"])
 
 
 def test_an_edition_is_never_written_over(filled: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ def one(values: list[float], log: bool, most: int = 64, best: int | None = None)
 @given(VALUES, some.booleans())
 def test_every_point_lies_within_half_a_step_of_its_number(values: list[float], log: bool) -> None:
     line = drawn(one(values, log, most=1000))[0]
-    scaled = [math.log(v) if log else v for v in values]
+    scaled = [math.log(min(v, 10 * min(values))) if log else v for v in values]
     low, high = min(scaled), max(scaled)
     for k, (x, y) in enumerate(line):
         assert abs(x - 2 * PLOT * k / (len(values) - 1)) <= 0.5
@@ -67,9 +67,19 @@ def test_what_is_not_positive_has_no_place_on_a_logarithmic_axis() -> None:
     assert [y for _, y in line] == [2 * DEEP, 0]
 
 
+@pytest.mark.parametrize(("diverged", "top"), [([9.0], "9"), ([1e14, 25.0], "≥ 20"), ([20.0], "20")])
+def test_an_epoch_that_blew_up_does_not_flatten_all_others(diverged: list[float], top: str) -> None:
+    better, worse = (CurveLine([*enumerate([*diverged, best], 1)]) for best in (0.2, 2.0))
+    svg = panels([Panel("a", "#000", [better]), Panel("b", "#000", [worse])], "mse", True)
+    assert ET.fromstring(svg).find(f".//{SVG}text").text == top  # type: ignore[union-attr]
+    assert all(0 <= y <= 2 * DEEP for line in drawn(svg) for _, y in line)
+    straight = panels([Panel("a", "#000", [better, worse])], "accuracy", False)
+    assert ET.fromstring(straight).find(f".//{SVG}text").text == f"{diverged[0]:g}"  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(("limit", "y"), [(10.0, 65.0), (1e3, None), (-1.0, None), (None, None)])
 def test_the_trivial_predictor_is_a_line_where_a_curve_comes_near(limit: float | None, y: float | None) -> None:
-    svg = panels([Panel("a", "#000", [CurveLine([(1, 1.0), (2, 100.0)])])], "mse", True, limit)
+    svg = panels([Panel("a", "#000", [CurveLine([(1, 1.0), (2, 100.0)]), CurveLine([(1, 100.0)])])], "mse", True, limit)
     found = re.findall(r'M46,([\d.]+)H230" [^>]*dasharray', svg)
     assert [float(at) for at in found] == ([] if y is None else [y])
 

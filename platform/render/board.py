@@ -43,7 +43,7 @@ OVERALL = (
     f"predictor; with a 95 % interval from {FEWEST_TASKS} tasks on. Mean rank: of the medians, with the range that "
     "guarded rank tests of all pairs allow, adjusted by Holm at 5 % over all tasks; with "
     f"{ENOUGH} seeds and many tasks it is nearly always full, and ten seeds narrow it. Score and rank are of models "
-    f"with {ENOUGH} seeds on every task shown, among themselves."
+    f"with {ENOUGH} seeds on every task beside them, among themselves; boards that share no model stand apart."
 )
 SEARCHED = (
     "Mean of the best over all subsets of k of the trials made, and the band in which 80 % of those subsets lie: how "

@@ -22,30 +22,16 @@ os.environ.setdefault("RAY_worker_niceness", "0")  # Ray gives its workers 15: b
 os.environ.setdefault("RAY_AUTH_MODE", "token")  # read once, by whichever test imports Ray first
 
 from hypothesis import settings
+from small_sweeps import small
 
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.executor import running
 from longwave.platform.sweeps.workers import Workers
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # no rule is broken by a busy machine
 settings.register_profile("exploring", deadline=None)
 settings.load_profile(os.environ.get("LONGWAVE_EXAMPLES", "repeatable"))  # "exploring" draws new examples each time
-
-TINY = {
-    "name": "tiny",
-    "task": "adding",
-    "variant": "N=20",
-    "models": ["lem", "gru"],
-    "trials": 4,
-    "retrain": 2,
-    "hidden": 8,
-    "batch": 10,
-    "steps": 5,
-    "epochs": 6,
-}
-"""A sweep of 8 search trials and 4 retrainings that takes seconds."""
-
 
 LONG = (
     "test_chaos.py", "test_driver.py", "test_on_ray.py", "test_mirror.py", "test_ray.py", "test_pack.py",
@@ -101,8 +87,8 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tiny() -> Callable[..., SweepFile]:
-    """Return a maker of tiny sweeps: ``tiny(trials=2)``."""
-    return lambda **changes: check_sweep({**TINY, **changes}, "tiny.toml")
+    """Return a maker of sweeps of 8 search trials and 4 retrainings that take seconds: ``tiny(trials=2)``."""
+    return small
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
-from longwave.platform.boards.overview import overviews
+from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.changes import Change, changelog
 from longwave.platform.editions.edition import Edition
@@ -51,10 +51,11 @@ def texts(
         drawn: A figure as SVG to put into the page, in place of the one that follows from the rows.
     """
     sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
-    figure, why = _figure(rows)
+    at_a_glance = overviews(rows)
+    figure, why = _figure(at_a_glance[0])
     figures = _drawings(made, rows, curves)
     found = {
-        PAGE: page(made, rows, overviews(rows), previous, changes, drawn or figure or why, lacks, figures),
+        PAGE: page(made, rows, at_a_glance, previous, changes, drawn or figure or why, lacks, figures),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),
@@ -85,10 +86,10 @@ def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[D
     return [drawings(k, boards[place], tasks[place[0]], seeds, curves) for k, place in enumerate(sorted(boards), 1)]
 
 
-def _figure(rows: Sequence[Row]) -> tuple[str, str]:
+def _figure(found: Overview) -> tuple[str, str]:
     """Return the critical-difference figure as SVG, or an empty text and why there is none."""
     try:
-        return svg(diagram(overviews(rows)[0])), ""
+        return svg(diagram(found)), ""
     except ConfigError as reason:
         return "", str(reason)
 

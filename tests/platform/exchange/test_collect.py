@@ -12,6 +12,7 @@ from bundles import drop, forge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from small_sweeps import small
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
@@ -21,21 +22,9 @@ from longwave.platform.exchange.bundle import BundledTrial, File, read, seal
 from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.config import check_sweep
 from longwave.platform.sweeps.workers import Workers
 
-SWEEP = {
-    "name": "tiny",
-    "task": "adding",
-    "variant": "N=20",
-    "models": ["lem", "gru"],
-    "trials": 2,
-    "retrain": 2,
-    "batch": 10,
-    "steps": 5,
-    "epochs": 1,
-    "grid": {"hidden": [4, 6]},
-}
+SWEEP = small(trials=2, epochs=1, hidden=None, grid={"hidden": [4, 6]})
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +32,7 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> File:
     """All trials of a sweep of two models at two sizes."""
     folder = tmp_path_factory.mktemp("cells")
     with Store(f"sqlite:///{folder}/store.db") as store:
-        driver.start(
-            check_sweep(SWEEP, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
-        )
+        driver.start(SWEEP, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
         file = seal(collect(store))
         assert seal(collect(store, over=True)) == file, "all of it is over"
     return file

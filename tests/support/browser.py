@@ -17,7 +17,9 @@ from longwave.platform.errors import ConfigError
 PAGES = "overview task model compare sweep reproduction cost coverage row methods".split()
 IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']"
 GRID = "table[role=grid]"
-"""What a screen reader reads of a table, which itself is a picture."""
+"""What a screen reader reads of a table, which itself is a picture. It is written a moment after the picture."""
+UNREAD = f"[data-testid=stDataFrame]:not(:has({GRID}))"
+"""A table that cannot be read yet; a page's second may be there before its first."""
 
 
 @contextmanager
@@ -73,6 +75,7 @@ class Visitor:
         self.page.wait_for_function(
             "!document.querySelector('[data-testid=stSkeleton], [data-stale=true], [data-testid=stAppSkeleton]')"
         )
+        self.page.wait_for_function(f"!document.querySelector('{UNREAD}')")
         return self.page
 
     def strangers(self) -> list[str]:

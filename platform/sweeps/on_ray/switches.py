@@ -1,10 +1,11 @@
-"""Ray's settings that it takes from the environment alone; its processes have them from the one that starts them."""
+"""What Ray and its workers take from the environment alone; its processes have it from the one that starts them."""
 
 from __future__ import annotations
 
 import os
 
 RAY_SWITCHES = {
+    "MALLOC_ARENA_MAX": "1",
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_CHDIR_TO_TRIAL_DIR": "0",
@@ -18,7 +19,11 @@ RAY_SWITCHES = {
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
-"""A worker that is started ahead of its first pack loads what it will need, and waits for the pack ten minutes."""
+"""A worker that is started ahead of its first pack loads what it will need, and waits for the pack ten minutes.
+
+Tune trains a pack in a thread. In an arena of its own, which glibc gives to threads, that could not keep the memory of
+tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` asks of malloc; so there is one arena for all.
+"""
 
 
 def environment() -> dict[str, str]:

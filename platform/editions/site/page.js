@@ -121,8 +121,10 @@ function build() {
     make("dt", {}, "Without a number"), make("dd", {}, "“diverged”: every retraining met a loss that is not finite; “failed”:"
     + " an error ended it; “missing”: asked for and not ended; “not run”: nobody asked for it. None of them is a zero."));
   const { counts } = EDITION;
-  $("about").textContent = `${many(counts.reproduced, "row")} of ${count(counts.retrainings)} retrainings, `
-    + `${count(counts.published)} published and ${count(counts.trivial)} trivial ones, on ${many(counts.boards, "board")}.`;
+  const beside = EDITION.rows.filter((row) => row.kind === "reproduced" && row.published.length).length;
+  $("about").textContent = `${many(counts.reproduced, "row")} of ${many(counts.retrainings, "retraining")}, ${count(beside)} of `
+    + `them beside printed numbers, ${many(counts.published, "printed number")} without a row and `
+    + `${many(counts.trivial, "trivial predictor")}, on ${many(counts.boards, "board")}.`;
   $("foot").append("Edition ", make("code", {}, EDITION.id), `, ${EDITION.created.slice(0, 10)}, written by commit `,
     make("code", {}, EDITION.commit.slice(0, 12)), `. It never changes; its name is a hash of its rows.`);
 }

@@ -47,6 +47,13 @@ def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
     assert [line["superseded"] for line in lines] == ["—"] * 4 + [WHY]
 
 
+def test_the_head_counts_rows_retrainings_and_what_they_stand_beside(folder: Path) -> None:
+    assert Page.drawn(folder)("elements.about.textContent") == (
+        "4 rows of 10 retrainings, 1 of them beside printed numbers, 1 printed number without a row and "
+        "1 trivial predictor, on 2 boards."
+    )
+
+
 def test_why_rows_are_superseded_stands_only_where_they_are_unfolded(folder: Path) -> None:
     assert "superseded" not in table(Page.drawn(folder, view="u", open=""))[0]
     assert "superseded" not in table(Page.drawn(folder, view="u", open="trivial"))[0]

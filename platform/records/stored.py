@@ -52,6 +52,7 @@ class Asked:
         pack: Key of the pack it belongs to.
         valid: Best validation metric, if there is one.
         cell: Number of the entry of the sweep's plan that asked for it; None where the model alone tells.
+        epochs: Epochs that it was trained, once it has ended.
     """
 
     id: str
@@ -61,11 +62,36 @@ class Asked:
     pack: str | None = None
     valid: float | None = None
     cell: int | None = None
+    epochs: int = 0
 
     @property
     def open(self) -> bool:
         """Whether it has not ended yet."""
         return self.status not in ENDED
+
+
+@dataclass(frozen=True)
+class Done:
+    """What there is of a sweep's trials, or of those of one phase of a cell.
+
+    Attributes:
+        ended: How many have ended.
+        trained: Epochs that these were trained.
+        reached: Epochs that the open ones have.
+    """
+
+    ended: int = 0
+    trained: int = 0
+    reached: int = 0
+
+    def __add__(self, other: Done) -> Done:
+        """Return the sum of both."""
+        return Done(self.ended + other.ended, self.trained + other.trained, self.reached + other.reached)
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of all."""
+        return self.trained + self.reached
 
 
 @dataclass(frozen=True)

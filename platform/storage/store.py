@@ -58,7 +58,7 @@ class Store(Sweeps):
     def asked(self, sweep: str) -> list[Asked]:
         """Return the trials a sweep asked for in short, in order: without their configurations."""
         t = TrialRow
-        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, AskRow.cell)
+        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, AskRow.cell, t.epochs)
         query = sa.select(*columns).join(AskRow, AskRow.trial == t.id).where(AskRow.sweep == sweep)
         with self.reading() as connection:
             found = [Asked(*line) for line in connection.execute(query.order_by(AskRow.position))]

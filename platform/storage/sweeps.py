@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Spent, StoredSweep, Trained
+from longwave.platform.records.stored import Done, Spent, StoredSweep, Trained
+from longwave.platform.records.trial import Phase
 from longwave.platform.storage import entries
 from longwave.platform.storage.among import among
 from longwave.platform.storage.base import utc_now
@@ -22,6 +23,12 @@ from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRo
 
 MAY_CHANGE = {"budget", "priority", "plugins", "keep_weights"}
 """Settings of a sweep that decide no result."""
+
+
+def _reached() -> sa.ColumnElement[int]:
+    """Return the epochs that an open trial has, in a query of trials."""
+    last = sa.select(sa.func.max(CurveRow.epoch)).where(CurveRow.trial == TrialRow.id)
+    return sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
 
 
 class Sweeps(Queries):
@@ -95,22 +102,33 @@ class Sweeps(Queries):
             found = connection.execute(query.where(AskRow.sweep == sweep).group_by(AskRow.cell, status))
             return {(cell, how): trials for cell, how, trials in found}
 
-    def epochs(self, sweep: str, seconds: float) -> tuple[int, int]:
-        """Return how many epochs the open trials of a sweep have, and how many all have of the last ``seconds``.
+    def done(self, sweep: str) -> dict[tuple[int, Phase], Done]:
+        """Return what there is of the trials of a sweep in each cell and phase; without a number, a cell is the first.
 
-        The last epoch of a trial says how many there are, and its attempts from which on they were trained.
+        The last epoch of an open trial says how many there are.
         """
-        is_open, since = TrialRow.status.not_in(ENDED), utc_now() - timedelta(seconds=seconds)
-        last = sa.select(sa.func.max(CurveRow.epoch)).where(CurveRow.trial == TrialRow.id)
-        there = sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
+        has_ended, cell = TrialRow.status.in_(ENDED), sa.func.coalesce(AskRow.cell, 0)
+        parts = [sa.case((has_ended, 1), else_=0), sa.case((has_ended, TrialRow.epochs), else_=0)]
+        sums = [sa.func.sum(part) for part in (*parts, sa.case((has_ended, 0), else_=_reached()))]
+        query = sa.select(cell, TrialRow.phase, *sums).join(TrialRow, TrialRow.id == AskRow.trial)
+        with self.reading() as connection:
+            found = connection.execute(query.where(AskRow.sweep == sweep).group_by(cell, TrialRow.phase))
+            return {(number, phase): Done(*map(int, counts)) for number, phase, *counts in found}
+
+    def trained_since(self, sweep: str, seconds: float) -> int:
+        """Return how many epochs the trials of a sweep were trained in the last ``seconds``.
+
+        The attempts of a trial say from which epoch on it was trained.
+        """
+        since = utc_now() - timedelta(seconds=seconds)
         begun = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.epoch).label("epoch"))
         begun_then = begun.where(AttemptRow.started >= since).group_by(AttemptRow.trial).subquery()
-        new = sa.case((is_open, there), else_=TrialRow.epochs) - begun_then.c.epoch
+        there = sa.case((TrialRow.status.in_(ENDED), TrialRow.epochs), else_=_reached())
+        new = sa.func.sum(there - begun_then.c.epoch)
+        query = sa.select(new).join(begun_then, begun_then.c.trial == TrialRow.id)
         of_sweep = TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep))
         with self.reading() as connection:
-            done = connection.scalar(sa.select(sa.func.sum(there)).where(is_open, of_sweep))
-            query = sa.select(sa.func.sum(new)).join(begun_then, begun_then.c.trial == TrialRow.id)
-            return int(done or 0), int(connection.scalar(query.where(of_sweep)) or 0)
+            return int(connection.scalar(query.where(of_sweep)) or 0)
 
     def trained(self, trials: Collection[str]) -> list[Trained]:
         """Return how far those of ``trials`` are that somebody trains now."""

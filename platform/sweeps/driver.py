@@ -93,7 +93,7 @@ class _Driver:
     ) -> None:
         file = sweep.file
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
-        self.view = Progress(file.name, sweep.entries, file.trained, console)
+        self.view = Progress(sweep, console)
         self.mirror = Mirror(store, server) if server else None
         self.purse = Purse(store, file)
         leases.spent = self.purse.columns

@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.records.run import ENDED, Point, Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import Asked, Done
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.entry import ModelPlan
+from longwave.platform.sweeps.ahead import PhaseOfCell, epochs_ahead
+from longwave.platform.sweeps.entry import ModelPlan, Sweep
 from longwave.platform.sweeps.notebook import NotebookLive
 
 COLOURS = {"ok": "green", "diverged": "yellow", "stopped": "cyan", "failed": "red"}
@@ -26,23 +27,23 @@ class Progress:
     """A live view of one sweep, on a terminal or in a notebook. Elsewhere it prints one line a finished pack instead.
 
     Args:
-        name: The sweep.
-        entries: Its cells.
-        each: Trials a cell at most, retrainings included.
+        sweep: The sweep.
         console: Where to print.
     """
 
-    def __init__(self, name: str, entries: Sequence[ModelPlan], each: int, console: Console) -> None:
-        self.name, self.entries, self.console = name, entries, console
-        self.expected, self.trials = each * sum(entry.epochs for entry in entries), each * len(entries)
+    def __init__(self, sweep: Sweep, console: Console) -> None:
+        self.file, self.name, self.entries, self.console = sweep.file, sweep.file.name, sweep.entries, console
+        self.trials = self.file.trained * len(self.entries)
         self.cells: dict[str, ModelPlan] = {}
+        self.done: dict[PhaseOfCell, Done] = {}
+        self.parts: dict[str, PhaseOfCell] = {}
         self.epochs: dict[str, int] = {}
         self.ends: dict[str, str] = {}
         self.best: dict[str, float] = {}
         self.running: dict[str, str] = {}
         self.waits, self._said, self.over = "", "", False
         self._tally = Counter[str]()
-        self._start, self._done, self._before, self._heard = time.monotonic(), 0, 0, False
+        self._start, self._new = time.monotonic(), 0
         self._live: Live | NotebookLive = NotebookLive(self._view)
         if not console.is_jupyter:
             self._live = Live(get_renderable=self._view, console=console, refresh_per_second=4, transient=True)
@@ -61,11 +62,10 @@ class Progress:
         """Take the trials known so far and how those from earlier runs of the sweep ended."""
         for trial in trials:
             if trial.id not in self.cells:
-                self.cells[trial.id] = self._cell(trial)
+                cell = self._cell(trial)
+                self.cells[trial.id], self.parts[trial.id] = self.entries[cell], (cell, trial.phase)
             if not trial.open:
-                self._end(trial.id, trial.status, trial.valid)
-        if not self._heard:
-            self._before = self._done
+                self._end(trial.id, trial.status, trial.valid, trial.epochs)
 
     def started(self, pack: str, configs: Sequence[TrialConfig]) -> None:
         """Note a pack that has a worker."""
@@ -76,12 +76,11 @@ class Progress:
 
     def report(self, points: Sequence[Point], runs: Sequence[Run]) -> None:
         """Take epochs and ends."""
-        self._heard = self._heard or bool(points)
         for point in points:
             self._reach(point.trial, point.epoch)
             self._better(self.cells[point.trial], point.valid)
         for run in runs:
-            self._end(run.trial, run.status, run.valid)
+            self._end(run.trial, run.status, run.valid, run.epochs)
         self._look()
 
     def ended(self, pack: str, how: str = "over") -> None:
@@ -122,19 +121,24 @@ class Progress:
         """Trials in all: also those that are planned only once a search is over."""
         return len(self.cells) if self.over else max(self.trials, len(self.cells))
 
-    def _end(self, trial: str, status: str, valid: float | None) -> None:
+    def _end(self, trial: str, status: str, valid: float | None, epochs: int) -> None:
         self._tally.update([status])
         self._tally.subtract([self.ends[trial]] if trial in self.ends else [])
+        if trial not in self.ends:
+            self._count(trial, Done(ended=1, trained=epochs, reached=-self.epochs.get(trial, 0)))
         self.ends[trial] = status
-        self._reach(trial, self.cells[trial].epochs)
         if valid is not None:
             self._better(self.cells[trial], valid)
 
-    def _cell(self, trial: Asked) -> ModelPlan:
-        """Return the cell that asked for a trial."""
+    def _count(self, trial: str, more: Done) -> None:
+        part = self.parts[trial]
+        self.done[part] = self.done.get(part, Done()) + more
+
+    def _cell(self, trial: Asked) -> int:
+        """Return the number of the cell that asked for a trial."""
         if trial.cell is not None:
-            return self.entries[trial.cell]
-        return next(entry for entry in self.entries if entry.base.model == trial.model)
+            return trial.cell
+        return next(k for k, entry in enumerate(self.entries) if entry.base.model == trial.model)
 
     def _better(self, cell: ModelPlan, valid: float) -> None:
         old, sign = self.best.get(cell.label), 1.0 if cell.goal == "max" else -1.0
@@ -142,24 +146,26 @@ class Progress:
             self.best[cell.label] = valid
 
     def _reach(self, trial: str, epoch: int) -> None:
-        """Count the epochs of a trial that are over: trained, or no longer needed because it ended early."""
-        if (more := epoch - self.epochs.get(trial, 0)) > 0:
+        """Count an epoch of a trial, and those of its checkpoint before it, unless they were heard of before."""
+        if (more := epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
             self.epochs[trial] = epoch
-            self._done += more
+            self._count(trial, Done(reached=more))
+            self._new += 1
 
-    def _left(self) -> str:
-        done, now = self._done, time.monotonic() - self._start
+    def _left(self, further: int) -> str:
         if self.over:
             return ""
-        if done <= self._before:
+        if not self._new:
             return "time left unknown yet"
-        seconds = now * (self.expected - done) / (done - self._before)
+        seconds = (time.monotonic() - self._start) * further / self._new
         return f"about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
 
     def _view(self) -> RenderableType:
+        further = 0 if self.over else epochs_ahead(self.file, [entry.epochs for entry in self.entries], self.done)
+        there = sum(self.done.values(), Done()).epochs
         states = Text("  ").join(Text(f"{self._tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
-        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {self._total} trials", states, self._left())
+        head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {self._total} trials", states, self._left(further))
         rows = Table.grid(padding=(0, 2))
         if self.waits:
             rows.add_row("", Text(self.waits, "yellow"))
@@ -169,5 +175,5 @@ class Progress:
             labels = sorted(cell.label for cell in self.entries if cell.metric == metric and cell.label in self.best)
             rows.add_row(f"best {metric}", "   ".join(f"{name} {self.best[name]:.4g}" for name in labels) or "—")
         bar = Table.grid(expand=True)
-        bar.add_row(ProgressBar(total=max(self.expected, 1), completed=self._done))
+        bar.add_row(ProgressBar(total=max(there + further, 1), completed=there))
         return Group(head, bar, rows)

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Spent
+from longwave.platform.records.stored import Done, Spent
 from longwave.platform.storage.leases import Driver, drivers
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.ahead import epochs_ahead
 from longwave.platform.sweeps.sweep import is_over, stored_sweep
 
 
@@ -23,8 +24,8 @@ class SweepStatus:
         state: ``running``, ``paused``, ``waiting`` for others, ``interrupted``: its driver is gone, or ``over``.
         counts: Trials by how they stand: planned, running, done, ok, diverged, stopped, failed.
         trials: Trials it will have trained, as far as that is known; retrainings count before they are planned.
-        epochs: Epochs over, those that a trial which ended early no longer needs included.
-        expected: Epochs of all its trials; None for a sweep without a plan.
+        epochs: Epochs that its trials were trained.
+        expected: Epochs that they will have been, as far as that is known; None for a sweep without a plan.
         left: Seconds that it will take yet; None while nothing tells.
         cells: The counts of each of its cells, by label.
         drivers: Processes that run it.
@@ -60,26 +61,23 @@ def standing(store: Store, name: str) -> SweepStatus:
     sweep = stored_sweep(store, name) if found.plan is not None else None
     counts, mine = store.counts(name), drivers(store, name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
-    done, since = store.epochs(name, max((d.seconds for d in alive), default=0.0))
+    parts = store.done(name)
+    epochs = sum(parts.values(), Done()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.asked(name)))
     expected = sweep.file.trained * len(sweep.entries) if sweep and not over else planned
-    epochs, all_epochs = None, None
-    if sweep:
-        each = {k: entry.epochs for k, entry in enumerate(sweep.entries)}
-        epochs = done + sum(n * each.get(cell or 0, 0) for (cell, status), n in counts.items() if status in ENDED)
-        all_epochs = epochs if over else sweep.file.trained * sum(each.values())
-    left = None
-    if alive and all_epochs and since:
-        left = (all_epochs - (epochs or 0)) / since * max(d.seconds for d in alive)
+    further = epochs_ahead(sweep.file, [e.epochs for e in sweep.entries], parts) if sweep and not over else 0
+    left, since = None, max((d.seconds for d in alive), default=0.0)
+    if further and (new := store.trained_since(name, since)):
+        left = further / new * since
     labels = [entry.label for entry in sweep.entries] if sweep else []
     return SweepStatus(
         name=name,
         state=_state(found.state, over, alive),
         counts=tally(counts),
         trials=expected,
-        epochs=done if epochs is None else epochs,
-        expected=all_epochs,
+        epochs=epochs,
+        expected=epochs + further if sweep else None,
         left=left,
         cells={label: tally({at: n for at, n in counts.items() if at[0] == k}) for k, label in enumerate(labels)},
         drivers=mine,

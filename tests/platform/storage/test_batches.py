@@ -103,7 +103,7 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
 ) -> None:
     configs = filled(store, tiny)
     jobs = {key: Job([config]) for key, config in zip("abcd", configs, strict=True)}
-    view = Progress("tiny", resolve(tiny(models=["lem"])).entries, 6, Console(file=io.StringIO()))
+    view = Progress(resolve(tiny(models=["lem"])), Console(file=io.StringIO()))
     view.plan(store.asked("tiny"))
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pytest
 
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED, Point, Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import Asked, Done
+from longwave.platform.records.trial import Phase
 from longwave.platform.storage import entries, sweeps
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
@@ -79,20 +80,32 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
             clock(began := now + 0.5)
             now = trained(leases, store, last, now, clock, chance)
             trials, points = store.asked("tiny"), store.curves(ids)
-            done, since = store.epochs("tiny", now - began)
-            still = {a.id for a in trials if a.open}
-            assert done == sum(p.trial in still for p in points) > 0
-            assert since == sum(p.at >= began for p in points) > 0
+            assert store.trained_since("tiny", now - began) == sum(p.at >= began for p in points) > 0
+            done = Counter(p.trial for p in points)
+            assert store.done("tiny") == parts(trials, done) and store.done("other") == {}
             assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
             check(standing(store, "tiny"), trials, done)
 
 
-def check(found: SweepStatus, trials: list[Asked], done: int) -> None:
-    """Compare how a sweep of trials of six epochs stands with them, of which the open ones have some epochs."""
+def parts(trials: list[Asked], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], Done]:
+    """Return what there is of the trials of each cell, all of the search, one by one."""
+    found: dict[tuple[int, Phase], Done] = {}
+    for a in trials:
+        assert a.cell is not None and (a.open or a.epochs == epochs[a.id])
+        own = Done(reached=epochs[a.id]) if a.open else Done(1, epochs[a.id])
+        found[a.cell, a.phase] = found.get((a.cell, a.phase), Done()) + own
+    return found
+
+
+def check(found: SweepStatus, trials: list[Asked], done: Mapping[str, int]) -> None:
+    """Compare how a sweep of 16 trials of six epochs stands with them; ``done`` are the epochs of each."""
     over = [a for a in trials if not a.open]
     assert found.counts["running"] == sum(a.status == "running" for a in trials) > 0
     assert sum(cell["done"] for cell in found.cells.values()) == found.counts["done"] == len(over)
-    assert found.epochs == done + 6 * len(over) and found.state == "running" and found.trials == 16
+    left = [sum(6 - done[a.id] for a in trials if a.open and a.cell == cell) for cell in (0, 1)]
+    further = sum(max(of_cell, 0) + 2 * 6 for of_cell in left)  # here some train longer than they were asked to
+    assert (found.epochs, found.expected) == (sum(done.values()), sum(done.values()) + further)
+    assert found.state == "running" and found.trials == 16
 
 
 def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_open(

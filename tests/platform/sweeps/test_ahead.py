@@ -1,0 +1,137 @@
+"""What a sweep is told to have yet to train: as many epochs as are trained then, whatever ends early."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from small_sweeps import small
+
+from longwave.platform.records.report import Company, Rung
+from longwave.platform.records.run import Point, Run
+from longwave.platform.records.stored import Done
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import driver
+from longwave.platform.sweeps.ahead import ahead, companies, epochs_ahead, halved
+from longwave.platform.sweeps.progress import Progress
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.standing import standing
+from longwave.platform.sweeps.stops import Halving
+from longwave.platform.sweeps.sweep import asked, plan
+from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training.stopping import decided
+
+HALVING = {"eta": 2, "first": 1}
+
+
+@given(st.integers(1, 40), st.integers(1, 70), st.integers(2, 4), st.integers(1, 9))
+def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: int, eta: int, first: int) -> None:
+    left, trained = [f"{k:02d}" for k in range(n)], 0
+    decides = {first * eta**k for k in range(10)}
+    for epoch in range(1, epochs + 1):
+        trained += len(left)
+        if epoch < epochs and epoch in decides:
+            at = tuple(Rung("c", epoch, trial, float(trial)) for trial in left)
+            found = decided(Company("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
+            left = [trial for trial in left if found and found[0][trial].stays]
+    assert halved(n, epochs, Halving(eta=eta, first=first)) == trained
+
+
+@pytest.mark.parametrize(
+    ("file", "sizes"),
+    [
+        ({}, [4]),
+        ({"trials": 7, "rounds": 3}, [2, 2, 3]),
+        ({"trials": 7, "pack": 3}, [1, 3, 3]),
+        ({"trials": 7, "pack": 3, "halving": {"cohort": 5}}, [2, 5]),
+        ({"wider": {"trials": 3, "space": {"lem": {"lr": {"low": 1e-5, "high": 1.0}}}}}, [3, 4]),
+    ],
+)
+def test_who_competes_is_of_one_round_and_of_one_pack_or_cohort(file: dict[str, Any], sizes: list[int]) -> None:
+    assert sorted(size for size in companies(small(**{"halving": HALVING, **file}))) == sizes
+
+
+@pytest.mark.parametrize(
+    ("halving", "search", "again", "left"),
+    [
+        (None, Done(), Done(), 4 * 6 + 2 * 6),
+        (None, Done(1, 3, 5), Done(), 3 * 6 - 5 + 2 * 6),
+        (None, Done(4, 9), Done(1, 2, 4), 6 - 4),
+        (HALVING, Done(), Done(), 4 + 2 + 2 + 2 + 2 * 6),  # at 1 and 2 epochs half stay, at 4 the only one does
+        (HALVING, Done(2, 2, 3), Done(), 10 - 5 + 2 * 6),
+        (HALVING, Done(2, 9, 3), Done(), 2 * 6),
+        (HALVING, Done(4, 5), Done(2, 7), 0),
+    ],
+)
+def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
+    halving: object, search: Done, again: Done, left: int
+) -> None:
+    assert ahead(small(halving=halving), 6, search, again) == left
+    two = {(1, "search"): search, (1, "retrain"): again}
+    assert epochs_ahead(small(halving=halving), [6, 6], two) == left + ahead(small(halving=halving), 6, Done(), Done())
+
+
+def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:
+    file = small(halving=HALVING)
+    plan(resolve(file), store)
+    before = standing(store, "tiny")
+    driver.start(file, store, Workers(1, tmp_path, here=True), None, Console(file=io.StringIO()))
+    after = standing(store, "tiny")
+    assert (before.epochs, before.expected, before.left) == (0, 2 * (10 + 12), None)
+    assert (after.epochs, after.expected, after.left, after.state) == (44, 44, None, "over")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that a live view reads; it stands."""
+    now = [100.0]
+    monkeypatch.setattr("longwave.platform.sweeps.progress.time.monotonic", lambda: now[0])
+    return now
+
+
+def view(store: Store, **changes: Any) -> tuple[Progress, io.StringIO, Sequence[str]]:
+    """Return a live view of a sweep of one model, where it prints, and the sweep's trials."""
+    out, sweep = io.StringIO(), resolve(small(models=["lem"], retrain=0, **changes))
+    trials = asked(plan(sweep, store), store)
+    shown = Progress(sweep, Console(file=out, width=120))
+    shown.plan(trials)
+    return shown, out, [a.id for a in trials]
+
+
+def points(trial: str, first: int, last: int) -> list[Point]:
+    return [Point(trial, epoch, 0.1, 0.1, 1.0, 0.0) for epoch in range(first, last + 1)]
+
+
+def told(shown: Progress, out: io.StringIO) -> str:
+    """Return what the view shows now."""
+    out.truncate(0)
+    shown.console.print(shown._view())
+    return out.getvalue()
+
+
+def test_the_time_left_goes_by_what_was_trained_while_one_looks(store: Store, clock: list[float]) -> None:
+    shown, out, (first, second, third, fourth) = view(store)
+    assert "time left unknown yet" in told(shown, out)
+    clock[0] += 30.0
+    shown.report(points(first, 5, 6), [Run(first, "ok", "", 6, 6, 0.1)])  # the other four were trained before
+    assert "about 4 min 30 s left" in told(shown, out), "15 s an epoch, 18 epochs"
+    shown.report([], [Run(second, "diverged", "nan", 0)])
+    assert "about 3 min 00 s left" in told(shown, out)
+    shown.report(points(third, 1, 4), [])
+    shown.report(points(third, 1, 4), [Run(fourth, "diverged", "nan", 0)])  # told twice
+    assert "about 0 min 10 s left" in told(shown, out), "5 s an epoch, 2 epochs"
+
+
+def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store: Store, clock: list[float]) -> None:
+    shown, out, (first, second, third, fourth) = view(store, halving=HALVING)
+    clock[0] += 40.0
+    shown.report([point for trial in (first, second, third, fourth) for point in points(trial, 1, 1)], [])
+    assert "about 1 min 00 s left" in told(shown, out), "10 s an epoch, 6 epochs"
+    shown.report([], [Run(trial, "stopped", "halving", 1, 1, 0.1) for trial in (first, second)])
+    assert "about 1 min 00 s left" in told(shown, out), "as was expected"

@@ -110,7 +110,10 @@ def laid(board: LivingBoard, made: Path, folder: str) -> str:
 def widen(board: LivingBoard, file: Path) -> None:
     """Write a second search of a sweep that is over, over wider ranges, if a winner sits at an edge."""
     wide = file.with_stem(f"{file.stem}-widened")
-    if state(board, name := read_sweep(file).name).get("state") != "over" or file.stem.endswith("-widened"):
+    if file.stem.endswith("-widened"):
+        return
+    if state(board, name := read_sweep(file).name).get("state") != "over":
+        print(f"{file.stem} is not over in this store. First, training nothing twice: make edition WORDS={file.stem}")
         return
     ranges = asked(board, "sweep", "edges", name, "--widened").stdout
     if ranges and not wide.exists():

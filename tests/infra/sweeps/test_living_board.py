@@ -208,6 +208,13 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
     assert wide.read_text().startswith("# a.toml with a second search")
 
 
+def test_what_a_second_search_waits_for_is_said(board: LivingBoard, capsys: pytest.CaptureFixture[str]) -> None:
+    widen(board, board.sweeps / "a.toml")
+    assert capsys.readouterr().out.startswith("a is not over in this store.")
+    widen(board, board.sweeps / "a-widened.toml")
+    assert not capsys.readouterr().out and not (board.sweeps / "a-widened.toml").exists()
+
+
 def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) -> None:
     def run(seed: int, **more: Any) -> set[float]:
         file = small(models=["gru"], trials=1, retrain=1, epochs=1, seed=seed, **more)

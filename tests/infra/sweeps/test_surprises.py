@@ -1,0 +1,74 @@
+"""What people write of the edition: each number in it is one of a row that the same sentence or its neighbours link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import permutations
+from typing import Any
+
+import pytest
+from living_place import LivingBoard
+
+from longwave.platform.editions.publish import read
+
+SAYS = ("mean", "std", "median", "median_best", "median_worst", "scores", "published", "params")
+"""Of a row, what may be quoted."""
+LINK = re.compile(r"\(index\.html#row=([0-9a-f]+)\)")
+FRACTION = re.compile(r"(?<![\w.=])\d+\.\d+(?! times)|\b\d+(?= %(?! interval))")
+RATIO = re.compile(r"\b\d+\.\d+(?= times)")
+
+
+def numbers(found: Any) -> Iterator[float]:
+    """Return all numbers in what a row says."""
+    if isinstance(found, float | int):
+        yield found
+    elif isinstance(found, Mapping | list):
+        for part in found.values() if isinstance(found, Mapping) else found:
+            yield from numbers(part)
+
+
+def rounded(text: str, values: list[float]) -> bool:
+    """Return whether a number that was written is one of these, rounded as it is."""
+    places = len(text.partition(".")[2])
+    return any(f"{value:.{places}f}" == text for value in values)
+
+
+def strangers(item: str, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the numbers of an item that are no quotation of a row it links, nor a ratio of two medians, or prints."""
+    linked = [rows[key] for key in LINK.findall(item)]
+    medians = [row["median"] for row in linked if row["median"]]
+    prints = [number["value"] for row in linked for number in row["published"]]
+    ratios = [a / b for sizes in (medians, prints) for a, b in permutations(sizes, 2)]
+    text, own = LINK.sub("", item), list(numbers([row[name] for row in linked for name in SAYS]))
+    lost = [number for number in FRACTION.findall(text) if not rounded(number, own)]
+    return lost + [number for number in RATIO.findall(text) if not rounded(number, own + ratios)]
+
+
+def items(text: str) -> list[str]:
+    """Return what surprised, one thing each."""
+    return re.split(r"\n(?=- )", text.strip())
+
+
+def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link() -> None:
+    board = LivingBoard()
+    rows = {row["key"]: row for row in read(board.edition).rows}
+    found = items((board.board / "surprises.md").read_text(encoding="utf-8"))
+    assert len(found) > 20
+    assert {item[:60]: lost for item in found if (lost := strangers(item, rows))} == {}
+
+
+@pytest.mark.parametrize(
+    ("item", "lost"),
+    [
+        ("- [A](index.html#row=aa) has 0.12, of 34.6 %.", []),
+        ("- [A](index.html#row=aa) has 0.13.", ["0.13"]),
+        ("- [A](index.html#row=aa) has 35 %, 36 %.", ["36"]),
+        ("- [A](index.html#row=aa) and [B](index.html#row=bb): 2.0 times, 2.1 times.", ["2.1"]),
+        ("- At F=0.9 there is a 90 % interval, and 0.9.", ["0.9"]),
+    ],
+)
+def test_a_number_of_no_row_is_found(item: str, lost: list[str]) -> None:
+    nothing: dict[str, Any] = dict.fromkeys(SAYS, [])
+    rows = {"aa": {**nothing, "median": 0.123, "scores": [34.6]}, "bb": {**nothing, "median": 0.246}}
+    assert strangers(item, rows) == lost

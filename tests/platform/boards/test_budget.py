@@ -63,6 +63,15 @@ def test_a_curve_is_the_mean_of_the_best_over_all_subsets_in_which_a_trial_ended
     assert found.diverged == diverged_share(2, 5)
 
 
+def test_a_trial_that_halving_stopped_was_drawn_like_the_others_and_counts() -> None:
+    trials, ends = (
+        [*summaries([0.5, 0.3, None]), *summaries([0.1, 0.9], "stopped")],
+        summaries([0.5, 0.3, None, 0.1, 0.9]),
+    )
+    assert budgets([row()], lambda _: trials) == budgets([row()], lambda _: ends)
+    assert len(budgets([row()], lambda _: trials)[0].curve) == 5
+
+
 def test_the_trials_asked_for_are_those_of_the_models_best_row() -> None:
     asked: list[Row] = []
     best, other = row(), row(hidden=9, valid=9.0)

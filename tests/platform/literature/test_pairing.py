@@ -140,6 +140,16 @@ def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
     assert want.ratio and (found["ratio"], found["ratio_low"]) == (want.ratio.value, want.ratio.low)
 
 
+def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one() -> None:
+    [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
+    config, scale, scores = trial("fitzhugh_nagumo", "", "lem"), scale_of("min", "1"), [0.0021, 0.0022, 0.0021, 0.0023]
+    about = replace(About(**explained(config)), trivial={"mean": 0.5, "persistence": 0.0027})
+    printed = Printed(0.002, "reported", rounding=0.0005)
+    by_best, by_worst = (verdict(scores, printed, scale, about.margin, score) for score in (0.0027, 0.5))
+    found = beside(number, scores, scale, about, config)
+    assert found["why"] == by_best.why != by_worst.why
+
+
 def test_a_size_is_no_other_form_but_a_departure() -> None:
     numbers = judged("psmnist", "seed=12008", "cornn", [96.0, 96.1])
     named = {n["units"]: n["departures"] for n in numbers if n["statistic"] == "best"}
@@ -150,11 +160,12 @@ def test_a_size_is_no_other_form_but_a_departure() -> None:
 
 
 def test_layers_are_a_size_too() -> None:
-    two, three = (
+    one, two, three = (
         {n["printed"]: n["departures"] for n in judged("eigenworms", "", "unicornn", [90.0] * 5, options=options)}
-        for options in ({"layers": 2}, {})
+        for options in ({"layers": 1}, {"layers": 2}, {})
     )
-    assert two.keys() == three.keys() == {"90.3", "94.9", "90"}
+    assert one.keys() == two.keys() == three.keys() == {"90.3", "94.9", "90"}
+    assert "layers 1 (printed 2)" in one["90.3"]
     assert "layers 3 (printed 2)" in three["90.3"] and not [told for told in two["90.3"] if "layers" in told]
 
 

@@ -23,7 +23,7 @@ from longwave.platform.storage.driving import AttemptRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor
-from longwave.platform.sweeps.cohorts import cohort_of, joined
+from longwave.platform.sweeps.cohorts import cohort_of, decided_rungs, joined
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.jobs import Waves
 from longwave.platform.sweeps.packing import divide, pack_key
@@ -186,6 +186,20 @@ def test_a_rung_is_decided_in_the_store_before_any_pack_goes_on(
     monkeypatch.setattr(executor, "train_job", train)
     run(halved(2), store, tmp_path)
     assert companies and all(None not in stays for stays in companies)
+
+
+@pytest.mark.parametrize(("task", "best"), [("adding", [0, 1, 2]), ("digits", [3, 4, 5])])
+def test_a_rung_is_decided_by_what_the_tasks_metric_should_be(task: str, best: list[int], store: Store) -> None:
+    variant, steps = ("N=20", 2) if task == "adding" else (None, None)
+    sweep = plan(resolve(halved(task=task, variant=variant, steps=steps)), store)
+    trials = list(store.configs([a.id for a in missing(sweep, store)]).values())
+    scores = [Rung(cohort_of(c), 1, c.id, k / 10) for k, c in enumerate(trials)]
+    with Leases(store, "tiny") as leases:
+        leases.take([c.id for c in trials])
+        leases.write(Report(rungs=scores))
+        [company] = decided_rungs(sweep, store, leases, trials).values()
+    stays = {rung.trial: rung.stays for rung in store.company(company.cohort).rungs}
+    assert [k for k, c in enumerate(trials) if stays[c.id]] == best
 
 
 def test_a_pack_that_waits_at_a_rung_gives_its_worker_back(

@@ -12,7 +12,7 @@ import pytest
 import torch
 from batches import fed
 from cases import sequence_models
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packs import Heard, trained, trial
 
@@ -23,7 +23,6 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint
-from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.snapshot import restore, snapshot
 from longwave.platform.training.train import train
@@ -82,28 +81,6 @@ def test_the_order_of_the_members_does_not_matter() -> None:
     np.testing.assert_allclose(trained(pack).curve(pack[0]), trained(pack[::-1]).curve(pack[0]), rtol=1e-4)
 
 
-@given(seeds=st.lists(st.integers(0, 2**31 - 1), min_size=2, max_size=5, unique=True), epoch=st.integers(1, 50))
-@settings(max_examples=20)
-def test_each_member_meets_every_sequence_once_an_epoch_in_its_own_order(seeds: list[int], epoch: int) -> None:
-    data, configs = get_task("digits").load(""), [trial(task="digits", seed=s, batch=100) for s in seeds]
-    targets = torch.cat([batch.targets for batch in epoch_batches(configs, data, epoch)], 1)
-    assert data.train is not None
-    assert torch.equal(targets.sort(1).values, data.train.targets.sort().values.expand_as(targets))
-    assert len({tuple(row.tolist()) for row in targets}) == len(seeds)
-    alone = torch.cat([batch.targets for batch in epoch_batches(configs[1:2], data, epoch)], 1)
-    assert torch.equal(alone[0], targets[1])
-
-
-@given(epoch=st.integers(1, 9), skip=st.integers(0, 5))
-@settings(max_examples=20)
-def test_an_epoch_taken_up_in_the_middle_gives_the_batches_that_were_left(epoch: int, skip: int) -> None:
-    configs, data = [trial(seed=3), trial(seed=4)], get_task("adding").load("N=20")
-    whole, rest = (list(epoch_batches(configs, data, epoch, s)) for s in (0, skip))
-    assert len(rest) == 5 - skip
-    for old, new in zip(whole[skip:], rest, strict=True):
-        assert torch.equal(old.inputs, new.inputs) and torch.equal(old.targets, new.targets)
-
-
 @pytest.mark.parametrize("model", sorted(sequence_models()))
 def test_no_two_weights_share_the_memory_of_their_gradients(model: str) -> None:
     spec = get_model(model)
@@ -122,6 +99,13 @@ def test_a_member_that_diverges_is_recorded_and_the_others_go_on_as_if_it_were_n
     assert len(together.curve(bad)) == end.epochs - 1
     assert together.run(good).status == "ok"
     np.testing.assert_allclose(together.curve(good), alone.curve(good), rtol=1e-4)
+
+
+def test_of_equal_best_epochs_the_first_is_the_one_that_counts() -> None:
+    still = trial(epochs=3, params={"lr": 0.0, "dt": 1.0})
+    heard = trained([still])
+    assert len({valid for _, valid in heard.curve(still)}) == 1
+    assert heard.run(still).best_epoch == 1
 
 
 def test_a_loss_that_is_not_finite_ends_a_member_though_its_validation_is() -> None:

@@ -87,6 +87,15 @@ def test_a_split_scores_as_in_one_piece(kind: str, size: int, monkeypatch: pytes
     torch.testing.assert_close(scored(network, TASK, split), expected, rtol=1e-12, atol=0)
 
 
+def test_nothing_is_dropped_while_a_split_is_scored() -> None:
+    split = example("last class", 10).to("cpu", torch.float64)
+    network = network_of("lem", dropouts={"input_dropout": [0.5, 0.5], "output_dropout": [0.5, 0.5]})
+    plain = scored(network_of("lem"), TASK, split)
+    whole = split.take(torch.arange(10))
+    assert not torch.equal(cross_entropy(network.train()(whole.shared(2)), whole.asked), plain)
+    assert torch.equal(scored(network.train(), TASK, split), plain)
+
+
 @pytest.mark.parametrize(
     ("n", "most", "numbers", "sizes"),
     [(7, 3, 10**9, [3, 3, 1]), (7, 128, 2 * CLASSES * 5, [2, 2, 2, 1]), (3, 128, 1, [1, 1, 1])],

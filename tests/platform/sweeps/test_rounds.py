@@ -1,0 +1,59 @@
+"""What a search draws round by round: each round its own points, every trial in a cohort, no word of what diverged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from small_sweeps import small
+
+from longwave.platform.records.run import Run
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.entry import ModelPlan
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.rounds import next_round
+
+
+def cell(**changes: Any) -> tuple[Any, ModelPlan]:
+    """Return the file and the only cell of a small sweep."""
+    sweep = resolve(small(**{"models": ["lem"], **changes}))
+    return sweep.file, sweep.entries[0]
+
+
+def ended(trials: Sequence[TrialConfig], runs: Mapping[int, tuple[str, float]] = {}) -> dict[str, Run]:
+    """Return how trials ended: well, each with another score, but for the places that ``runs`` names."""
+    found = {}
+    for k, config in enumerate(trials):
+        status, valid = runs.get(k, ("ok", 1.0 + 0.1 * (k % 7)))
+        found[config.id] = Run(config.id, status, "it did" if status == "diverged" else "", valid=valid)  # type: ignore[arg-type]
+    return found
+
+
+def test_no_round_draws_the_points_of_another() -> None:
+    file, entry = cell(trials=12, rounds=3, sampler="tpe")
+    trials: list[TrialConfig] = []
+    while wanted := next_round(file, entry, trials, ended(trials)):
+        trials += wanted
+    assert len(trials) == 12
+    assert len({tuple(sorted(c.params.items())) for c in trials}) == len({c.seed for c in trials}) == 12
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7])
+def test_every_trial_of_a_round_competes_also_one_that_is_left_over(size: int) -> None:
+    file, entry = cell(trials=5, halving={"eta": 2, "first": 1}, pack=size)
+    trials = next_round(file, entry, [], {})
+    cohorts = [str((c.halving or {})["cohort"]) for c in trials]
+    assert len(trials) == len({c.seed for c in trials}) == 5
+    assert [cohorts.index(name) for name in cohorts] == [k - k % size for k in range(5)]
+
+
+def test_a_search_that_learns_is_told_nothing_of_trials_that_diverged() -> None:
+    file, entry = cell(trials=24, rounds=2, sampler="tpe")
+    first = next_round(file, entry, [], {})
+    assert len(first) == 12
+    second = {
+        status: next_round(file, entry, first, ended(first, {5: (status, 1e-3)})) for status in ("ok", "diverged")
+    }
+    unknown = next_round(file, entry, first, {**ended(first), first[5].id: Run(first[5].id, "failed", "it did")})
+    assert second["diverged"] == unknown != second["ok"]

@@ -1,6 +1,8 @@
 # make demo        install, run the demo sweep, print its leaderboard
-# make test        install, run every test but the slow ones
-# make test-slow   the slow ones too
+# make test        install, run every test that takes no more than a second of processor: minutes on two cores
+# make test-all    every test
+# make test-changed  those of what changed since the last tag, nearest to the change first; not the slow ones
+#                  PYTEST_ADDOPTS="--processor-times 30" lists, for each of the three, which 30 take most
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
 # make edition     the living board: trains what is missing of infra/sweeps/edition1 at low priority, then publishes; hours
@@ -18,7 +20,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-slow honesty chaos edition drawn gpu check audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty chaos edition drawn gpu check audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -38,11 +40,17 @@ demo: install
 	$(BIN)/longwave board adding
 
 # Tests whose assertions pytest has rewritten once are kept, also where the environment forbids it: seconds a process.
-test: install
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow"
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2
 
-test-slow: install
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -m slow
+test: install
+	$(PYTEST) --dist worksteal -m "not integration and not slow"
+
+test-all: install
+	$(PYTEST) --dist worksteal
+
+# TIER="integration and not slow" runs these alone; STOP_AFTER=N lists what has not run after so many seconds.
+test-changed: install
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
 honesty: install
 	$(BIN)/python tests/support/honesty.py

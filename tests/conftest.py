@@ -33,17 +33,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)  # no r
 settings.register_profile("exploring", deadline=None)
 settings.load_profile(os.environ.get("LONGWAVE_EXAMPLES", "repeatable"))  # "exploring" draws new examples each time
 
-LONG = (
-    "test_chaos.py", "test_driver.py", "test_on_ray.py", "test_mirror.py", "test_ray.py", "test_pack.py",
-    "test_rules.py", "test_task_sweeps.py", "test_cells_trained.py", "test_cli.py", "test_tracking.py", "test_fetch.py",
-    "test_toy_tasks.py", "test_schedules.py",
-)  # fmt: skip
-"""Files that start first, so that no worker ends long after the others."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long files first; all other tests keep their order."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+pytest_plugins = ["tiers", "changed", "time_limit", "pytester"]
 
 
 def pytest_collection_finish() -> None:
@@ -137,6 +127,8 @@ def postgres() -> Iterator[Callable[[], str]]:
             warnings.simplefilter("ignore")
             pgserver = pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
             server = pgserver.get_server(folder)
+        server.psql("ALTER SYSTEM SET fsync = off;")  # to make a database takes half as long; no test cuts the power
+        server.psql("SELECT pg_reload_conf();")
         count = 0
 
         def database() -> str:

@@ -84,6 +84,7 @@ def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
             assert told == [column.text(row) for row in made.rows], column.key
 
 
+@pytest.mark.integration
 def test_the_lab_loads_no_torch() -> None:
     parts = "cells, frame, pool, reads, state, table"
     code = f"import sys; from longwave.dashboard import {parts}; sys.exit('torch' in sys.modules)"

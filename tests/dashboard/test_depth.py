@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from lab import about, marks, notes, ok, trial
 from streamlit.testing.v1 import AppTest
 
 from longwave.platform.records.run import Measure
 from longwave.platform.storage.store import Store
+
+pytestmark = pytest.mark.integration
 
 BY_DEPTH = "Against the number of layers"
 

@@ -18,6 +18,8 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store
 
+pytestmark = pytest.mark.integration
+
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
 LEM = trial("lem", 0).row[:SHORT]
 ODD = {

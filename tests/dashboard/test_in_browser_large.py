@@ -15,6 +15,8 @@ from longwave.platform.bench.board import fill
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store
 
+pytestmark = pytest.mark.integration
+
 MODELS, TASKS = 25, 20
 SWEEP = """name = "live"
 task = "adding"

@@ -111,6 +111,7 @@ def test_a_link_selects_rows_and_leads_to_their_comparison(url: str, visit: Visi
     assert [link.proto.label for link in alone.get("page_link")] == ["LEM"]
 
 
+@pytest.mark.integration
 def test_a_filter_hides_rows_and_a_pool_ranks_them_anew(url: str, visit: Visit) -> None:
     shown = printed(visit(url, "task", task="fitzhugh_nagumo", q="lst").dataframe[0])
     assert list(shown["title"]) == ["LSTM"] and list(shown["rank_low"]) == ["1–3"]
@@ -261,6 +262,7 @@ def test_a_sweep_that_has_just_begun_is_seen(tmp_path: Path, visit: Visit) -> No
     st.cache_resource.clear()
 
 
+@pytest.mark.integration
 def test_the_lab_writes_nothing(url: str, visit: Visit) -> None:
     file = Path(url.removeprefix("sqlite:///"))
     before = file.read_bytes()

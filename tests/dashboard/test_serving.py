@@ -32,6 +32,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.integration
 def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_its_process(
     tmp_path: Path,
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert write([table], Format.markdown).count("\n| ") >= 4
 
 
+@pytest.mark.integration
 def test_rows_of_equal_size_or_search_are_those_within_a_quarter(url: str, visit: Visit, searched: str) -> None:
     near = visit(searched, "task", size=trial("lem", 0).row)
     assert list(printed(near.dataframe[0])["title"]) == ["LEM", "GRU"], "of 1233 numbers, 1500 and 1600"
@@ -100,6 +101,7 @@ def test_the_baselines_stay_in_view_whatever_is_filtered(url: str, visit: Visit)
     assert lines == [("best, baseline", "LSTM"), ("best published", "LEM")]
 
 
+@pytest.mark.integration
 def test_each_figure_of_a_board_has_its_link(url: str, visit: Visit, searched: str) -> None:
     pairs = marks(visit(url, "task", task="fitzhugh_nagumo", figure="pairs"))
     assert len(pairs) == 6 and {mark["word"] for mark in pairs} == {"≈"}

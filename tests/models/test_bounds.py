@@ -81,6 +81,7 @@ def test_implicit_cornn_with_unit_parameters_grows_no_faster_than_its_paper_prov
     assert (energy <= d * np.arange(1, 81) * dt * ROUNDING).all()
 
 
+@pytest.mark.integration
 @settings(max_examples=50)
 @given(**sizes, dt=st.floats(0.01, 1.0), saturated=st.booleans())
 def test_lems_states_stay_within_the_bound_that_its_paper_proves(
@@ -144,6 +145,7 @@ def test_one_step_of_implicit_cornn_has_a_jacobian_as_small_as_its_paper_proves(
         assert measured >= delta + dt * (1 + norm(w) + norm(wz)) / (1 + dt) - 1e-12
 
 
+@pytest.mark.integration
 @settings(max_examples=8)
 @given(seed=seeds, gamma=st.floats(0.2, 4), epsilon=st.floats(0.5, 3), driven=st.booleans())
 def test_fine_steps_of_cornn_keep_the_bounds_of_its_differential_equation(
@@ -248,6 +250,7 @@ def test_the_lipschitz_rnns_matrix_is_skew_symmetric_up_to_its_shift_for_beta_on
     np.testing.assert_allclose(np.linalg.eigvals(a).real, -gamma, atol=1e-12)
 
 
+@pytest.mark.integration
 @settings(max_examples=12)
 @given(seed=seeds, beta=st.floats(0.5, 1), scale=st.floats(0.1, 1), margin=st.floats(0.1, 2))
 def test_a_stable_lipschitz_rnn_contracts_at_least_as_fast_as_its_theorem_says(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 from cases import Options, every_case, graph_models
+from tiers import mark_long
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.contracts.models import RULES, model_findings
 from longwave.platform.contracts.rule import findings
 from longwave.platform.contracts.small import Case
 
+LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-layers=4", "residual_unicornn-skip=3",
+        "residual_unicornn-multiscale=False", "unicornn", "unicornn-multiscale=False")  # fmt: skip
 
-@pytest.mark.parametrize("spec, options", every_case())
+
+@pytest.mark.parametrize("spec, options", mark_long({case.id: case.values for case in every_case()}, *LONG))
 def test_a_model_keeps_every_rule(spec: ModelSpec, options: Options) -> None:
     found = [*findings(RULES, [("", Case(spec, options))])]
     assert not [(finding.words, finding.broken) for finding in found if finding.broken]

@@ -75,6 +75,7 @@ def test_cornn_under_force_converges_at_order_one_to_its_differential_equation(d
     assert abs(measured_order(solve, truth.reshape(2, 3)) - 1) < 0.1
 
 
+@pytest.mark.integration
 @settings(max_examples=30)
 @given(dt=st.floats(0.01, 0.5), gamma=st.floats(0.1, 10), y=st.floats(-2, 2), z=st.floats(-2, 2))
 def test_undamped_cornn_conserves_the_energy_of_the_symplectic_euler_method(
@@ -91,6 +92,7 @@ def test_undamped_cornn_conserves_the_energy_of_the_symplectic_euler_method(
     np.testing.assert_allclose(conserved(states[:, 0], states[:, 1]), start, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.integration
 def test_undamped_cornn_has_an_energy_error_that_stays_bounded_and_halves_with_the_step() -> None:
     gamma, time = 2.0, 200.0
     worst = []

@@ -99,6 +99,7 @@ def test_the_delay_solver_has_the_fourth_order_within_the_first_delays_and_beyon
     assert 3.8 < np.log2(errors[0] / errors[1]) < 4.3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("module, largest", [(mackey_glass, 1e-4), (enso, 1e-3)], ids=["mackey_glass", "enso"])
 def test_the_papers_step_is_fine_enough_to_the_end_of_the_series(module: ModuleType, largest: float) -> None:
     start = some_starts(8)
@@ -115,6 +116,7 @@ def enso_law(past: float, now: float) -> float:
     return now - now**3 - 0.93 * past * (1 - 0.49 * past**2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "module, law, delay, step",
     [(mackey_glass, mackey_glass_law, 17.0, 0.25), (enso, enso_law, 4.8, 0.1)],

@@ -163,6 +163,7 @@ def test_on_the_grid_plain_networks_smooth_and_undamped_graphcon_and_g2_do_not()
     assert last["GraphCON-GCN, α = 0.5"] < 1e-6 * first["GraphCON-GCN, α = 0.5"], "damping with ReLU does smooth"
 
 
+@pytest.mark.integration
 def test_through_1000_layers_g2_keeps_its_energy() -> None:
     energies = [energy for energy, _ in traced("g2", 1000, grid(), p=2.0, shared=False)]
     assert min(energies) > 0.5 * energies[0] and traced("gcn", 1000, grid())[-1][0] == 0

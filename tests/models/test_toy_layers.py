@@ -69,6 +69,7 @@ def normal(*shape: int, seed: int = 1) -> Tensor:
     return torch.randn(*shape, dtype=FLOAT64, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.mark.integration
 def test_one_file_each_makes_them_known(folder: Path) -> None:
     run = "from longwave.platform.cli.main import main\n"
     out = with_models(folder, run + "sys.exit(max(main(['models', name]) for name in ['toy_scan', 'toy_attention']))")
@@ -76,6 +77,7 @@ def test_one_file_each_makes_them_known(folder: Path) -> None:
     assert "Causal attention (toy_attention), toy" in out
 
 
+@pytest.mark.integration
 def test_one_file_each_can_be_swept_together_and_stands_on_the_board(folder: Path, tmp_path: Path) -> None:
     sweep = tmp_path / "toys.toml"
     sweep.write_text(SWEEP)

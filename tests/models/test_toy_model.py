@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from more_files import with_models
 
+pytestmark = pytest.mark.integration
+
 TOY = '''"""A leaky integrator, the smallest model there is."""
 
 from dataclasses import dataclass

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from copies import copied
 
+pytestmark = pytest.mark.integration
+
 Edits = Mapping[str, Sequence[tuple[str, str]]]
 """By file, lines and what comes before them."""
 SAMPLER: Edits = {

@@ -10,14 +10,12 @@ import sys
 import sysconfig
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from tree import ROOT
+from tree import FOLDERS, ROOT, imports, modules, python_files
 
-FOLDERS = ("platform", "models", "tasks", "dashboard")
 TOP = {*FOLDERS, "tests", "infra", "pyproject.toml", "README.md", "Makefile", "requirements.lock"}
 ALLOWED = {
     "models": (
@@ -46,23 +44,6 @@ ONLY_ONE_KNOWS = {
     "altair": "figures",
     "vl_convert": "frame",
 }
-
-
-def python_files(*folders: str) -> Iterator[Path]:
-    for folder in folders:
-        yield from sorted((ROOT / folder).rglob("*.py"))
-
-
-def imports(path: Path) -> set[str]:
-    """Return every module that a file imports: inside functions and for annotations alone, too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: write absolute imports."
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
 
 
 def test_the_name_platform_stays_with_the_standard_library() -> None:
@@ -95,9 +76,7 @@ def test_platform_files_import_only_files_below_them() -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    paths = {path: ("longwave", *path.relative_to(ROOT).with_suffix("").parts) for path in python_files(*FOLDERS)}
-    files = {".".join(parts).removesuffix(".__init__"): path for path, parts in paths.items()}
-    used = {}
+    files, used = modules(), {}
     for name, path in files.items():
         named = imports(path)
         used[name] = {*named, *(inner.rpartition(".")[0] for inner in named)} & set(files) - {name}
@@ -146,6 +125,7 @@ def test_ray_is_imported_with_its_switches_set_and_what_the_user_set_kept() -> N
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**own, "RAY_AUTH_MODE": "disabled"})
 
 
+@pytest.mark.integration
 def test_training_needs_torch_and_numpy_alone() -> None:
     absent = "ray optuna mlflow sqlalchemy alembic pydantic streamlit typer rich pandas safetensors platformdirs psutil"
     code = (
@@ -195,8 +175,9 @@ def test_tests_lie_where_what_they_test_lies() -> None:
         assert place == Path("support") or (ROOT / place).is_dir(), f"There is no folder {place} for {path.name}."
 
 
-def test_files_and_functions_stay_short() -> None:
-    for path in python_files(*FOLDERS, "tests"):
+@pytest.mark.parametrize("quarter", range(4))  # all files at once take more than a second
+def test_files_and_functions_stay_short(quarter: int) -> None:
+    for path in [*python_files(*FOLDERS, "tests")][quarter::4]:
         text, limit = path.read_text(), 400 if "tests" in path.parts else 250
         assert len(text.splitlines()) <= limit, f"{path.relative_to(ROOT)} has more than {limit} lines."
         for node in ast.walk(ast.parse(text)):

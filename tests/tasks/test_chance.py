@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from tiers import mark_long
 
 from longwave.platform.registry import all_tasks, get_task
 from longwave.tasks.base.batch import NOT_ASKED
@@ -53,7 +54,7 @@ def around_the_mean(train: Sequences, test: Sequences, metric: str) -> float:
     return float(np.sqrt(squares.mean()) if metric in ("l2_error", "free_rmse") else squares.mean())
 
 
-@pytest.mark.parametrize("name, variant", CASES)
+@pytest.mark.parametrize("name, variant", mark_long({"-".join(case): case for case in CASES}, "listops-"))
 def test_the_chance_of_every_generated_task_is_what_counting_gives(name: str, variant: str) -> None:
     task = get_task(name)
     data = task.load(variant)

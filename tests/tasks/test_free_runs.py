@@ -14,6 +14,7 @@ from cases import sequence_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import Heard
+from tiers import mark_long
 from torch import Tensor
 from trials import present_trial
 
@@ -184,7 +185,7 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
     return clean[:, : p.warm], test.inputs.double().numpy()
 
 
-@every_task
+@pytest.mark.parametrize("module", mark_long({m.TASK.name: (m,) for m in MODULES}, "lorenz96_free"))
 def test_the_noise_is_that_declared_and_the_asked_values_have_none(module: Any) -> None:
     clean, shown = clean_and_shown(module)
     noise = shown - clean

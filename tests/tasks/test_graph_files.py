@@ -341,6 +341,7 @@ def test_without_pytorch_geometric_one_line_says_what_to_install(monkeypatch: py
         load(texas.TASK)
 
 
+@pytest.mark.integration
 def test_pytorch_geometric_is_imported_where_it_is_used() -> None:
     code = "from longwave.platform.registry import all_tasks; all_tasks(); import sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

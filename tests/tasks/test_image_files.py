@@ -126,6 +126,7 @@ def test_what_is_not_the_published_file_is_refused(tmp_path: Path, monkeypatch: 
         fresh(name)
 
 
+@pytest.mark.integration
 def test_torchvision_is_imported_where_it_is_used() -> None:
     code = (
         "import sys; from longwave.platform.registry import all_tasks; all_tasks(); print('torchvision' in sys.modules)"

@@ -13,6 +13,7 @@ import raw_images
 import raw_signals
 import raw_text
 import torch
+from tiers import mark_long
 from torch import Tensor
 from torch.nn import functional
 from trials import present_trial
@@ -51,6 +52,7 @@ WRITERS: Mapping[str, Callable[[Path], object]] = {
 }
 """By the name of a source: what writes it small."""
 SEQUENCES = [task for task in all_tasks().values() if task.family != "graph"]
+GUESSED = [task for task in all_tasks().values() if task.metric.name == "accuracy" and task.chance]
 every_task = pytest.mark.parametrize("task", all_tasks().values(), ids=all_tasks())
 all_of_them = pytest.mark.parametrize("task", SEQUENCES, ids=lambda task: task.name)
 with_files = pytest.mark.parametrize("task", [t for t in all_tasks().values() if t.files], ids=lambda t: t.name)
@@ -175,7 +177,7 @@ def test_a_recipe_is_what_its_paper_prints(name: str, model: str, printed: Mappi
     assert {field: getattr(recipe, field) for field in printed} == printed
 
 
-@all_of_them
+@pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in SEQUENCES}, "mqar"))
 def test_a_task_keeps_every_rule(task: TaskSpec, load: Load) -> None:
     here = replace(task, load=lambda variant: load(task, again=True) if variant == task.variant else task.load(variant))
     found = [*findings(RULES, [("", LoadedTask(here, load(task)))])]
@@ -218,9 +220,7 @@ def test_a_perfect_prediction_scores_best_and_any_other_worse(task: TaskSpec, lo
     assert loss[0] < 1e-12
 
 
-@pytest.mark.parametrize(
-    "task", [t for t in all_tasks().values() if t.metric.name == "accuracy" and t.chance], ids=lambda t: t.name
-)
+@pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in GUESSED}, "mqar"))
 def test_a_guess_among_the_classes_scores_the_stated_chance(task: TaskSpec, load: Load) -> None:
     data = load(task)
     seen = data.training(2000 if task.tokens < 1000 else 4000).targets

@@ -89,6 +89,7 @@ def test_fitzhugh_nagumo_is_what_the_authors_solver_returns_until_rounding_has_g
         np.testing.assert_allclose(split.inputs[5, :, 0].numpy(), solved[:-1], rtol=0, atol=0.3)
 
 
+@pytest.mark.integration
 def test_fitzhugh_nagumo_has_the_same_bits_whatever_way_a_processor_sums() -> None:
     code = (
         "from longwave.tasks.fitzhugh_nagumo import trajectory; print([trajectory(c).tobytes() for c in (-0.7, 0.3)])"

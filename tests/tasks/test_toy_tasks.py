@@ -116,12 +116,14 @@ def swept(place: Path, task: str, models: list[str]) -> tuple[str, dict[str, dic
     return before, {row["model"]: row for row in csv.DictReader(io.StringIO(board))}
 
 
+@pytest.mark.integration
 def test_a_task_is_one_file_and_stands_on_the_board(place: Path) -> None:
     page, board = swept(place, "toy_sign", ["gru", "lem"])
     assert "Sign (toy_sign@1), recall" in page and "2, at the last step" in page and "majority" in page
     assert board.keys() == {"gru", "lem", "majority"}
 
 
+@pytest.mark.integration
 def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(place: Path) -> None:
     page, board = swept(place, "toy_graph", ["toy_convolution"])
     assert "2, at every node" in page and "200 examples to train, 90 to validate, 140 to test" in page
@@ -129,6 +131,7 @@ def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(place: Path) -> No
     assert float(board["toy_convolution"]["mean"]) > 90 > float(board["majority"]["mean"])
 
 
+@pytest.mark.integration
 def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(place: Path) -> None:
     found: dict[str, Any] = json.loads(within(place, PACKS).splitlines()[-1])
     for of in found.values():
@@ -139,6 +142,7 @@ def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(place: Pa
         assert min(of["losses"]) < 0.9 * of["losses"][0]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("task", "models", "rule"),
     [

@@ -10,6 +10,8 @@ import nbformat
 import pytest
 from tree import ROOT
 
+pytestmark = pytest.mark.integration
+
 FILE = ROOT / "infra/notebooks/first.ipynb"
 
 

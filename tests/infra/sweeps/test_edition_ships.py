@@ -16,6 +16,8 @@ from longwave.platform.exchange.bundle import File
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
+pytestmark = pytest.mark.integration
+
 BOARD = LivingBoard()
 MOST = 20_000_000
 """Bytes of the edition, as its first issue asked."""

@@ -172,6 +172,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     searched_again(board)
 
 
+@pytest.mark.integration
 def test_what_lies_in_a_finished_bundle_is_not_kept_as_unfinished_once_more(board: LivingBoard, here: Workers) -> None:
     board.home.mkdir()
     with Store(board.store) as store:
@@ -215,6 +216,7 @@ def test_what_a_second_search_waits_for_is_said(board: LivingBoard, capsys: pyte
     assert not capsys.readouterr().out and not (board.sweeps / "a-widened.toml").exists()
 
 
+@pytest.mark.integration
 def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) -> None:
     def run(seed: int, **more: Any) -> set[float]:
         file = small(models=["gru"], trials=1, retrain=1, epochs=1, seed=seed, **more)
@@ -234,6 +236,7 @@ def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(board
     assert ahead(board, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
 
 
+@pytest.mark.integration
 def test_nothing_is_widened_that_is_not_over(board: LivingBoard) -> None:
     for file in board.files():
         widen(board, file)

@@ -19,6 +19,7 @@ from longwave.platform.bench.report import Target
 pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 
+@pytest.mark.integration
 def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "tests/support/gpu.py", str(tmp_path / "found.json")]
     environment = {**os.environ, "TRITON_INTERPRET": "1"}

@@ -95,6 +95,7 @@ def test_triton_without_a_gpu_falls_back_and_says_so() -> None:
     assert way.path == "reference" and "cpu" in way.reason.lower()
 
 
+@pytest.mark.integration
 def test_without_a_compiler_one_line_warns_and_the_reference_serves(tmp_path: Path) -> None:
     code = (
         "import torch\n"
@@ -108,6 +109,7 @@ def test_without_a_compiler_one_line_warns_and_the_reference_serves(tmp_path: Pa
     assert done.stderr.count("No fused CPU kernel: there is no C++ compiler (no-such-compiler) on PATH.") == 1
 
 
+@pytest.mark.integration
 def test_processes_that_compile_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
     on_cpu(GRU(1, 4))
     code = "from longwave.models.gru import GRU; print(GRU(1, 4).why().path)"
@@ -118,6 +120,7 @@ def test_processes_that_compile_at_the_same_time_do_not_meet(tmp_path: Path) -> 
     assert len(list(tmp_path.rglob("*.so"))) == 1
 
 
+@pytest.mark.integration
 def test_a_library_that_was_cut_short_is_built_anew_and_one_line_says_so(tmp_path: Path) -> None:
     on_cpu(IndRNN(1, 4))
     code = (
@@ -193,6 +196,7 @@ def test_a_second_derivative_says_where_it_is_to_be_had() -> None:
         torch.autograd.grad(slope.sum(), x)
 
 
+@pytest.mark.integration
 def test_training_steps_follow_the_reference() -> None:
     config = present_trial("fitzhugh_nagumo", "", "here", "lem", {}, {"lr": 9e-3, "dt": 1.0}, 16, 32, 1, "search", 1)
     data, curves = get_task("fitzhugh_nagumo").load(""), []

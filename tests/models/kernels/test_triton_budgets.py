@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from every_model import CASES, build
 
+pytestmark = pytest.mark.integration
+
 triton = pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 AT_128 = {

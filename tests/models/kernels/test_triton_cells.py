@@ -21,6 +21,8 @@ from triton_cases import FORMS
 from longwave.models.kernels.cells import find, planned
 from longwave.models.kernels.compiler.loop import Loop
 
+pytestmark = pytest.mark.integration
+
 triton = pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 Found = dict[str, Any]
 

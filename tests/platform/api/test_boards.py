@@ -168,6 +168,7 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.integration
 def test_a_board_needs_no_torch(swept: tuple[Any, str]) -> None:
     code = f"import sys, longwave as lw; sys.modules['torch'] = None; lw.board(store={swept[1]!r}).to_pandas()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -134,6 +134,7 @@ def test_inputs_of_another_shape_are_refused(x: torch.Tensor, message: str, url:
         network(x)
 
 
+@pytest.mark.integration
 def test_tokens_are_read_and_every_step_is_answered_where_the_task_asks_it(tmp_path: Path) -> None:
     content = {**SMALL, "name": "words", "task": "parity", "retrain": 1}
     url = swept(tmp_path / "store.db", tmp_path, keep_weights=True, **content)

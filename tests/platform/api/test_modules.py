@@ -182,6 +182,7 @@ def test_the_stubs_are_what_the_models_declare() -> None:
     assert stubs.FILE.read_text(encoding="utf-8") == stubs.text(), told
 
 
+@pytest.mark.integration
 def test_the_name_alone_imports_no_torch_and_a_layers_name_does() -> None:
     code = (
         "import sys, longwave as lw; dir(lw); hasattr(lw, 'nothing'); assert 'torch' not in sys.modules\n"

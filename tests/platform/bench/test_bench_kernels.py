@@ -139,6 +139,7 @@ def test_a_roofline_is_what_the_products_reach_of_the_peak() -> None:
     assert replace(line, floor=None).roofline == {} == replace(line, rate=None).roofline
 
 
+@pytest.mark.integration
 def test_the_command_needs_torch_and_numpy_alone_and_writes_all_numbers(tmp_path: Path) -> None:
     (tmp_path / "scale.py").write_text("ONE = 1.0")
     (tmp_path / "network.py").write_text(CHECKOUT)
@@ -184,6 +185,7 @@ def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert "There is no CUDA device here" in failed(capsys, "--device", "cuda")
 
 
+@pytest.mark.integration
 def test_trials_per_hour_where_ray_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(*_: object) -> float:
         raise ImportError("No module named 'ray'")
@@ -195,6 +197,7 @@ def test_trials_per_hour_where_ray_is_absent(monkeypatch: pytest.MonkeyPatch) ->
     assert ways[0].ratio == 1.0 and all(w.per_hour == pytest.approx(3600 / w.seconds) for w in ways)
 
 
+@pytest.mark.integration
 def test_plain_trials_on_ray_return_what_they_yielded_last(tmp_path: Path) -> None:
     def count(config: int) -> Iterator[dict[str, float]]:
         yield {"value": 0.0}

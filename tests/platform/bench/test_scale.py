@@ -74,6 +74,7 @@ def test_the_store_holds_what_the_workers_said_and_nothing_twice(
     assert audited(any_store_url) == {"trials": len(trials), "lost": 0, "duplicated": 0}
 
 
+@pytest.mark.integration
 def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     any_store_url: str, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from longwave.platform.bench import store as bench_store
 from longwave.platform.cli.main import main
 
+pytestmark = pytest.mark.integration
+
 
 def test_the_benchmark_prints_points_and_commits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

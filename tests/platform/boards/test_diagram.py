@@ -156,6 +156,7 @@ def test_the_picture_names_every_model_with_its_rank_and_holds_its_caption_as_te
     assert " ".join(shown).endswith(f"{found.caption} Ranked without the tide.")
 
 
+@pytest.mark.integration
 def test_the_picture_is_the_same_bytes_each_time_in_the_readers_colours(tmp_path: Path) -> None:
     found = replace(diagram(ordered(4, 9)), pairs=[[1.0] * 4] * 4)  # so that a bar joins them all
     picture = svg(found)
@@ -248,6 +249,7 @@ def test_an_edition_without_a_figure_says_why(tmp_path: Path) -> None:
     assert "here are 1 and 3. Train more" in page and "<figure>" not in page
 
 
+@pytest.mark.integration
 def test_boards_load_no_library_that_draws() -> None:
     code = (
         "import sys, longwave.platform.editions.publish, longwave.platform.render.board\n"

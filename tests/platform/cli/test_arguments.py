@@ -37,6 +37,7 @@ def lines(n: int) -> list[list[str]]:
     return found
 
 
+@pytest.mark.integration
 def test_no_command_line_ends_in_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_no_command_line_ends_in_a_traceback(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_arguments_that_only_a_system_can_pass_are_refused_too(tmp_path: Path) -> None:
     for words in ([b"import", b"\xff\xfe"], [b"import", b"x" * 100_000], [b"sweep", b"run", b"\x1b]0;x\x07"]):
         done = subprocess.run([sys.executable, "-m", "longwave", *words], capture_output=True, cwd=tmp_path, timeout=60)

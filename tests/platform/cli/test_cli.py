@@ -81,6 +81,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     assert f"Example: longwave {command}" in re.sub(r"\s+", " ", capsys.readouterr().out)
 
 
+@pytest.mark.integration
 def test_a_sweep_from_plan_to_board(
     longwave: Command, file: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_sweep_from_plan_to_board(
     assert again.returncode == 0 and " over." not in again.stdout
 
 
+@pytest.mark.integration
 def test_ctrl_c_says_how_to_go_on_and_resume_does(
     longwave: Command, file: Path, open_store: Callable[[str], Store]
 ) -> None:
@@ -248,6 +250,7 @@ def test_the_doctor_finds_this_installation_fit(capsys: pytest.CaptureFixture[st
     assert "broken" not in out and f"{len(all_models())} models, {len(all_tasks())} tasks" in out
 
 
+@pytest.mark.integration
 def test_bench_sweep_gives_the_ratio_of_a_pack_to_one_member(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "sweep", "--members", "2", "--repeats", "1", "--trials", "0", "--format", "json"]) == 0
     one, two = json.loads(capsys.readouterr().out)["epoch"]

@@ -251,6 +251,7 @@ def test_start_asks_on_a_terminal_what_is_open(
     assert tomllib.loads((tmp_path / "toy.toml").read_text())["target"] == ["y"]
 
 
+@pytest.mark.integration
 def test_from_a_table_to_a_board_in_three_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

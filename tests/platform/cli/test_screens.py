@@ -42,6 +42,7 @@ def test_no_line_is_wider_than_the_terminal(name: str) -> None:
         assert max(map(cell_len, part.splitlines()[1:])) <= int(part.split()[0]), part[:2000]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_line_ends_in_spaces(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -308,18 +308,17 @@ def command(files: Source, folder: Path, *arguments: str) -> list[str]:
     """Return the command line of ``longwave`` in a process that knows the toy task."""
     folder.mkdir(exist_ok=True)
     (folder / "toy.py").write_text(TOY % files)
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # what nohup starts ignores it
     known = f"import sys, longwave.tasks; longwave.tasks.__path__.append({str(folder)!r})"
-    return [
-        sys.executable,
-        "-c",
-        f"{known}\nfrom longwave.platform.cli.main import main\nsys.exit(main({list(arguments)}))",
-    ]
+    called = f"from longwave.platform.cli.main import main; sys.exit(main({list(arguments)}))"
+    return [sys.executable, "-c", "\n".join([heard, known, called])]
 
 
 def run(files: Source, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(files, folder, *arguments), capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.integration
 def test_two_processes_fetch_each_file_once_and_both_succeed(server: Server, tmp_path: Path, cache: Path) -> None:
     server.files = {"a.bin": CONTENT, "b.tar.gz": tar(("b", b"good b"))}
     remotes = tuple(Remote(server.url(name), name, unpack=name != "a.bin") for name in server.files)
@@ -332,9 +331,8 @@ def test_two_processes_fetch_each_file_once_and_both_succeed(server: Server, tmp
     assert sorted(name for name, _, _ in server.sent) == ["a.bin", "b.tar.gz"]
 
 
-def test_the_command_says_one_line_when_it_fails_and_when_it_is_interrupted(
-    server: Server, tmp_path: Path, cache: Path
-) -> None:
+@pytest.mark.integration
+def test_a_command_that_fails_or_is_interrupted_says_so_in_a_line(server: Server, tmp_path: Path, cache: Path) -> None:
     files = source(server, "a.bin")
     failed = run(files, tmp_path / "tasks", "data", "fetch", "toy")
     assert (failed.returncode, failed.stdout) == (2, "") and failed.stderr.count("\n") == 1
@@ -352,6 +350,7 @@ def test_the_command_says_one_line_when_it_fails_and_when_it_is_interrupted(
     assert 0 < partial.stat().st_size <= 600_000 and not (cache / "raw/toys/a.bin").exists()
 
 
+@pytest.mark.integration
 def test_a_sweep_without_its_data_says_how_to_get_them(server: Server, tmp_path: Path, cache: Path) -> None:
     sweep = tmp_path / "toy.toml"
     sweep.write_text('name = "t"\ntask = "toy"\nmodels = ["gru"]\ntrials = 1\nretrain = 1\n')

@@ -19,6 +19,8 @@ from pages import page_data, published
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as Tab
 
+pytestmark = pytest.mark.integration
+
 NAMES = ["LSTM", "GRU", "LEM", "A long name " * 25, "\u202ertl \u05d0\u05d1", *MARKUP[:6], *FORMULAS[:2]]
 MODELS = ["lstm", "gru", "lem", *(f"m{k}" for k in range(len(NAMES)))][: len(NAMES)]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1400, "height": 900}

@@ -73,6 +73,7 @@ def first(rows: list[Row], kind: str = "reproduced") -> Row:
     return next(row for row in rows if row["kind"] == kind)
 
 
+@pytest.mark.integration
 def test_an_edition_goes_to_another_store_and_on_to_a_third_and_stays_what_it_is(
     swept: str, tmp_path: Path, open_store: Callable[[str], Store], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -212,6 +212,7 @@ def test_what_is_no_whole_packed_json_is_refused(genuine: File, tmp_path: Path) 
         read(tmp_path / "absent")
 
 
+@pytest.mark.integration
 def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, genuine: File
 ) -> None:

@@ -63,6 +63,7 @@ def over(genuine: File, lost: set[str]) -> set[str]:
     return told
 
 
+@pytest.mark.integration
 @given(st.sets(st.integers(0, 15), max_size=8))
 @settings(max_examples=30)
 def test_a_cell_is_told_once_its_search_is_over_and_retrainings_once_all_are(genuine: File, lost: set[int]) -> None:

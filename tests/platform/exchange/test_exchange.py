@@ -271,6 +271,7 @@ def test_levels_are_words() -> None:
     assert verification([], [], (), 20) == "trained here, 20 told by guests"
 
 
+@pytest.mark.integration
 def test_three_hundred_hostile_texts_of_a_bundle_act_in_no_output(
     genuine: File, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -242,6 +242,7 @@ def test_replayed_trials_are_what_an_honest_bundle_tells(genuine: File) -> None:
     assert list(replay.replayed(genuine, 3, random.Random(1))) == []
 
 
+@pytest.mark.integration
 def test_a_trial_of_a_pack_is_replayed_in_company_as_one_member_alone_rounds_otherwise_and_until_halving_cut_it(
     tmp_path: Path, store: Store
 ) -> None:

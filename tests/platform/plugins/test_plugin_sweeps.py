@@ -97,6 +97,7 @@ def test_what_is_not_here_in_any_way_is_told_before_anything_runs(
     assert not [a for a in planned.asked("own") if not a.open]
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("ray_on_two_cores")
 def test_rays_workers_get_the_text_with_the_packs(planned: Store, file: Path, tmp_path: Path, home: Path) -> None:
     for gone in (file.parent / "parts", home / "plugins"):
@@ -104,6 +105,7 @@ def test_rays_workers_get_the_text_with_the_packs(planned: Store, file: Path, tm
     assert train(planned, Workers(2, tmp_path / "storage")) == {"my-leaky": 4, "gru": 4}
 
 
+@pytest.mark.integration
 def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
     planned: Store, file: Path, here: Workers, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_default_that_changes_keeps_every_identity_if_its_old_value_stays_hash
     assert changed(**{k: v for k, v in every.items() if k != "clip"}).to_dict()["clip"] == 1.0
 
 
+@pytest.mark.integration
 def test_no_recorded_identity_or_result_changed_without_its_version_and_all_are_recorded() -> None:
     now, before = frozen.present(), frozen.recorded()
     assert frozen.changed(before, now) == []
@@ -84,6 +85,7 @@ def test_no_recorded_identity_or_result_changed_without_its_version_and_all_are_
     assert len(before["models"]) >= 22 and len(before["tasks"]) >= 33
 
 
+@pytest.mark.integration
 def test_what_changed_under_an_old_version_is_named_and_not_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

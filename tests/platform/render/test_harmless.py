@@ -74,6 +74,7 @@ def test_latex_holds_no_command_of_theirs() -> None:
     assert r"{}[x] \\" in lines and r"{}* \\" in lines, "the line before would take it for an argument"
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium here")
 def test_a_browser_runs_nothing_of_it(tmp_path: Path) -> None:
     data = json.dumps(all_visible(list(TEXTS)), ensure_ascii=False).replace("<", "\\u003c")

@@ -71,6 +71,7 @@ def _planned(right: dict[str, Any], key: str) -> tuple[Any, ...] | None:
     return (known[0], "planned", None, known[3]) if known else None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.slow)])
 def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
     whole: Path, tmp_path: Path, times: int

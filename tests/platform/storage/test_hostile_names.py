@@ -33,6 +33,7 @@ def content(store: Store) -> dict[str, list[str]]:
         return {n: sorted(map(repr, connection.execute(sa.select("*").select_from(sa.table(n))))) for n in names}
 
 
+@pytest.mark.integration
 def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: str) -> None:
     assert len(set(NAMED)) == 500
     with Store(any_store_url) as store:

@@ -64,6 +64,7 @@ def kill_often(opened: Opener, times: int, make: Callable[[Path], Path], folder:
 SHORT_AND_LONG = [6, pytest.param(60, marks=pytest.mark.slow)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("times", SHORT_AND_LONG)
 def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: Path, times: int) -> None:
     Database(f"sqlite:///{tmp_path}/clean.db").close()
@@ -72,6 +73,7 @@ def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: P
         assert content(file) == clean
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("times", SHORT_AND_LONG)
 def test_a_kill_while_a_store_is_upgraded_loses_nothing(opened: Opener, tmp_path: Path, times: int) -> None:
     old = dump(old_store(tmp_path / "clean.db"))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from boards import retrained, trials
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -58,6 +59,7 @@ def brute(sweeps: Sweeps) -> dict[int, set[int]]:
 SOME = st.tuples(st.frozensets(st.integers(0, 3)), st.integers(1, 3))
 
 
+@pytest.mark.integration
 @settings(max_examples=60)
 @example([(frozenset({0, 1}), 1), (frozenset({1, 2, 3}), 2)])
 @given(st.lists(SOME, min_size=1, max_size=4))

@@ -65,6 +65,7 @@ def content(file: Path) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
+@pytest.mark.integration
 def test_a_store_whose_creation_was_cut_short_anywhere_is_made_anew(tmp_path: Path) -> None:
     steps = statements(tmp_path / "whole.db")
     assert len(steps) == 22
@@ -77,6 +78,7 @@ def test_a_store_whose_creation_was_cut_short_anywhere_is_made_anew(tmp_path: Pa
         assert not list(tmp_path.glob(f"{k}.before*")), "There was nothing to copy."
 
 
+@pytest.mark.integration
 def test_a_store_whose_upgrade_was_cut_short_anywhere_keeps_all_its_runs(tmp_path: Path) -> None:
     old_store_at(f"sqlite:///{tmp_path}/first.db", old_store(tmp_path / "old.db"), "0001")
     first = (tmp_path / "first.db").read_bytes()

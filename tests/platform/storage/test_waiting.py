@@ -148,6 +148,7 @@ def a_server_of_its_own() -> Iterator[tuple[Any, Callable[..., Any]]]:
         server.cleanup()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["restarted", pytest.param("killed", marks=pytest.mark.slow)])  # recovery takes long
 def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> None:
     with a_server_of_its_own() as (server, control), Store(server.get_uri()) as store:

@@ -29,6 +29,8 @@ from longwave.platform.sweeps.plan import asked
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
 
+pytestmark = pytest.mark.integration
+
 DEPTH = """
 name = "depth"
 tasks = ["adding", "digits"]

@@ -129,6 +129,7 @@ def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> No
     assert standing([*log(("s", 0, 3)), *log(("t", 1, 3))]) == Told("ok", CURVE, ENDS)
 
 
+@pytest.mark.integration
 def test_a_short_run_of_chaos_is_clean_is_not_done_twice_and_fails_for_a_planted_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

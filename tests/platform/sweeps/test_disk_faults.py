@@ -28,7 +28,10 @@ from longwave.platform.sweeps.workers import Workers
 
 STRACE = shutil.which("strace")
 WORKS = STRACE and subprocess.run([STRACE, "-f", "--seccomp-bpf", "-qq", "true"], capture_output=True).returncode == 0
-pytestmark = pytest.mark.skipif(not WORKS, reason="needs strace, and the right to trace: apt-get install strace")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(not WORKS, reason="needs strace, and the right to trace: apt-get install strace"),
+]
 SWEEP = (
     'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 2\nretrain = 1\nhidden = 8\n'
     "batch = 10\nsteps = 5\nepochs = 12\n"

@@ -82,6 +82,7 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.integration
 def test_two_drivers_with_folders_of_their_own_train_each_trial_once(any_store_url: str, tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
     file.write_text(
@@ -142,6 +143,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return results(store)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     tmp_path: Path, number: signal.Signals, status: int, open_store: Opener, capsys: pytest.CaptureFixture[str],
@@ -187,6 +189,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
     assert all(count == 1 + (trial in begun) for trial, count in attempts(store).items())
 
 
+@pytest.mark.integration
 def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def declared(cpus: int, gpus: int, kind: str) -> str:
     return json.dumps({"CPU": cpus, "GPU": gpus, f"accelerator_type:{kind}": 1})
 
 
+@pytest.mark.integration
 def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
     places: list[Slot], tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ def test_a_curve_that_arrives_otherwise_than_it_was_sent_is_sent_again_in_a_new_
     assert there(file) == here(store) and statuses(file) == {"FINISHED"}
 
 
+@pytest.mark.integration
 def test_what_a_server_lost_is_found_by_search_and_sent_again(store: Store, file: Path, blank: Path) -> None:
     configs, url = fill(store, 5, 2), f"sqlite:///{file}"
     assert (sync(store, url), sync(store, url)) == (5, 0)
@@ -308,6 +309,7 @@ def forked(path: Path, file: Path) -> int:
         os._exit(255)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
 def test_copies_killed_at_any_moment_leave_no_doubles_and_brick_nothing(
     store: Store, blank: Path, tmp_path: Path, kills: int

@@ -28,6 +28,8 @@ from longwave.platform.sweeps.plan import searches
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Job, Workers
 
+pytestmark = pytest.mark.integration
+
 Tiny = Callable[..., SweepFile]
 LONG = 100_000
 """Epochs that no test waits for."""

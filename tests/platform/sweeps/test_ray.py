@@ -31,6 +31,8 @@ from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.workers import Workers
 from longwave.platform.training import weights
 
+pytestmark = pytest.mark.integration
+
 Tiny = Callable[..., SweepFile]
 LONGER = """
 name = "longer"

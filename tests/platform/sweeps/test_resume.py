@@ -76,6 +76,7 @@ def test_the_trials_of_the_store_are_those_of_the_plan_written_step_by_step(
     assert sweep.missing(sweep.stored_sweep(store, "tiny"), store) == []
 
 
+@pytest.mark.integration
 def test_what_is_missing_is_found_without_torch_and_without_data(store: Store, tiny: Tiny, tmp_path: Path) -> None:
     planned = sweep.plan(resolve(tiny(trials=500)), store)
     assert len(sweep.missing(planned, store)) == 1000

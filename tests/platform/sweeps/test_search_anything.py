@@ -85,6 +85,7 @@ def test_the_learning_sampler_is_told_what_was_drawn_words_and_defaults_too() ->
         assert told["weight_decay"] == c.params.get("weight_decay", 0.01 if c.optimiser == "adamw" else 0.0)
 
 
+@pytest.mark.integration
 def test_tpe_learns_which_word_is_better() -> None:
     space = {"optimiser": ["adam", "sgd"], "momentum": {"low": 0.1, "high": 0.9}, "lr": 0.01}
     sweeps = [search(space, trials=60, rounds=3, sampler="tpe", seed=seed) for seed in range(3)]

@@ -51,6 +51,7 @@ def ship(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.integration
 def test_what_a_job_gets_is_this_longwave_with_what_is_shipped_and_is_imported_from_there(
     tmp_path: Path, file: Path, ship: Path
 ) -> None:

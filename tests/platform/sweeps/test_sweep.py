@@ -104,6 +104,7 @@ def test_more_retrainings_train_only_what_is_new(
     assert {row.n for row in read_board(store, "adding") if row.kind == "reproduced"} == {3}
 
 
+@pytest.mark.integration
 def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
     tiny: Tiny, store: Store, open_store: Callable[[str], Store], tmp_path: Path, console: Console,
     monkeypatch: pytest.MonkeyPatch,

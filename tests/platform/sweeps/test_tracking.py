@@ -115,6 +115,7 @@ def assert_equal(store: Store, name: str, url: str) -> None:
         assert float(copy["params"]["lr"]) == trial.config.params["lr"] and copy["status"] == "FINISHED"
 
 
+@pytest.mark.integration
 def test_a_sweep_is_mirrored_while_it_runs_into_a_store_the_driver_makes(
     tiny: Tiny, store: Store, here: Workers, console: Console, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_sweep_is_mirrored_while_it_runs_into_a_store_the_driver_makes(
     assert sync(store, url) == 0
 
 
+@pytest.mark.integration
 def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_when_it_is_back(
     tiny: Tiny, store: Store, here: Workers, console: Console, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +142,7 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
     assert_equal(store, "tiny", server)
 
 
+@pytest.mark.integration
 def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
     trained: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

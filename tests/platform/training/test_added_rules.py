@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from copies import copied
 
+pytestmark = pytest.mark.integration
+
 LION = '''
 """Lion."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from longwave.platform.sweeps.on_ray.switches import environment
 
+pytestmark = pytest.mark.integration
+
 AGAIN = """
 import resource, sys, threading, torch
 from longwave.platform.training.environment import keep_to

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tree import ROOT
+
+pytestmark = pytest.mark.integration
 
 PROGRAM = """
 import json, resource, sys

@@ -120,6 +120,7 @@ def test_the_growth_of_this_process_is_the_memory_that_a_pack_takes_on_cores() -
     assert 0.95 * size < gauge.peak() < 1.2 * size and gauge.capacity() > size and gauge.busy() is None
 
 
+@pytest.mark.integration
 def test_memory_that_runs_out_in_training_is_told_with_the_members_that_did_not_fit(
     trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:

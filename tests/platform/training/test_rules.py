@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from packs import Heard, trained, trial
+from tiers import mark_long
 from tree import ROOT
 
 from longwave.platform.errors import ConfigError, WorkerError
@@ -55,7 +56,10 @@ def members(optimiser: str, schedule: str, **changes: Any) -> list[TrialConfig]:
     return found
 
 
-@pytest.mark.parametrize(("optimiser", "schedule"), EVERY)
+@pytest.mark.parametrize(
+    ("optimiser", "schedule"),
+    mark_long({"-".join(pair): pair for pair in EVERY}, "sgd-cosine", "sgd-drops", "sgd-plateau"),
+)
 def test_numbers_that_all_differ_train_each_member_as_it_trains_alone(optimiser: str, schedule: str) -> None:
     asked = {p.name for p in training_params(optimiser, schedule, ["readout"])}
     precisions = [("float32", 1e-4), ("float64", 1e-6)]

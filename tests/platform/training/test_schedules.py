@@ -198,6 +198,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", RECIPES)
 def test_an_epochs_loss_and_accuracy_are_those_of_a_plain_loop_by_torch(name: str) -> None:
     recipe = {"batch": 100, "epochs": 4, "precision": "float64", **RECIPES[name]}

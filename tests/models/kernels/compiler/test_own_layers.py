@@ -66,6 +66,7 @@ MODEL = ModelSpec(
 '''
 
 
+@pytest.mark.integration
 def test_a_model_file_outside_the_package_is_fused_without_a_word_of_its_own(tmp_path: Path) -> None:
     on_cpu(LEM(1, 4))
     (tmp_path / "normed.py").write_text(MODEL, encoding="utf-8")

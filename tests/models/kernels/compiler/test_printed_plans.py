@@ -18,6 +18,7 @@ def test_the_printed_plan_of_every_model_is_its_step_and_its_derivative(case: st
         assert wrong(layer.recurrent(inputs), layer.loop_weights(given, loop)) < 1e-12
 
 
+@pytest.mark.integration
 @settings(max_examples=200)
 @given(recipes)
 def test_the_printed_plan_of_any_step_is_the_step_and_its_derivative(recipe: Recipe) -> None:

@@ -35,6 +35,7 @@ def test_a_product_of_matrices_that_do_not_fit_is_refused() -> None:
         torch.bmm(a, a)
 
 
+@pytest.mark.integration
 def test_to_train_a_fused_layer_torchs_compiler_is_not_imported() -> None:
     code = (
         "import sys, torch; from longwave.models.lem import LEM; layer = LEM(2, 8, members=2)\n"
@@ -45,6 +46,7 @@ def test_to_train_a_fused_layer_torchs_compiler_is_not_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.integration
 def test_to_compile_a_layer_that_puts_numbers_in_places_neither() -> None:
     code = (
         "import sys; from longwave.models.antisymmetric_rnn import AntisymmetricRNN as Layer\n"

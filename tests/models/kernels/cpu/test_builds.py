@@ -22,6 +22,8 @@ from longwave.models.lem import LEM
 from longwave.models.lipschitz_rnn import LipschitzRNN
 from longwave.models.lstm import LSTM
 
+pytestmark = pytest.mark.integration
+
 LAYERS = [
     LEM(1, 4),
     CoRNN(1, 4, dt=0.1, gamma=1, epsilon=1),

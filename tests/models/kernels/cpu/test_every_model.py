@@ -73,6 +73,7 @@ def test_a_member_that_is_not_finite_does_not_touch_its_neighbour(case: str, poi
     assert not spoiled["outputs"][1].isfinite().all()
 
 
+@pytest.mark.integration
 def test_garbage_in_fresh_memory_reaches_no_result() -> None:
     """glibc fills what it hands out with 0xFE, a number near -2e38, in a process of its own."""
     on_cpu(build("lem", 5))

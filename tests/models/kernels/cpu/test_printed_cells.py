@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given, settings
 from kernel_cases import on_cpu, text_of
@@ -41,6 +42,7 @@ def run(of: Recurrent, w: Any, x: Tensor, state: tuple[Tensor, ...], compiled: b
     return [outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)]
 
 
+@pytest.mark.integration
 @settings(max_examples=12)
 @given(recipes)
 def test_a_compiled_loop_of_any_step_is_its_loop_in_float64(recipe: Recipe) -> None:

@@ -116,6 +116,17 @@ def test_a_quote_without_its_statistic_is_the_number_it_quotes() -> None:
     assert (most["statistic"], most["n"]) == ("max", 8), "τ-GRU's Table 3 repeats the maximum of Table 10"
 
 
+def test_what_one_printing_of_a_number_leaves_out_another_says() -> None:
+    known = {
+        (n["task"], n["model"], n["value"], s.partition(")")[0]): n for n in PRINTED for s in n["sources"].split("\n")
+    }
+    for line in LINES:
+        source = f"{line['source']}, {line['table']} ({line['origin']})".partition(")")[0]
+        number = known[line["task"], line["model"], float(line["value"]), source]
+        for cell, name in (("n_runs", "n"), ("layers", "layers"), ("params", "params")):
+            assert number[name] is not None or not line[cell], line
+
+
 def test_equal_numbers_of_two_papers_runs_are_two_numbers() -> None:
     same = [n for n in PRINTED if (n["task"], n["model"], n["value"]) == ("bidmc32hr", "unicornn", 1.31)]
     assert {(n["paper"], n["statistic"], n["n"]) for n in same} == {("thesis", "run", 1), ("lem", "reported", None)}

@@ -211,6 +211,11 @@ def test_the_chance_of_a_decision_is_the_power_of_the_t_test_with_the_efficiency
     assert chance(Difference(1e9, 0.5, 8.0, 0.1)) == 0, "no rank test rejects with so few seeds"
 
 
+def test_a_row_that_is_surely_better_and_surely_within_the_margin_is_decided_once() -> None:
+    assert chance(Difference(0.01, 0.0001, 50.0, 0.0), margin=1.25) == pytest.approx(1)
+    assert chance(Difference(0.0, 0.0001, 50.0, 0.0), margin=1.25) == 1
+
+
 def test_a_smaller_effect_needs_more_seeds_until_no_number_would_do() -> None:
     needs = [more_seeds(exactly(0.0, 1.0), exactly(effect, 1.0), ERROR) for effect in (2.0, 1.5, 1.0, 0.5, 0.1)]
     assert needs == [1, 4, 13, 62, None]

@@ -64,6 +64,10 @@ def test_beyond_a_hundred_seeds_the_normal_law_goes_on_where_the_exact_one_ends(
     assert (normal[deep] > 0.97 * exact[deep]).all() and (normal[deep] < 1.4 * exact[deep]).all()
 
 
+def test_seeds_that_are_all_equal_are_not_apart_however_many_there_are() -> None:
+    assert rank_tail(60, (120,))[60 * 60] == rank_tail(3, (6,))[3 * 3] == 1
+
+
 @given(patterns, st.data())
 @settings(max_examples=60)
 def test_the_studentised_statistic_is_scipys(ties: list[int], data: st.DataObject) -> None:

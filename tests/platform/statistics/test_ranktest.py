@@ -131,6 +131,13 @@ def test_the_unit_of_an_error_does_not_matter(board: list[list[Score]], unit: fl
     assert other.p_log == pytest.approx(one.p_log, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_scores_whose_squares_no_float_holds_are_tested_like_others(unit: float) -> None:
+    a, b = [1.0, 2.0, 4.0], [3.0, 5.0, 9.0]
+    assert pair([unit * s for s in a], [unit * s for s in b], LIKELIHOOD).p_log == pytest.approx(welch(a, b))
+    assert pair([0.0] * 3, [0.0] * 3, ERROR).p_log == 1.0
+
+
 def test_tests_refuse_what_has_no_answer() -> None:
     with pytest.raises(ValueError, match=r"two seeds of each row, got \[1, 3\]"):
         pair([1.0], [1.0, 2.0, 3.0], ERROR)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,18 @@ def _task(spec: TaskSpec) -> Frozen:
         targets = outputs.cos()
         loss = spec.loss(outputs, targets)
     numbers = [loss.item(), spec.metric.score(outputs, targets).item()]
-    return {"version": spec.version, "ids": {"plain": config.id}, "results": {"loss and metric": numbers}}
+    results = {"loss and metric": numbers}
+    return {"version": spec.version, "ids": {"plain": config.id}, "results": results, "declared": declared(spec)}
+
+
+def declared(spec: TaskSpec) -> Frozen:
+    """Return the numbers that a task declares and its data do not tell: sizes, recipes, counts of its files."""
+    recipes = {model: {k: v for k, v in asdict(spec.recipe(model)).items() if v} for model in spec.recipes}
+    sizes = {name: getattr(spec, name) for name in ("inputs", "outputs", "tokens", "horizon", "margin")}
+    found: Frozen = json.loads(
+        json.dumps({**sizes, "counts": dict(spec.files.counts) if spec.files else {}, "recipes": recipes})
+    )
+    return found
 
 
 def _trained() -> dict[str, list[float]]:

@@ -148,9 +148,9 @@ def declared(spec: TaskSpec) -> Frozen:
     """Return the numbers that a task declares and its data do not tell: sizes, recipes, counts of its files."""
     recipes = {model: {k: v for k, v in asdict(spec.recipe(model)).items() if v} for model in spec.recipes}
     sizes = {name: getattr(spec, name) for name in ("inputs", "outputs", "tokens", "horizon", "margin")}
-    found: Frozen = json.loads(
-        json.dumps({**sizes, "counts": dict(spec.files.counts) if spec.files else {}, "recipes": recipes})
-    )
+    minor = [note.minor for note in spec.protocols]
+    counts = dict(spec.files.counts) if spec.files else {}
+    found: Frozen = json.loads(json.dumps({**sizes, "minor": minor, "counts": counts, "recipes": recipes}))
     return found
 
 

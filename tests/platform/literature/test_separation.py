@@ -27,6 +27,12 @@ def test_a_task_is_saturated_where_trivial_is_no_worse_than_the_best_printed_num
     assert ("1.05 × the error of" in said and "still separates models" in said) == (not saturated)
 
 
+def test_of_a_printed_error_of_zero_nothing_is_a_multiple() -> None:
+    assert "by mean: above the error of the best printed number, 0 of LEM," in separation(
+        {"mean": 1.0}, [number(0)], ERROR
+    )
+
+
 def test_of_an_accuracy_the_larger_is_the_better_and_errors_are_compared() -> None:
     scores = {"majority": 10.0, "1-NN": 97.0}
     assert "saturated by 1-NN" in separation(scores, [number(96.0)], ACCURACY)

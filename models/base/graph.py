@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Generic
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Generator, Tensor, nn
@@ -32,6 +33,9 @@ DROPOUT = Param(
     searched=False,
 )
 
+_links: WeakKeyDictionary[Any, tuple[Tensor, Links]] = WeakKeyDictionary()
+"""By layer: the edges of its last batch, and what was made of them."""
+
 
 def depths(default: int) -> tuple[OptionValue, ...]:
     """Return the choices of ``layers``, the default first."""
@@ -48,7 +52,6 @@ class GraphLayer(Layer[W], Generic[W]):
     READS = Graphs
     OPTIONS: ClassVar[Mapping[str, tuple[OptionValue, ...]]] = {"layers": depths(2)}
     layers: int
-    _links: tuple[Tensor, Links] | None = None
 
     def states(self, x: Tensor, links: Links, w: W, generators: Generators) -> Iterator[Tensor]:
         """Yield what a read-out would see, (M, N, d), after each layer; before the first too if that has d.
@@ -96,9 +99,9 @@ class GraphLayer(Layer[W], Generic[W]):
 
     def _linked(self, batch: Graphs) -> Links:
         """Return the batch's edges; those of the call before where they are the same, as of one graph all along."""
-        held = self._links
+        held = _links.get(self)
         if held is None or held[0].device != batch.edges.device or not torch.equal(held[0], batch.edges):
-            self._links = held = (batch.edges, Links.of(batch))
+            _links[self] = held = (batch.edges, Links.of(batch))
         return held[1]
 
 

@@ -51,6 +51,8 @@ class Layer(nn.Module, Generic[W]):
     """Static choices by name, the default first; a layer holds its own as attributes."""
     GROUPS: ClassVar[Mapping[str, WeightGroup]] = {}
     """Weights that are trained by a rule of their own, by the group's name."""
+    SURROGATE: ClassVar[bool] = False
+    """Whether its gradient is not the slope of what it computes, as with a straight-through estimator."""
 
     def __init__(
         self, input_size: int, hidden_size: int, *, members: int | None = None, t_max: int = 1, **chosen: Any

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from longwave.models.base.spec import Sizes
-from longwave.platform.contracts.rule import need
+from longwave.platform.contracts.rule import NotMeant, need
 from longwave.platform.contracts.small import Case, fed, normal, value
 
 SCALE = 0.7
@@ -21,8 +21,10 @@ SCALE = 0.7
 def differentiable(case: Case) -> None:
     """Check the gradients of input, state, weights and hyper-parameters against finite differences, in float64.
 
-    Once with the hyper-parameters that must be given, once with all.
+    Once with the hyper-parameters that must be given, once with all. A surrogate gradient is not asked for its slope.
     """
+    if case.spec.layer.SURROGATE:
+        raise NotMeant("not asked: the layer declares a surrogate gradient")
     _check_slopes(case, {})
     if more := [p for p in case.params if not p.searched and p.name != "dropout"]:
         _check_slopes(case, case.points(2, more))

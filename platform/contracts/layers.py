@@ -1,4 +1,4 @@
-"""Rules of a model: what it declares, shapes, time, members, dtypes, its fused loop, and that it learns."""
+"""Rules of a model: what it declares, shapes, time, members, dtypes, and that it learns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from longwave.models.base.layer import Layer
 from longwave.models.base.network import Network
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Sizes
@@ -21,8 +22,6 @@ TOGETHER = 3
 """Members of the packs that are looked at."""
 EPOCHS, LEARNT = 150, 0.9
 """Steps of a training, and the share of its first loss below which it must come on 32 sequences."""
-FUSED = 1e-4
-"""Relative difference of a fused loop, in float32, from the plain one."""
 
 
 def declared(case: Case) -> None:
@@ -93,13 +92,15 @@ def streams(case: Case) -> None:
     """Check that a sequence in pieces, and step by step, gives what one call gives."""
     for members in (None, 2):
         layer, lead = case.layer(members), () if members is None else (members,)
+        if not layer.state_shapes():
+            raise NotMeant("it carries no state from one call to the next")
         x = normal(*lead, 7, 3, 2)
         for start in (None, start_of(layer, 3)):
             whole, last = layer(x, start)
             for cuts in ((0, 3, 7), tuple(range(8))):
                 outputs, state = [], start
                 for a, b in zip(cuts, cuts[1:], strict=False):
-                    output, state = layer(x.narrow(-3, a, b - a), state)
+                    output, state = layer.features(fed(x.narrow(-3, a, b - a), every_step=True), state)
                     outputs.append(output)
                 need(close(torch.cat(outputs, -3), whole), f"in pieces of {cuts[1]} steps the outputs are others")
                 same = all(close(s, e) for s, e in zip(state or (), last, strict=True))
@@ -131,8 +132,8 @@ def unmixed(case: Case) -> None:
             if what == "input":
                 given[1] += amount
             elif what == "weights":
-                for name in network.layer.shapes():
-                    getattr(network.layer, name).data[1] += amount
+                for weight in _weights(network.layer):
+                    weight.data[1] += amount
             else:
                 for p in case.params:
                     getattr(network.layer, p.name)[1] += 1 if p.whole else amount
@@ -143,6 +144,12 @@ def unmixed(case: Case) -> None:
             for name, tensor in after.items():
                 told = f"member 2's {what}, once {'not a number' if amount != amount else 'another'}"
                 need(torch.equal(tensor[others], before[name][others]), f"{told}, change the {name} of other members")
+
+
+def _weights(layer: Layer[Any]) -> list[Tensor]:
+    """Return all weights, those that stay as drawn and those of parts, too."""
+    named = {name: getattr(layer, name) for name in layer.shapes()}
+    return [*(dict(layer.named_parameters()) | named).values()]
 
 
 def seeded(case: Case) -> None:
@@ -180,18 +187,6 @@ def of_dtype(case: Case) -> None:
         output = rough(fed(x.float(), every_step=True), STEP)
         need(output.dtype == torch.float32, f"in float32 it gives {output.dtype}")
         need(close(output.double(), exact(fed(x, every_step=True), STEP), 1e-3), "float32 is far from float64")
-
-
-def fused(case: Case) -> None:
-    """Check outputs and gradients of the fused loop against the plain one, where it is fused."""
-    network, x = case.network([1, 2], Sizes(2, 16, 3, 20), torch.float32), normal(2, 20, 6, 2).float()
-    if (route := network.layer.why()).path == "reference":
-        raise NotMeant(f"its loop is not fused: {route.reason}")
-    ours = _outcome(network, x)
-    with using("reference"):
-        plain = _outcome(network, x)
-    for name, tensor in ours.items():
-        need(close(tensor.double(), plain[name].double(), FUSED), f"the fused loop gives another {name}")
 
 
 def learns(case: Case) -> None:

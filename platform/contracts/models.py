@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from longwave.models.base.sequence import SequenceLayer
 from longwave.models.base.spec import ModelSpec
-from longwave.platform.contracts import gradients, layers
+from longwave.platform.contracts import calls, gradients, layers, loops
 from longwave.platform.contracts.rule import NotMeant, Rule, RuleOutcome, findings
 from longwave.platform.contracts.small import Case, cases
+
+SLOW = (gradients.differentiable, layers.learns)
+"""Checks that take seconds."""
 
 
 def _of_sequences(check: Callable[[Case], None]) -> Callable[[Case], None]:
@@ -25,10 +28,13 @@ def _of_sequences(check: Callable[[Case], None]) -> Callable[[Case], None]:
 RULES: Sequence[Rule[Case]] = (
     Rule("It says what it is, and holds the numbers that it declares.", layers.declared),
     Rule("A hyper-parameter that is not valid is refused.", layers.refuses),
+    Rule("In evaluation an example alone gives what it gives in any batch.", calls.independent),
+    Rule("No state is the zero state, and no call depends on the calls before it.", calls.fresh),
+    Rule("A call changes nothing of the layer, its inputs or shared random numbers.", calls.unchanged),
     *(
-        Rule(words, _of_sequences(check))
+        Rule(words, _of_sequences(check), quick=check not in SLOW)
         for words, check in (
-            ("Outputs are (M, T, B, d), the state as it declares, and batch first swaps two axes.", layers.shapes),
+            ("Outputs are (M, T, B, d), states as declared; batch first swaps two axes.", layers.shapes),
             ("No output depends on a later input, and every later one does.", layers.causal),
             ("A sequence in pieces, and step by step, gives what one call gives.", layers.streams),
             ("Each member of a pack computes what it computes alone.", layers.alone),
@@ -40,13 +46,13 @@ RULES: Sequence[Rule[Case]] = (
             ("The ends of every range give finite numbers.", gradients.ends_of_ranges),
             ("The count of trainable numbers is right.", layers.counted),
             ("float32 gives what float64 gives.", layers.of_dtype),
-            ("The fused loop computes what the plain one computes.", layers.fused),
+            ("The fused loop computes what the plain one computes.", loops.fused),
             ("Training makes its loss fall.", layers.learns),
         )
     ),
 )
 
 
-def model_findings(spec: ModelSpec) -> Iterator[RuleOutcome]:
-    """Yield how each rule stands for a model, over all its options."""
-    return findings(RULES, cases(spec))
+def model_findings(spec: ModelSpec, quick: bool = False) -> Iterator[RuleOutcome]:
+    """Yield how each rule, or each that is quick, stands for a model, over all its options."""
+    return findings([rule for rule in RULES if rule.quick or not quick], cases(spec))

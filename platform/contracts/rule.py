@@ -25,10 +25,12 @@ class Rule(Generic[Subject]):
     Attributes:
         words: What holds, in words.
         check: Raises BrokenRule where it does not.
+        quick: Whether it takes a fraction of a second; these are checked before a plugin is first trained in a sweep.
     """
 
     words: str
     check: Callable[[Subject], None]
+    quick: bool = True
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,9 @@ def start_of(layer: SequenceLayer[Any], batch: int) -> State:
 
 
 def fed(x: Tensor, every_step: bool = False) -> Sequences:
-    """Return the batch that a layer reads as x, (M, T, B, p), with class 0 for targets."""
-    inputs = x.transpose(2, 1)
-    return Sequences(inputs, torch.zeros(inputs.shape[: 3 if every_step else 2], dtype=torch.int64))
+    """Return the batch that a layer reads as x, (..., T, B, p), with class 0 for targets."""
+    inputs = x.transpose(-3, -2)
+    return Sequences(inputs, torch.zeros(inputs.shape[: -1 if every_step else -2], dtype=torch.int64))
 
 
 def close(actual: Tensor, expected: Tensor, relative: float = 1e-10) -> bool:

@@ -19,8 +19,13 @@ def shown(subject: str, found: Iterable[RuleOutcome]) -> int:
         say(f"  {MARKS[state]} {finding.words}")
         if state:
             say(f"      {finding.broken or finding.skipped}.")
-    broken, spoken = states.count("broken"), len(states) - states.count("skipped")
-    verdict = f"{broken} of {spoken} rules are broken" if broken else f"all {spoken} rules hold"
-    said = f"; {len(states) - spoken} say nothing of it" if spoken < len(states) else ""
-    say(f"{subject}: {verdict}{said}.")
+    broken, asked = states.count("broken"), len(states) - states.count("skipped")
+    verdict = f"{broken} of {asked} rules {_verb(broken, 'is', 'are')} broken" if broken else f"all {asked} rules hold"
+    left = len(states) - asked
+    more = f"; {left} {_verb(left, 'does', 'do')} not apply" if left else ""
+    say(f"{subject}: {verdict}{more}.")
     return broken
+
+
+def _verb(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many

@@ -43,6 +43,7 @@ def submit(
     from longwave.platform.render.terminal import waiting
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.on_ray.sent import sent_along
+    from longwave.platform.sweeps.sweep import check_plugins
 
     options = [*context.args, *(["--store", store] if store else [])]
     for text in options:
@@ -53,6 +54,8 @@ def submit(
     if ship is not None and not ship.is_dir():
         raise ConfigError(f"--ship: no folder {ship}.")
     checked = read_sweep(file)
+    with waiting("Checking plugins"):
+        check_plugins(checked)
     with waiting("Sending"):
         texts, more = sent_along(file, checked)
         jobs = _jobs(address)

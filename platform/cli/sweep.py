@@ -144,7 +144,9 @@ def run(
         with waiting("Preparing data"):
             resolved = checked_memory(resolve(checked), how)
         with Store(store_url(store)) as known:
-            _train(plan(resolved, known), known, how, server, numbers)
+            with waiting("Planning"):
+                planned = plan(resolved, known)
+            _train(planned, known, how, server, numbers)
 
 
 @sweep.command("resume")

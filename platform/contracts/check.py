@@ -1,15 +1,26 @@
-"""Check a plugin: all that it binds, rule by rule."""
+"""Check plugins: one that is named, rule by rule; and in seconds one that a sweep is about to train for the first time.
+
+An outcome is kept by the plugin's version, in the data folder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
+import torch
+
 from longwave.platform.contracts.models import model_findings
+from longwave.platform.contracts.passed import facts_of, has_passed, note_passed
 from longwave.platform.contracts.rule import RuleOutcome
 from longwave.platform.contracts.tasks import task_findings
-from longwave.platform.plugins.known import bring
+from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.known import bring, plugin_of
+from longwave.platform.plugins.plugin import Plugin, PluginKind
 from longwave.platform.registry import get_model, get_task
+from longwave.tasks.base.raw import DataError
 
 
 def checked(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
@@ -18,6 +29,67 @@ def checked(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
     Raises:
         ConfigError: It is no plugin, or does not run; the message names file and rule.
     """
-    for kind, name in bring(path).bound:
-        found = model_findings(get_model(name)) if kind == "model" else task_findings(get_task(name))
-        yield f"{kind} {name}", found
+    plugin = bring(path)
+    for kind, name in plugin.bound:
+        variant = get_task(name).variant if kind == "task" else ""
+        yield f"{kind} {name}", _noted(plugin, kind, name, variant)
+
+
+def check_plugin(kind: PluginKind, name: str, variant: str = "") -> None:
+    """Check what is to be trained by the quick rules, unless it is shipped or has passed them in this version.
+
+    A task whose data are not on this machine is left to the workers that have them.
+
+    Args:
+        kind, name: A model or a task.
+        variant: Of a task; empty for its default.
+
+    Raises:
+        ConfigError: A rule is broken; the message names it, and says what is wrong and what to do.
+    """
+    if (plugin := plugin_of(kind, name)) is None:
+        return
+    variant = variant or get_task(name).variant if kind == "task" else ""
+    facts = facts_of(plugin, kind, name, variant)
+    if has_passed(facts) or (kind == "task" and not _has_data(name, variant)):
+        return
+    _check_quickly(plugin, kind, name, variant)
+    note_passed(facts)
+
+
+def _has_data(task: str, variant: str) -> bool:
+    try:
+        get_task(task).load(variant)
+    except DataError:
+        return False
+    return True
+
+
+def _noted(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Iterator[RuleOutcome]:
+    """Yield how every rule stands, and note at the end if none is broken."""
+    broken = False
+    for outcome in _findings(kind, name, variant, quick=False):
+        broken = broken or bool(outcome.broken)
+        yield outcome
+    if not broken:
+        note_passed(facts_of(plugin, kind, name, variant))
+
+
+@cache  # where the data folder cannot be written, once a process
+def _check_quickly(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> None:
+    """Check the quick rules up to the first that is broken.
+
+    Raises:
+        ConfigError: As ``check_plugin``.
+    """
+    with torch.random.fork_rng(devices=[]):
+        found = next((outcome for outcome in _findings(kind, name, variant, quick=True) if outcome.broken), None)
+    if found:
+        rule = f"breaks a rule and is not trained: {found.words} Here {found.broken}"
+        raise ConfigError(f"The {kind} {name} {rule}. Check it: longwave check {plugin.origin}")
+
+
+def _findings(kind: PluginKind, name: str, variant: str, quick: bool) -> Iterator[RuleOutcome]:
+    if kind == "model":
+        return model_findings(get_model(name), quick)
+    return task_findings(replace(get_task(name), variant=variant), quick)

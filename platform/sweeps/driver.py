@@ -29,7 +29,7 @@ from longwave.platform.sweeps.mirror import Mirror
 from longwave.platform.sweeps.placement import left_idle
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
-from longwave.platform.sweeps.sweep import asked, brought_back, is_over, plan
+from longwave.platform.sweeps.sweep import asked, brought_back, check_plugins, is_over, plan
 from longwave.platform.sweeps.trying import fleet_of, tried, tries_first
 from longwave.platform.sweeps.workers import Job, Workers
 
@@ -64,11 +64,12 @@ def resume(
         numbers: Where to count, if others are to see it.
 
     Raises:
-        ConfigError: A plugin that it was planned with is not here any more.
+        ConfigError: A plugin that it was planned with is not here any more, or breaks a rule.
         Interrupted: A signal ended it in order.
     """
     if not store.patiently(lambda: is_over(sweep, store, store.asked(sweep.file.name))):
         brought_back(entry.base for entry in sweep.entries)
+        check_plugins(sweep.file)
     ready(workers.storage)
     store.patiently(lambda: store.tell(sweep.file.name, ""))
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:

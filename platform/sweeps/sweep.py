@@ -11,6 +11,7 @@ from typing import Any
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import as_planned, keep
+from longwave.platform.plugins.plugin import is_brought
 from longwave.platform.records.about import About, departures
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Asked
@@ -29,10 +30,12 @@ def plan(sweep: Sweep, store: Store) -> Sweep:
     """Write a sweep to the store, with its plan, and return it as the store has it. Again, it changes nothing.
 
     Raises:
-        ConfigError: The name is taken by another sweep, or this one was planned under other versions.
+        ConfigError: The name is taken by another sweep, this one was planned under other versions, or a plugin breaks
+            a rule.
     """
     from longwave.platform.sweeps.resolve import catalogue, explained
 
+    check_plugins(sweep.file)
     name, content = sweep.file.name, settings(sweep.file)
     if new := name not in store.sweeps():
         store.learn(catalogue(sweep))
@@ -58,6 +61,22 @@ def brought_back(configs: Iterable[TrialConfig]) -> None:
     for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
         as_planned("task", *task)
         as_planned("model", *model)
+
+
+def check_plugins(file: SweepFile) -> None:
+    """Check the models and tasks of a sweep that are plugins, those that have passed in their version excepted.
+
+    Raises:
+        ConfigError: One breaks a rule; the message says which, and what to do.
+    """
+    if not any(map(is_brought, (*file.models, *file.places))):
+        return
+    from longwave.platform.contracts.check import check_plugin  # torch
+
+    for task, variant in file.places.items():
+        check_plugin("task", task, variant)
+    for model in file.models:
+        check_plugin("model", model)
 
 
 def settings(file: SweepFile) -> dict[str, Any]:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "flush.h"
 #include "tile.h"
 
 namespace longwave {
@@ -20,6 +21,7 @@ struct Call {
   int64_t M, T, B, p, d, m;      // members, steps, rows, features, units, steps of history
   int64_t rows, chunk;           // rows of a block, steps of a chunk
   Keep keep;
+  int64_t flush;                 // whether subnormals count as zeros
   const float *x, *V, *b, *W, *P, *U, *state, *past;
   const int64_t* lags;
   float *Y, *last, *states, *kept;

@@ -1,7 +1,7 @@
 // Weights into the operands of a call, and the gradients of operands back to the weights, block by block.
 #pragma once
 
-#include <cstdint>
+#include "flush.h"
 
 namespace longwave {
 
@@ -32,6 +32,7 @@ inline void add_block(const Block& b, const Number* from, float* to) {
 // Adds all blocks to `operands`; the members of source s are `members[s]` apart, where they do not share it.
 extern "C" void gather(const longwave::Block* blocks, int64_t count, int64_t M, const void* const* sources,
                        const int64_t* members, float* operands) {
+  const longwave::Flush subnormals;
   for (int64_t n = 0; n < count; ++n)
     for (int64_t k = 0; k < M; ++k) {
       const auto& b = blocks[n];
@@ -46,6 +47,7 @@ extern "C" void gather(const longwave::Block* blocks, int64_t count, int64_t M, 
 // Adds the gradients of all blocks, of `tasks` tasks a member, to those of the sources.
 extern "C" void scatter(const longwave::Block* blocks, int64_t count, int64_t M, int64_t tasks,
                         const float* const* gradients, float* sources) {
+  const longwave::Flush subnormals;
   for (int64_t n = 0; n < count; ++n) {
     const auto& b = blocks[n];
     if (b.gradient < 0) continue;

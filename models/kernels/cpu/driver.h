@@ -237,10 +237,12 @@ struct Loop {
 // where memory ran out, else 0.
 #define ENTRY(CELL)                                                               \
   extern "C" int forward(const longwave::Call* call, int64_t from, int64_t to) try { \
+    const longwave::Flush subnormals(call->flush);                                \
     longwave::Loop<longwave::CELL>(*call, true, from, to).forward(from, to);      \
     return 0;                                                                     \
   } catch (const std::bad_alloc&) { return 1; }                                   \
   extern "C" int backward(const longwave::Call* call, int64_t from, int64_t to) try { \
+    const longwave::Flush subnormals(call->flush);                                \
     longwave::Loop<longwave::CELL>(*call, false, from, to).backward(from, to);    \
     return 0;                                                                     \
   } catch (const std::bad_alloc&) { return 1; }

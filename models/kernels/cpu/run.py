@@ -6,8 +6,9 @@ import ctypes
 import os
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 
 import torch
@@ -26,7 +27,7 @@ ROWS = 32
 """Rows that one task takes through time: enough to use a panel of weights often, few enough to stay in the cache."""
 NEAR = 2**21
 """Numbers that a call keeps, 8 MiB, above which they leave the cache before the way back reads them."""
-SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep")
+SIZES = ("M", "T", "B", "p", "d", "m", "rows", "chunk", "keep", "flush")
 INPUTS = ("x", "V", "b", "W", "P", "U", "state", "past", "lags")
 OUTPUTS = ("Y", "last", "states", "kept")
 BACKWARD = ("gY", "glast", "dx", "dV", "dW", "dP", "dU", "dstate", "dpast")
@@ -35,6 +36,7 @@ BACKWARD = ("gY", "glast", "dx", "dV", "dW", "dP", "dU", "dstate", "dpast")
 CALL = struct.Struct(f"{len(SIZES) + len(INPUTS) + len(OUTPUTS) + len(BACKWARD)}q")
 """``struct Call`` of call.h."""
 _libraries: dict[str, ctypes.CDLL | None] = {}
+_flush = True
 
 
 # A pool a process: a fork has its parent's pool but none of its threads.
@@ -142,6 +144,17 @@ def multiply_add_rate(rounds: int = 10**6) -> float | None:
     return done / (time.process_time() - start)
 
 
+@contextmanager
+def keeping_subnormals() -> Iterator[None]:
+    """Have loops keep subnormal numbers inside the block, to measure what it costs."""
+    global _flush
+    _flush = False
+    try:
+        yield
+    finally:
+        _flush = True
+
+
 def blocked(B: int, d: int) -> tuple[int, int, int]:
     """Return the rows of a block, the number of blocks, and the padded hidden size."""
     # Blocks of equal size: 33 rows are 17 and 16, not 32 and one that leaves its tiles empty.
@@ -213,7 +226,7 @@ def launch(direction: str, cell: Cell, sizes: Sequence[int], keep: bool, places:
     M, T, B, _, d, _ = sizes
     rows, blocks, width = blocked(B, d)
     numbers = M * blocks * T * rows * width * (len(cell.states) + _kept(cell))
-    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep + (keep and numbers > NEAR), *places)
+    call = CALL.pack(*sizes, rows, chunk(cell, T, B, d), keep + (keep and numbers > NEAR), _flush, *places)
     run, tasks = getattr(compiled(cell), direction), M * blocks
     parts = min(torch.get_num_threads(), tasks)
     if parts == 1:

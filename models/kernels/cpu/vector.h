@@ -116,22 +116,40 @@ inline V each(V x, F f) {
   return y;
 }
 
-// Relative error below 2 units in the last place.
-inline V exponential(V x) {
-  x = at_most(at_least(x, all(-87.0f)), all(88.0f));
+// 2^n, of n from -126 to 127.
+inline V power(Whole n) { return floats((n + 127) << 23); }
+
+// e^x as a product of 2^n and a number near 1, which is returned; |x| is below 2^21.
+inline V significand(V x, Whole& n) {
   const V shifted = x * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: adding it rounds to a whole number, in the low bits
-  const V n = shifted - 12582912.0f;
-  const V r = n * -1.42860677e-6f + (n * -0.693145752f + x);
+  const V whole = shifted - 12582912.0f;
+  const V r = whole * -1.42860677e-6f + (whole * -0.693145752f + x);
+  n = bits(shifted) - 0x4b400000;
   V e = all(1.0f / 5040);
   for (float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f}) e = e * r + c;
-  return e * floats((bits(shifted) + 127) << 23);
+  return e;
 }
 
-inline V sigmoid(V x) { return 1.0f / (1.0f + exponential(-x)); }
+// Relative error below 2 units in the last place. What is too large is infinite, and what is too small is 0.
+inline V exponential(V x) {
+  Whole n;
+  const V e = significand(at_most(at_least(x, all(-105.0f)), all(89.0f)), n);
+  const Whole half = n >> 1;  // 2^128, with a number below 1, is in range as a product alone
+  return e * power(half) * power(n - half);
+}
+
+// As exponential(), but no less than e^-87 and no more than e^88: where 1 is added, more makes no difference.
+inline V bounded_exponential(V x) {
+  Whole n;
+  const V e = significand(at_most(at_least(x, all(-87.0f)), all(88.0f)), n);
+  return e * power(n);
+}
+
+inline V sigmoid(V x) { return 1.0f / (1.0f + bounded_exponential(-x)); }
 
 // Near 0 the quotient would lose relative accuracy, where small time steps live; there it is the Taylor series.
 inline V hyperbolic_tangent(V x) {
-  const V size = absolute(x), t = exponential(size * -2.0f), x2 = x * x;
+  const V size = absolute(x), t = bounded_exponential(size * -2.0f), x2 = x * x;
   V series = all(-1382.0f / 155925);
   for (float c : {62.0f / 2835, -17.0f / 315, 2.0f / 15, -1.0f / 3}) series = series * x2 + c;
   series = series * x2 * x + x;
@@ -139,11 +157,11 @@ inline V hyperbolic_tangent(V x) {
   return size < 0.3f ? series : floats(bits(quotient) | (bits(x) & INT32_MIN));
 }
 
-// Of numbers above 0, not denormal: Cephes' logf. Others go to the library.
+// Of numbers above 0, not subnormal: Cephes' logf. Others go to the library.
 inline V logarithm(V x) {
   const Whole usual = (x >= 1.17549435e-38f) & (x < INFINITY);
   for (int64_t i = 0; i < L; ++i)
-    if (!usual[i]) return each(x, [](float a) { return std::log(a); });
+    if (!usual[i]) return each(x, [](float a) { return std::log(a + 0.0f); });  // the sum flushes: the library reads bits
   Whole exponent = ((bits(x) >> 23) & 255) - 126;
   V m = floats((bits(x) & 0x007fffff) | 0x3f000000);  // x = m 2^exponent, 1/2 ≤ m < 1
   const Whole low = m < 0.707106781f;

@@ -1,0 +1,239 @@
+"""Subnormal numbers count as zeros inside the fused loops, and nowhere else: each thread keeps its own setting."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from kernel_cases import build, inputs, on_cpu, outcome
+from torch import Tensor
+
+from longwave.models.kernels.cpu import run
+from longwave.models.kernels.cpu.build import FLAGS, SOURCES, library
+from longwave.models.kernels.cpu.direct import BLOCK
+from longwave.models.lem import LEM
+
+SETTING = """
+#include <cstdint>
+
+extern "C" uint64_t setting() {
+#if defined(__SSE__)
+  return __builtin_ia32_stmxcsr() & 0xffc0;  // without the flags of what has happened
+#elif defined(__aarch64__)
+  uint64_t value;
+  asm volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+#else
+  return 0;
+#endif
+}
+"""
+INSIDE = """
+#include <cstdio>
+#include <new>
+#include "flush.h"
+SETTING
+
+volatile float least = 1.17549435e-38f;  // the least number that is not subnormal
+
+int main() {
+  const auto before = setting();
+  const float kept = least / 2;
+  bool flushed, back;
+  try {
+    const longwave::Flush subnormals;
+    flushed = least / 2 == 0.0f && setting() == (before | 1 << 24);
+    throw std::bad_alloc();
+  } catch (const std::bad_alloc&) { back = setting() == before && least / 2 == kept; }
+  {
+    const longwave::Flush none(false);
+    back = back && setting() == before;
+  }
+  std::puts(kept > 0.0f && flushed && back ? "right" : "wrong");
+}
+"""
+LEAST = torch.finfo(torch.float32).tiny
+"""The least float32 that is not subnormal."""
+FAR = 1e-30
+"""So large that no sum of subnormal numbers changes it."""
+
+
+@pytest.fixture
+def setting() -> Callable[[], int]:
+    """Return what reads how the calling thread treats subnormal numbers."""
+    on_cpu(LEM(1, 4))
+    if platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"):
+        pytest.skip("this processor keeps subnormals")
+    found = library(SETTING)
+    assert found is not None
+    found.setting.restype = ctypes.c_uint64
+    read: Callable[[], int] = found.setting
+    return read
+
+
+@pytest.fixture(params=[False, True], ids=["kept", "flushed"])
+def chosen(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Have the thread of the test keep subnormals, or flush them."""
+    torch.set_flush_denormal(request.param)
+    yield request.param
+    torch.set_flush_denormal(False)
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Return what sets torch's threads; afterwards they are as many as before."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def subnormal(t: Tensor) -> Tensor:
+    """Return where a tensor's numbers are subnormal, by their bits: what flushes cannot tell them from zeros."""
+    return ((t.view(torch.int32) & 0x7F800000) == 0) & ((t.view(torch.int32) & 0x007FFFFF) != 0)
+
+
+def test_a_call_leaves_its_thread_as_it_was(
+    setting: Callable[[], int], chosen: bool, threads: Callable[[int], None]
+) -> None:
+    threads(1)
+    layer, before = LEM(2, 5), setting()
+    outputs, _ = layer(torch.randn(9, 3, 2))
+    assert setting() == before
+    outputs.sum().backward()
+    assert setting() == before
+    with torch.no_grad():
+        layer(torch.randn(9, 3, 2))
+    assert setting() == before
+
+
+def test_so_does_one_that_finds_no_memory(
+    setting: Callable[[], int], chosen: bool, threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads(1)
+    layer, before = LEM(2, 5), setting()
+    outputs, _ = layer(torch.randn(9, 3, 2))
+    monkeypatch.setattr(run, "chunk", lambda *_: 2**50)
+    with pytest.raises(MemoryError, match="The backward pass of .* found no memory for its scratch"):
+        outputs.sum().backward()
+    assert setting() == before
+    with pytest.raises(MemoryError, match="The forward pass of .* found no memory for its scratch"), torch.no_grad():
+        layer(torch.randn(9, 3, 2))
+    assert setting() == before
+
+
+def test_the_threads_that_share_a_call_stay_as_they_were_and_give_what_one_thread_gives(
+    setting: Callable[[], int], threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, layer = 3, LEM(2, 5)
+    x, state = inputs(layer, 300, 70)  # three blocks of rows
+    threads(1)
+    alone, plain, together = outcome(layer, x, state), setting(), threading.Barrier(count)
+
+    def read() -> int:
+        together.wait(30)  # or one thread would answer for all
+        return setting()
+
+    with ThreadPoolExecutor(count) as pool:
+        monkeypatch.setattr(run, "_threads", lambda process: pool)
+        threads(count)
+        shared = outcome(layer, x, state)
+        after = [each.result() for each in [pool.submit(read) for _ in range(count)]]
+    assert after == [plain] * count
+    assert all(torch.equal(shared[name], value) for name, value in alone.items())
+
+
+def test_callers_in_several_threads_keep_a_setting_each(setting: Callable[[], int]) -> None:
+    layer, together = LEM(2, 5), threading.Barrier(4)
+    x, state = inputs(layer, 50, 3)
+    truth = outcome(layer, x, state)
+
+    def call(flush: bool) -> bool:
+        torch.set_flush_denormal(flush)
+        before = setting()
+        together.wait(30)
+        found = [outcome(layer, x, state) for _ in range(5)]
+        return setting() == before and all(torch.equal(f[name], truth[name]) for f in found for name in truth)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(call, [False, True, False, True]))
+
+
+def test_a_gradient_that_vanishes_ends_in_zeros() -> None:
+    layer = LEM(2, 20, dt=0.9)
+    on_cpu(layer)
+
+    def gradients() -> dict[str, Tensor]:
+        x = torch.randn(700, 33, 2, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        last = layer(x)[0][-1].sum()
+        named = {"x": x, **dict(layer.named_parameters())}
+        return dict(zip(named, torch.autograd.grad(last, list(named.values())), strict=True))
+
+    with run.keeping_subnormals():
+        kept = gradients()
+    flushed = gradients()
+    assert subnormal(kept["x"]).any(), "the gradient does not vanish, so that the test says nothing"
+    assert not any(subnormal(g).any() for g in flushed.values())
+    assert all(torch.equal(g[g.abs() > FAR], kept[name][g.abs() > FAR]) for name, g in flushed.items())
+    assert all(torch.equal(g, kept[name]) for name, g in flushed.items() if name != "x")
+
+
+def test_a_state_that_decays_ends_in_zeros() -> None:
+    layer = LEM(1, 4)
+    on_cpu(layer)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.zero_()
+        state = (torch.ones(2, 4), torch.ones(2, 4))
+        flushed, (last, _) = layer(torch.zeros(200, 2, 1), state)
+        with run.keeping_subnormals():
+            kept, _ = layer(torch.zeros(200, 2, 1), state)
+    halves = 0.5 ** torch.arange(1, 201, dtype=torch.float64)  # Δt σ(0) of the state goes at each step
+    truth = halves.float().where(halves >= LEAST, torch.zeros(()))
+    assert torch.equal(flushed, truth.view(200, 1, 1).expand(200, 2, 4)) and torch.equal(last, flushed[-1])
+    assert torch.equal(kept, halves.float().view(200, 1, 1).expand(200, 2, 4))
+
+
+def test_weights_and_their_gradients_are_copied_without_subnormals() -> None:
+    layer = LEM(1, 4)
+    on_cpu(layer)
+    copies = run.compiled(layer.cell_on("cpu"))
+    # One number of an array into one of another, times 2^-10, and back; as CopyTable packs it.
+    block = BLOCK.pack(1, 1, 0, 2.0**-10, *(0, 0, 0, 1, 1), *(0, 0, 0, 1, 1), *(0, 0, 0, 1, 1), 0, 0)
+    for power, found in ((-115, 2.0**-125), (-120, 0.0)):
+        number, copied, back = torch.tensor([2.0**power]), torch.zeros(1), torch.zeros(1)
+        pointer = number.data_ptr().to_bytes(8, "little")
+        copies.gather(block, 1, 1, pointer, bytes(8), copied.data_ptr())
+        copies.scatter(block, 1, 1, 1, pointer, back.data_ptr())
+        assert copied.item() == back.item() == found
+
+
+@pytest.mark.parametrize("case", ["lem", "tau_gru", "lstm", "unicornn"])
+def test_what_is_not_subnormal_is_as_without_to_the_bit(case: str) -> None:
+    layer = build(case, 7)
+    on_cpu(layer)
+    x, state = inputs(layer, 60, 33)
+    flushed = outcome(layer, x, state)
+    with run.keeping_subnormals():
+        kept = outcome(layer, x, state)
+    assert all(torch.equal(flushed[name], value) for name, value in kept.items())
+
+
+def test_an_arm_processor_flushes_and_is_set_back_too(tmp_path: Path) -> None:
+    compiler, emulator = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64")
+    if compiler is None or emulator is None:
+        pytest.skip("no cross compiler or no emulator: apt-get install g++-aarch64-linux-gnu qemu-user")
+    source, program = tmp_path / "inside.cpp", tmp_path / "inside"
+    source.write_text(INSIDE.replace("SETTING", SETTING))
+    flags = [flag for flag in FLAGS if flag not in ("-shared", "-fPIC")]
+    subprocess.run([compiler, *flags, f"-I{SOURCES}", "-static", str(source), "-o", str(program)], check=True)
+    done = subprocess.run([emulator, str(program)], capture_output=True, text=True, check=True, env=dict(os.environ))
+    assert done.stdout == "right\n"

@@ -14,7 +14,7 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.reproduce import MATTERS
-from longwave.platform.training.environment import describe, device
+from longwave.platform.training.environment import describe, device, flushing_subnormals
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.precision import PRECISIONS
 from longwave.platform.training.train import unfit
@@ -22,7 +22,7 @@ from longwave.tasks.base.raw import DataError
 
 SAME = 1e-6
 """Relative difference of one training from itself, as ``reproduce`` takes it."""
-CODE = ("commit", "diff", "lock")
+CODE = ("commit", "diff", "lock", "subnormals")
 """Facts that are others with every version of the program, most of which change no number."""
 
 
@@ -72,6 +72,7 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
             yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
 
 
+@flushing_subnormals()
 def again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
     """Return a trial trained for so many epochs, or to its end if that is before.
 

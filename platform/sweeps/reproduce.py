@@ -26,7 +26,7 @@ from longwave.platform.training.environment import describe
 from longwave.platform.training.train import train, unfit
 
 Agreement = Literal["inside", "outside", "undecided"]
-MATTERS = "commit diff lock torch numpy device driver cuda cudnn tf32 kernel precision threads".split()
+MATTERS = "commit diff lock torch numpy device driver cuda cudnn tf32 kernel precision threads subnormals".split()
 """Facts that can change a number."""
 
 

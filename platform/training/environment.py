@@ -8,10 +8,14 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from threading import get_ident
 
 import torch
 
@@ -28,6 +32,8 @@ PATCH = 2**20
 DIFF = "diff HEAD --no-color --no-ext-diff --no-textconv --full-index --src-prefix=a/ --dst-prefix=b/".split()
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 """Of glibc's malloc: how much memory it gives back at once; how many blocks it asks of the system alone."""
+GRAIN = 2**15
+"""Numbers that torch gives a thread at least."""
 PACKAGES = ("longwave", "torch", "numpy", "scipy", "scikit-learn", "ray", "optuna")
 
 
@@ -49,6 +55,47 @@ def keep_to(cores: float) -> None:
         libc.mallopt(M_TRIM_THRESHOLD, -1)
 
 
+@contextmanager
+def flushing_subnormals() -> Iterator[None]:
+    """Have subnormal numbers count as zeros inside the block, in this thread and in those that torch works with.
+
+    Afterwards each thread's setting is as it was. ``torch.set_flush_denormal`` sets the calling thread alone.
+    """
+    own, before = get_ident(), dict[int, bool]()
+
+    def flush() -> None:
+        before[get_ident()] = sys.float_info.min / 2 == 0.0
+        torch.set_flush_denormal(True)
+
+    def restore() -> None:  # a thread that was started inside the block gets the setting of the one that started it
+        torch.set_flush_denormal(before.get(get_ident(), before[own]))
+
+    _in_all_threads(flush)
+    try:
+        yield
+    finally:
+        _in_all_threads(restore)
+
+
+def _in_all_threads(action: Callable[[], None]) -> None:
+    """Call ``action`` in this thread and in those that torch divides its work among.
+
+    The latter are reached through OpenMP's entry for GNU's compiler; where torch is built without, they are left out.
+    """
+    library, count = ctypes.CDLL(torch._C.__file__), torch.get_num_threads()
+    if count == 1 or not hasattr(library, "GOMP_parallel"):
+        action()
+    else:
+        library.GOMP_parallel(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: action()), None, count, 0)
+
+
+def subnormals() -> str:
+    """Return what becomes of subnormals in torch's threads: ``"flushed"``, ``"kept"`` or ``"kept by some threads"``."""
+    least = torch.full((GRAIN * torch.get_num_threads(),), torch.finfo(torch.float32).tiny)
+    kept = int(torch.count_nonzero((least / 2).view(torch.int32)))
+    return "flushed" if kept == 0 else "kept" if kept == least.numel() else "kept by some threads"
+
+
 def gpus() -> list[str]:
     """Return the kinds of the CUDA devices this process may see."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -62,9 +109,14 @@ def kind_of(name: str) -> str:
     return short if len(short) > 1 else name.removeprefix("NVIDIA ").strip().replace(" ", "-")
 
 
-@cache
 def describe() -> dict[str, str]:
     """Return the facts about this process that could change a result, by name. ``diff`` names the patch, if any."""
+    return {**_lasting(), **({"subnormals": subnormals()} if device().type == "cpu" else {})}
+
+
+@cache
+def _lasting() -> dict[str, str]:
+    """Return the facts that stay as they are while the process lives."""
     facts = {name: _version(name) for name in PACKAGES}
     facts |= {
         "python": platform.python_version(),

@@ -107,6 +107,7 @@ class CoreGauge:
         return None
 
 
+@environment.flushing_subnormals()
 def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None) -> Probe:
     """Return what a pack takes of this process's device. Nothing of its training is kept.
 

@@ -67,6 +67,7 @@ class _Teller:
             raise _Undelivered from error
 
 
+@environment.flushing_subnormals()
 def train(
     configs: Sequence[TrialConfig],
     emit: Emit,
@@ -77,8 +78,8 @@ def train(
 ) -> Ending:
     """Train the trials together; ``emit`` gets every epoch's points, and each trial's end exactly once a call.
 
-    A pack that runs out of memory is split in two, and each half goes on from the pack's last checkpoint, one after
-    the other. Any other error ends the trials still training as ``failed``.
+    Meanwhile subnormal numbers count as zeros. A pack that runs out of memory is split in two, and each half goes on
+    from the pack's last checkpoint, one after the other. Any other error ends the trials still training as ``failed``.
 
     Args:
         configs: Trials of one shape.

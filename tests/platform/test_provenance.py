@@ -42,10 +42,10 @@ def trial(seed: int = 1, **changes: Any) -> TrialConfig:
 @pytest.fixture
 def fresh_facts() -> Iterator[None]:
     """Facts of a process are looked up once; look them up anew, before and after."""
-    for cached in (environment.describe, environment.patch):
+    for cached in (environment._lasting, environment.patch):
         cached.cache_clear()
     yield
-    for cached in (environment.describe, environment.patch):
+    for cached in (environment._lasting, environment.patch):
         cached.cache_clear()
 
 

@@ -80,8 +80,8 @@ class Stacked(Recurrence[W], Generic[W]):
         return below[-1]
 
     def readout(self, outputs: Tensor, state: State) -> Tensor:
-        """Return the last output: the state itself has no dropout."""
-        return outputs[..., -1, :, :]
+        """Return the last layer's output after the last step: its state, but for dropout."""
+        return outputs[..., -1, :, :] if self._rate() is not None else state[-len(self.STATE)]
 
     def loops(self) -> list[int]:
         """Return the features that each layer reads."""
@@ -99,9 +99,13 @@ class Stacked(Recurrence[W], Generic[W]):
         """Return the last layer's outputs (M, T, B, d) and all layers' last states."""
         outputs, n = [x], len(self.STATE)
         last: list[Tensor] = []
-        rate = getattr(self, "dropout", None) if self.training else None
+        rate = self._rate()
         for k in range(self.layers):
             y, ends = self.through(self.reads(outputs, k + 1), state[k * n : (k + 1) * n], generators, k)
             outputs.append(y if rate is None else dropped(y, rate.to(y.dtype), generators))
             last += ends
         return outputs[-1], tuple(last)
+
+    def _rate(self) -> Tensor | None:
+        """Return the rate of dropout; None where nothing is dropped."""
+        return getattr(self, "dropout", None) if self.training else None

@@ -33,6 +33,7 @@ from longwave.platform.bench.sizes import (
     layer,
 )
 from longwave.platform.bench.turns import Contender, fastest, network, pair, threads
+from longwave.platform.bench.vanishing import OTHER, vanishing
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.training import environment
 
@@ -94,10 +95,12 @@ def _size(text: str) -> Size:
     return Size(*map(int, parts))
 
 
+@environment.flushing_subnormals()
 def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
     """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
 
-    What a line compares is measured in turns on one thread. An error in one line does not cost the others.
+    What a line compares is measured in turns on one thread, and all of it as a training runs: with subnormal numbers
+    flushed. An error in one line does not cost the others.
 
     Raises:
         ConfigError: The other checkout has no LEM.
@@ -124,6 +127,11 @@ def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Kernel
         ]
         for cell, size, error in checked:
             report.lines.extend(attempt(f"timing {cell}, {size}", _line, plan, cell, size, error, other, report.notes))
+        if plan.device.type == "cpu":  # GPUs take subnormal numbers at no cost
+            right = [(cell, size) for cell, size, _ in checked]
+            for cell, size in [*right, *dict.fromkeys((OTHER, size) for _, size in right)]:
+                what = f"timing {cell}, {size}, with a loss on the last step"
+                report.vanishing.extend(attempt(what, vanishing, cell, size, plan.repeats, plan.seconds, CAP))
     for pack in plan.packs:
         report.packs.extend(attempt(f"timing a pack of {pack.members}, {pack.size}", _pack, plan, pack))
     if plan.device.type == "cuda":

@@ -26,7 +26,7 @@ from longwave.platform.bench.turns import threads
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.training.environment import device
+from longwave.platform.training.environment import device, flushing_subnormals
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
 
@@ -84,7 +84,7 @@ def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]
 
     The two are measured in turns, so a change in the machine's load meets both.
     """
-    with threads(1):
+    with threads(1), flushing_subnormals():
         task = get_task(TASK)
         data = task.load("").to(device())
         packs = {m: Pack(some_configs(model, m), data, device()) for m in (1, members)}
@@ -203,6 +203,7 @@ def plain_trial(config: TrialConfig) -> Iterator[dict[str, float]]:
     """
     began = time.time()
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # as in our trainings
     torch.manual_seed(config.seed)
     data, network = get_task(config.task).load(config.variant).to(device()), plain_network(config).to(device())
     assert data.train is not None

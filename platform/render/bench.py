@@ -57,6 +57,7 @@ def kernels(report: KernelReport, format: str) -> None:
         "same with a compiled step, torch's LSTM, the other checkout.\n  Lines run on one thread; eager, compile and "
         f"peer over {max((line.capped for line in report.lines), default=0)} steps at most, scaled to the whole."
     )
+    _vanishing(report)
     if report.packs:
         packs = [
             (p.members, p.size, p.threads, f"{p.one:.2f}", f"{p.pack:.2f}", f"{p.ratio:.2f}") for p in report.packs
@@ -67,6 +68,26 @@ def kernels(report: KernelReport, format: str) -> None:
         table(list(report.budgets[0]), [list(b.values()) for b in report.budgets], title="GPU kernels as compiled")
     for note in (*report.notes, *(f"failed: {what}" for what in report.failed)):
         say(f"  {note}")
+
+
+def _vanishing(report: KernelReport) -> None:
+    """Print what loops take whose loss reads the last step alone."""
+    if not report.vanishing:
+        return
+    from longwave.platform.bench.vanishing import gain
+
+    columns = ["cell", "size", "forward", "backward", "from all", "last / all", "kept / flushed", "× eager"]
+    rows = []
+    for line in report.vanishing:
+        us = [f"{t:.2f}" for t in (line.forward, line.backward, line.whole)]
+        eager = _short(line.ratios["eager"]) if "eager" in line.ratios else ""
+        rows.append([line.cell, line.size, *us, *(f"{line.ratios[name]:.2f}" for name in ("last", "kept")), eager])
+    table(columns, rows, title="Loss on the last step alone, µs a step", drop=(2, 4, 3))
+    say(
+        "  from all: the way back from a loss on all steps; last / all: the way back, of that.\n"
+        "  kept / flushed: the way back with subnormal numbers kept, of that with them flushed.\n"
+        f"  {gain(report.vanishing)}"
+    )
 
 
 def _short(number: float) -> str:

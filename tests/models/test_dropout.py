@@ -11,6 +11,7 @@ from torch import Tensor
 from longwave.models.base.dropout import dropped
 from longwave.models.base.network import Network
 from longwave.models.base.spec import Sizes
+from longwave.models.indrnn import IndRNN
 from longwave.platform.registry import get_model
 
 
@@ -74,6 +75,18 @@ def test_nothing_is_dropped_in_evaluation_or_unasked() -> None:
     asked, plain = network(input_dropout=[0.2, 0.5], output_dropout=[0.6, 0.3]).eval(), network()
     assert torch.equal(asked(fed(x), 3), plain.eval()(fed(x), 3))
     assert torch.equal(plain.train()(fed(x), 3), plain.eval()(fed(x), 3))
+
+
+def test_a_stack_reads_its_last_output_as_dropout_left_it() -> None:
+    x = torch.randn(4, 9, 5, 2)
+    for rate in ({}, {"dropout": [0.0, 0.4, 0.9, 1.0]}):
+        stack = IndRNN(2, 6, members=4, layers=2, t_max=9, **rate)
+        for training in (True, False):
+            stack.train(training)
+            read, last = stack.features(fed(x), None, generators(1, 2, 3, 4))
+            again, _ = stack(x, None, generators(1, 2, 3, 4))
+            assert torch.equal(read, again[:, -1])
+            assert torch.equal(read, last[1]) == (not training or not rate)
 
 
 def test_tokens_are_dropped_feature_by_feature_after_the_embedding() -> None:

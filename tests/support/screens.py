@@ -25,6 +25,7 @@ from longwave.platform.bench.sizes import Size
 from longwave.platform.bench.start import Start
 from longwave.platform.bench.store import StoreSpeed
 from longwave.platform.bench.sweep import Measurement, Throughput
+from longwave.platform.bench.vanishing import Vanishing
 from longwave.platform.boards import board
 from longwave.platform.cli.main import main
 from longwave.platform.doctor import Finding
@@ -81,7 +82,9 @@ def kernels() -> None:
     kept = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
     told = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in kept["lines"][:4]]
     timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in told]
-    bench.kernels(KernelReport(kept["versions"], kept["device"], timings), "table")
+    last = [{k: v for k, v in line.items() if k != "ratios"} for line in kept.get("vanishing", [])]
+    vanishing = [Vanishing(**{**line, "size": Size(**line["size"])}) for line in last[:4] + last[-1:]]
+    bench.kernels(KernelReport(kept["versions"], kept["device"], timings, vanishing), "table")
 
 
 def measured() -> None:

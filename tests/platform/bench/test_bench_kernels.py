@@ -18,6 +18,7 @@ from longwave.models.base.layer import State
 from longwave.models.base.spec import Sizes
 from longwave.models.chrono_lstm import MODEL as CHRONO_LSTM
 from longwave.models.exprnn import MODEL as EXPRNN
+from longwave.models.kernels.cpu import run
 from longwave.models.lem import LEM
 from longwave.models.unicornn import UnICORNN
 from longwave.platform.bench import sweep as bench
@@ -27,9 +28,12 @@ from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import worst_error
 from longwave.platform.bench.report import KernelReport, Timing, targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
+from longwave.platform.bench.turns import threads
+from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain, keeping
 from longwave.platform.cli.main import main
 from longwave.platform.sweeps.on_ray.plain import run_plain
 from longwave.platform.sweeps.workers import Workers
+from longwave.platform.training.environment import flushing_subnormals, subnormals
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")
 QUICK = ["bench", "kernels", "--device", "cpu", "--size", "7,3,2,4", "--repeats", "1", "--seconds", "0", "--no-compile"]
@@ -127,7 +131,45 @@ def test_targets_are_judged_from_above_and_from_below() -> None:
     line = Timing("lem", PSMNIST, "cpu", "", 1e-7, 1.0, 2.0, 2.5, 1e11, 1.0, 5.0, None, 6.0, None, 200)
     assert line.ratios == pytest.approx({"floor": 3.0, "gemm": 1.2, "eager": 5 / 3, "lstm": 2.0})
     found = {t.bound: t.met for t in targets(KernelReport({}, "cpu", lines=[line]))}
-    assert found == {2.0: False, 1.5: True, 1.2: True}
+    assert found == {2.6: False, 1.5: True, 1.2: True}
+
+
+def test_a_loss_on_the_last_step_has_targets_and_a_gain_in_words() -> None:
+    lem = Vanishing("lem", PSMNIST, 10.0, 20.0, whole=25.0, kept=50.0, eager=90.0, beside=45.0, capped=200)
+    lines = [
+        lem,
+        replace(lem, cell="gru", backward=30.0, kept=60.0),
+        replace(lem, cell=OTHER, backward=100.0, kept=120.0, eager=None, beside=None),
+        replace(lem, cell="gru", size=SMALL, backward=100.0, kept=400.0),
+    ]
+    assert lem.ratios == pytest.approx({"last": 0.8, "kept": 2.5, "eager": 2.0})
+    assert lines[2].ratios == pytest.approx({"last": 4.0, "kept": 1.2})
+    found = [(t.what, t.found, t.bound, t.met) for t in targets(KernelReport({}, "cpu", vanishing=lines))]
+    assert found == [
+        (f"lem, {PSMNIST}, loss on the last step: times faster than the plain loop", 2.0, 2.6, False),
+        ("the slowest way back from a loss on the last step: times that from all steps", 1.2, 1.15, False),
+    ]
+    assert "takes from 1.20 to 4.00 times as long as with them flushed, 2.25 in the middle." in gain(lines)
+
+
+@pytest.mark.parametrize("cell", ["lem", "unicornn"])
+def test_the_last_step_is_what_a_network_reads(cell: str) -> None:
+    ours = layer(cell, SMALL, CPU)
+    x = torch.randn(SMALL.shape)
+    assert torch.equal(LastStep(ours)(x), ours(x)[0][-1]) and LastStep(PlainLoop(ours))(x).shape == (3, 5)
+
+
+def test_a_contender_keeps_subnormals_and_those_after_it_flush_them() -> None:
+    def once() -> tuple[float, float]:
+        seen.append((subnormals(), run._flush))
+        raise RuntimeError("no memory")
+
+    seen: list[tuple[str, bool]] = []
+    with threads(1), flushing_subnormals():
+        with pytest.raises(RuntimeError, match="no memory"):
+            keeping(once)()
+        after = subnormals(), run._flush
+    assert seen == [("kept", False)] and after == ("flushed", True)
 
 
 def test_a_roofline_is_what_the_products_reach_of_the_peak() -> None:
@@ -148,15 +190,19 @@ def test_the_command_needs_torch_and_numpy_alone_and_writes_all_numbers(tmp_path
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert all(
-        word in done.stdout for word in ("lem", "unicornn", "T=7 B=3 p=2 d=4", "GFlop/s", "× peer", "network.py")
+        word in done.stdout
+        for word in ("lem", "unicornn", "T=7 B=3 p=2 d=4", "GFlop/s", "× peer", "network.py", "kept / flushed", OTHER)
     )
     report = json.loads((tmp_path / "out").read_text())
     assert {"torch", "numpy", "triton", "python", "device", "commit"} <= set(report["versions"])
     assert report["sound"] and not report["failed"] and len(report["packs"]) == 2
     lem, unicornn = report["lines"]
-    assert all(0 < n < float("inf") for n in numbers([report["lines"], report["packs"]]))
+    assert all(0 < n < float("inf") for n in numbers([report["lines"], report["vanishing"], report["packs"]]))
     assert {k for k, v in lem.items() if v is None} == {"compiled"}
     assert {k for k, v in unicornn.items() if v is None} == {"compiled", "peer", "floor"}
+    assert report["versions"]["subnormals"] == "flushed"
+    assert [line["cell"] for line in report["vanishing"]] == ["lem", "unicornn", OTHER]
+    assert [set(line["ratios"]) for line in report["vanishing"]] == [{"last", "kept", "eager"}] * 2 + [{"last", "kept"}]
     assert set(lem["ratios"]) == {"floor", "gemm", "eager", "lstm", "peer"} and lem["error"] < 1e-5
 
 
@@ -170,7 +216,8 @@ def test_a_loop_that_fails_costs_its_own_line_alone(monkeypatch: pytest.MonkeyPa
     report = measure(plan, heard.append)
     assert [line.cell for line in report.lines] == ["lstm"] and not report.sound
     assert report.failed == ["checking gru, T=5 B=2 p=1 d=3: RuntimeError: no such kernel"]
-    assert [words.split()[0] for words in heard] == ["checking", "checking", "timing"], "Errors come first."
+    assert [line.cell for line in report.vanishing] == ["lstm", OTHER]
+    assert [words.split()[0] for words in heard] == ["checking", "checking", *["timing"] * 3], "Errors come first."
 
 
 def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,108 @@
+"""Loops whose loss reads the last step alone: their gradient vanishes on the way back, through subnormal numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor, nn
+
+from longwave.models.base.sequence import SequenceLayer
+from longwave.models.kernels.cpu.run import keeping_subnormals
+from longwave.platform.bench.loops import PlainLoop
+from longwave.platform.bench.peers import OtherLSTM
+from longwave.platform.bench.sizes import Size, layer
+from longwave.platform.bench.turns import Contender, fastest, network
+
+OTHER = "torch's LSTM"
+"""Stands where a cell's name does."""
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """One cell at one size, with a loss on the last step alone. Times are µs a step.
+
+    Attributes:
+        cell, size: What runs.
+        forward, backward: Its loop.
+        whole: The way back from a loss on all steps.
+        kept: The way back where subnormal numbers are kept.
+        eager, beside: The plain loop, and ours in turns with it, forward and backward; None for torch's own.
+        capped: Steps that ``eager`` ran. Where it is below T its time is scaled.
+    """
+
+    cell: str
+    size: Size
+    forward: float
+    backward: float
+    whole: float
+    kept: float
+    eager: float | None
+    beside: float | None
+    capped: int
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """The way back over that from all steps, that with subnormal numbers over it, and the plain loop over ours."""
+        found = {"last": self.backward / self.whole, "kept": self.kept / self.backward}
+        return found | ({"eager": self.eager / self.beside} if self.eager and self.beside else {})
+
+
+class LastStep(nn.Module):
+    """What a read-out of the last step sees of a layer or of another network, (T, B, p) to (B, d)."""
+
+    def __init__(self, run: nn.Module) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return a layer's own read-out, and another network's last output."""
+        found = self.run(x)
+        last: Tensor = self.run.readout(*found) if isinstance(self.run, SequenceLayer) else found[-1]
+        return last
+
+
+def vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: int) -> Vanishing:
+    """Return what a loop takes where its loss reads the last step alone; measured on a processor's one thread.
+
+    Args:
+        cell: A cell's name, or ``OTHER``.
+        size: Of the call.
+        repeats, seconds: As ``fastest`` takes them.
+        cap: Most steps of the plain loop; its time is scaled to the whole.
+    """
+    x, own = torch.randn(size.shape), None if cell == OTHER else layer(cell, size, torch.device("cpu"))
+    run = own or OtherLSTM(size.inputs, size.hidden)
+    last = network(LastStep(run), x)
+    alike = {"last": last, "whole": network(run, x), "kept": Contender(keeping(last.once), size.steps)}
+    best = fastest(alike, repeats, seconds)
+    eager, beside = None, None
+    if own is not None:  # in turns of its own: what comes after it finds the caches full of other things
+        plain = network(LastStep(PlainLoop(own)), x[:cap])
+        eager, beside = map(sum, fastest({"eager": plain, "last": last}, repeats, seconds).values())
+    back = {name: times[1] for name, times in best.items()}
+    capped = min(cap, size.steps)
+    return Vanishing(cell, size, *best["last"], back["whole"], back["kept"], eager, beside, capped)
+
+
+def keeping(once: Callable[[], tuple[float, float]]) -> Callable[[], tuple[float, float]]:
+    """Return the same with subnormal numbers kept, by our loops and in this thread; it is one that flushes them."""
+
+    def kept() -> tuple[float, float]:
+        torch.set_flush_denormal(False)
+        try:
+            with keeping_subnormals():
+                return once()
+        finally:
+            torch.set_flush_denormal(True)
+
+    return kept
+
+
+def gain(lines: Sequence[Vanishing]) -> str:
+    """Return in words what flushing gains on this machine."""
+    found = [line.ratios["kept"] for line in lines]
+    times = f"from {min(found):.2f} to {max(found):.2f} times as long as with them flushed"
+    return f"With subnormal numbers kept, the way back takes {times}, {median(found):.2f} in the middle."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
-from operator import is_
-from typing import Any, Generic
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torch import Tensor
@@ -17,17 +17,30 @@ from longwave.models.base.sequence import SequenceLayer
 from longwave.models.base.weights import W
 from longwave.models.kernels.cells import Cell, planned
 from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.compiler.names import Reads
+from longwave.models.kernels.compiler.places import Check
+from longwave.models.kernels.compiler.reads import Snapshot
 from longwave.models.kernels.compiler.recorder import Unsupported, leaves
 from longwave.models.kernels.compiler.trace import Recurrent
+from longwave.models.kernels.compiler.watch import Refused, Watch
 
-PLAIN = (bool, int, float, str, tuple, type(None))
-_loops: dict[Any, Loop | Unsupported] = {}
-_names: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-_count = count()
-_seen: WeakKeyDictionary[Any, dict[tuple[int, int], tuple[list[Any], list[Any], Loop | Unsupported]]] = (
-    WeakKeyDictionary()
-)
-"""By layer, loop and features: what decided about the loop when it was last asked for, and the loop."""
+Found = Loop | Unsupported
+FORM = attrgetter("shape", "dtype")
+"""What of a weight a loop is made for."""
+
+
+class KnownLoop(NamedTuple):
+    """What was found for a layer when it was last asked for a loop, as long as shapes and what the code reads stay."""
+
+    shapes: list[Any]
+    unchanged: Check
+    found: Found
+
+
+_loops: dict[Any, dict[Reads, dict[Any, Found]]] = {}
+"""By class, shapes, loop and features: what the code that ran can read, and the loop by what it read there."""
+_known: WeakKeyDictionary[Any, dict[tuple[int, int], KnownLoop]] = WeakKeyDictionary()
+"""By layer, loop and features."""
 
 
 class Fusable(SequenceLayer[W], Generic[W]):
@@ -69,20 +82,23 @@ class Fusable(SequenceLayer[W], Generic[W]):
         Raises:
             Unsupported: The step does what the compiler does not know; the message names it, and the line.
         """
-        mine, raw = list(vars(self).values()), self.raw()
-        shapes: list[Any] = [x for t in raw.values() for x in (t.shape, t.dtype)]
-        known = _seen.setdefault(self, {})
-        before = known.get((loop, inputs))
-        if before is None or len(mine) != len(before[0]) or not all(map(is_, mine, before[0])) or shapes != before[1]:
-            found = self._made(inputs, raw, lambda own: self.loop_weights(self.held(own), loop), loop)
-            known[loop, inputs] = before = (mine, shapes, found)
-        if isinstance(before[2], Loop):
-            return before[2], [*raw.values()]
+        raw = self.raw()
+        shapes = [*map(FORM, raw.values())]
+        mine = _known.get(self) or _known.setdefault(self, {})
+        known = mine.get((loop, inputs))
+        if known is None or shapes != known.shapes or not known.unchanged():
+            key = (loop, inputs, *raw, *shapes)
+            made = self._made(key, raw, lambda own: self.loop_weights(self.held(own), loop), {"self": self})
+            mine[loop, inputs] = known = KnownLoop(shapes, *made)
+        if isinstance(known.found, Loop):
+            return known.found, [*raw.values()]
+        if isinstance(known.found, Refused):
+            raise Refused(*known.found.args)  # anew, for an exception that was raised keeps the layer
         w = self.loop_weights(self.held(), loop)
         tensors, form = leaves(w)
-        found = self._made(inputs, w, lambda own: own, loop, form)
+        _, found = self._made((loop, inputs, *shapes), w, lambda own: own, {"self": self, "the weights": form})
         if isinstance(found, Unsupported):
-            raise found
+            raise type(found)(*found.args)
         return found, tensors
 
     def cell_on(self, path: str) -> Cell:
@@ -110,7 +126,8 @@ class Fusable(SequenceLayer[W], Generic[W]):
         return kernels.advance_from(route.path, key, *found, self.lags(), x, state)
 
     def _way(self, loop: int, inputs: int) -> tuple[kernels.Route, str, tuple[Loop, list[Tensor]] | None]:
-        weight, found = next(iter(self.raw().values())), list[tuple[Loop, list[Tensor]]]()
+        held, found = chain(self._parameters.values(), self._buffers.values()), list[tuple[Loop, list[Tensor]]]()
+        weight = next(t for t in held if t is not None)
 
         def cell(path: str) -> str:
             found.append(self.loop_of(loop, inputs))
@@ -128,23 +145,37 @@ class Fusable(SequenceLayer[W], Generic[W]):
         fits = hand and (len(hand.scalars), len(hand.vectors)) == (len(plan.nums), len(plan.vecs))
         return hand if hand and fits else planned(compiled.lean_name, plan)
 
-    def _made(self, inputs: int, given: Any, weights: Callable[[Any], Any], *key: Any) -> Loop | Unsupported:
-        """Return what is compiled for tensors like ``given``; ``key`` is what else decides on it."""
-        key = (*self._signature(), inputs, *key)
-        if key not in _loops:
-            try:
-                _loops[key] = Loop(replace(self.recurrent(inputs), weights=weights), given)
-            except Unsupported as error:
-                rule = f"the step of {type(self).__name__} uses {error}, which the compiler does not know"
-                _loops[key] = Unsupported(rule)
-        return _loops[key]
+    def _made(
+        self, key: tuple[Any, ...], given: Any, weights: Callable[[Any], Any], roots: Mapping[str, Any]
+    ) -> tuple[Check, Found]:
+        """Return what is compiled for tensors like ``given``, and what says whether that still holds.
 
-    def _signature(self) -> tuple[Any, ...]:
-        """Return what decides how a layer computes: its code, its plain attributes, the shapes of its weights."""
-        kind = type(self)
-        mine = [(name, value) for name, value in vars(self).items() if name[0] != "_"]
-        plain = tuple(item for item in mine if isinstance(item[1], PLAIN))
-        own = 0 if len(plain) == len(mine) else _names.setdefault(self, next(_count) + 1)
-        code = tuple(getattr(kind, name, None) for name in ("drive", "step", "next", "weights"))
-        form = tuple((name, t.shape, t.dtype) for name, t in self.raw().items())
-        return kind, code, plain, own, form
+        Args:
+            key: The loop, its features, and what else decides on it beside what its code reads.
+            given: What the loop is given.
+            weights: Of that, what drive and step read.
+            roots: Where the code begins to read, by label.
+        """
+        variants = _loops.setdefault((type(self), *key), {})
+        for reads, loops in variants.items():
+            now = Snapshot(reads, roots)
+            if now.form in loops:
+                return now.check(), loops[now.form]
+        watch = Watch(roots)
+        found = self._compiled(watch, key[1], given, weights)
+        now = Snapshot(watch.reads, roots)
+        variants.setdefault(now.reads, {})[now.form] = found
+        return now.check(), found
+
+    def _compiled(self, watch: Watch, inputs: int, given: Any, weights: Callable[[Any], Any]) -> Found:
+        name, run = type(self).__name__, watch.watched
+        try:
+            with watch:
+                of = run(self.recurrent)(inputs)
+                return Loop(replace(of, drive=run(of.drive), step=run(of.step), weights=run(weights)), given)
+        except RecursionError:
+            return Refused(f"the step of {name} is too long to be compiled")
+        except Refused as error:
+            return Refused(f"the step of {name} {error}")
+        except Unsupported as error:
+            return Unsupported(f"the step of {name} uses {error}, which the compiler does not know")

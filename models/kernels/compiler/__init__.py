@@ -6,7 +6,9 @@ backward. Here the step is written once, in plain torch, and everything else fol
 1. **Trace** (recorder, rows, lowering, trace). ``drive`` and ``step`` run once on tensors without numbers, and every
    call of torch is recorded. What no state or input enters, like σ(ζ) or M − Mᵀ, is an *invariant*: torch computes it
    at each call, with autograd, from the weights of that call. All other calls become *nodes* on rows of d numbers:
-   ``lerp(z, tanh(a), δ)`` is a sum of products of a few nodes. Options and Python's branches are gone by then.
+   ``lerp(z, tanh(a), δ)`` is a sum of products of a few nodes. Options and Python's branches are gone by then: all that
+   they were decided by is compared at each call (watch, names, kinds, reads, places), and lengths of batches and
+   sequences may decide on nothing (sizes).
 2. **Sums** (sums). All products that are added up become one sum, which begins with its part of the drive:
    ``W y + 𝒲 z + V x + b`` of coRNN. The drive of many steps at once is one product, done before.
 3. **Way back** (derivatives). One rule for each operation, applied from the adjoints of the new states to those of the

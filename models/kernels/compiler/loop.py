@@ -15,7 +15,7 @@ from longwave.models.kernels.compiler.nodes import ordered
 from longwave.models.kernels.compiler.plan import Plan, plan
 from longwave.models.kernels.compiler.recorder import Invariants, Unsupported
 from longwave.models.kernels.compiler.rows import Matrix
-from longwave.models.kernels.compiler.trace import Recurrent, trace
+from longwave.models.kernels.compiler.trace import SMALL, Recurrent, trace
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Loop:
 
     def __init__(self, of: Recurrent, given: Any) -> None:
         found = trace(of, given)
+        found.check_same(trace(of, given, SMALL))
         self.d, self.inputs = of.hidden, of.inputs
         if not any(n.op == "drive" for n in ordered(found.after)):
             raise Unsupported("no part of the drive")

@@ -62,7 +62,7 @@ class Recorder(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        call = Recorded(func, args, kwargs or {}, (), _line())
+        call = Recorded(func, args, kwargs or {}, (), line())
         if func._schema.is_mutable or torch.Tag.nondeterministic_seeded in func.tags:
             raise call.refused(", which changes a tensor or draws random numbers,")
         try:
@@ -75,14 +75,15 @@ class Recorder(TorchDispatchMode):
 
 
 def _shaped(call: Recorded) -> tuple[Tensor, ...]:
-    """Return the result of a product, unit by unit, of no tensor or of ``index_put``; none where torch has to say it.
+    """Return the result of a product, unit by unit, of no tensor, of ``index_put``, or like a tensor.
 
-    torch does so in Python, for which it first imports its compiler: that takes longer than to import torch.
+    There is none where torch has to say it: it does so in Python, for which it first imports its compiler, and that
+    takes longer than to import torch.
     """
     tensors, kind = call.tensors, torch.bool if call.name in COMPARED else None
     if not tensors and "device" in call.kwargs:
         return (call.op(*call.args, **{**call.kwargs, "device": "cpu"}).to("meta"),)
-    if call.name == "index_put":
+    if call.name == "index_put" or (call.name.endswith("_like") and not any(call.kwargs.values())):
         return (tensors[0].new_empty(tensors[0].shape),)
     if len({t.dtype for t in tensors}) != 1 or not tensors[0].is_floating_point() or call.kwargs:
         return ()
@@ -95,7 +96,8 @@ def _shaped(call: Recorded) -> tuple[Tensor, ...]:
     return (wide.new_empty(wide.shape, dtype=kind),)
 
 
-def _line() -> str:
+def line() -> str:
+    """Return the file and the line of the layer's code that runs."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(SKIPPED):
         frame = frame.f_back

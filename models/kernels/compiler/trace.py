@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from longwave.models.kernels.compiler.lowering import SAME
-from longwave.models.kernels.compiler.nodes import Node
+from longwave.models.kernels.compiler.nodes import Node, ordered
 from longwave.models.kernels.compiler.recorder import Invariants, Recorded, Recorder, Unsupported, leaves, on_meta
 from longwave.models.kernels.compiler.rows import Matrix, Rows
+from longwave.models.kernels.compiler.sizes import ShapesOnly
 
-BATCHES = (1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063)
-"""Primes: one of them is a size that nothing else has."""
+LARGE = (1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063)
+SMALL = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149)
+"""Primes: two of each are sizes that nothing else has."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,34 @@ class Trace:
     before: list[Node] = field(default_factory=list)
     after: list[Node] = field(default_factory=list)
 
+    def check_same(self, other: Trace) -> None:
+        """Do nothing if a trace with batches and sequences of other lengths gives the same loop.
 
-def trace(of: Recurrent, given: Any) -> Trace:
-    """Return what a layer computes from tensors of the shapes of ``given``.
+        Raises:
+            Unsupported: It gives another.
+        """
+        for (call, _), (theirs, _) in zip(self.invariants.calls, other.invariants.calls, strict=False):
+            if _form(self.invariants, call) != _form(other.invariants, theirs):
+                raise call.refused(", which depends on the length of a batch or of its sequences,")
+        if self._form() != other._form():
+            raise Unsupported("the length of a batch or of its sequences as a number")
+
+    def _form(self) -> tuple[Any, ...]:
+        places = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
+        nodes = [(n.op, n.attr, n.kind, [places[a] for a in n.args]) for n in places]
+        states = [places[n] for n in (*self.before, *self.after)]
+        return self.gates, self.matrices, nodes, states, len(self.invariants.calls)
+
+
+def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
+    """Return what a layer computes from tensors of the shapes of ``given``, of batches and lengths among ``primes``.
 
     Raises:
         Unsupported: It does what the compiler does not know; the message names the operation and the line.
     """
     invariants = Invariants(on_meta(given))
     with torch.no_grad():
-        with Recorder() as made:
+        with ShapesOnly(()), Recorder() as made:
             w = of.weights(invariants.given)
         for call in made.calls:
             invariants.add(call)
@@ -79,24 +99,37 @@ def trace(of: Recurrent, given: Any) -> Trace:
         if not weights:
             raise Unsupported("a layer without weights")
         sizes = {n for t in (*weights, *invariants.roots) for n in t.shape} | {of.hidden, of.inputs}
-        batch = next(n for n in BATCHES if n not in sizes)
-        return _Tracing(of, w, invariants, weights[0], batch).trace
+        batch, steps, *_ = (n for n in primes if all(size % n for size in sizes))
+        return _Tracing(of, w, invariants, weights[0], batch, steps).trace
+
+
+def _form(invariants: Invariants, call: Recorded) -> tuple[Any, ...]:
+    """Return an invariant's call with tensors by number; those that the layer makes of its own numbers by these."""
+
+    def named(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return (
+                ("invariant", invariants.numbers[id(value)]) if value in invariants else (value.dtype, value.tolist())
+            )
+        return [*map(named, value)] if isinstance(value, (list, tuple)) else value
+
+    return call.op, named(call.args), named(sorted(call.kwargs.items()))
 
 
 class _Tracing:
     """The work of ``trace``: the drive first, which has to be affine, then the step."""
 
-    def __init__(self, of: Recurrent, w: Any, invariants: Invariants, like: Tensor, batch: int) -> None:
+    def __init__(self, of: Recurrent, w: Any, invariants: Invariants, like: Tensor, batch: int, steps: int) -> None:
         self.d, self.trace = of.hidden, Trace(invariants, len(like))
-        x = like.new_empty(len(like), 2, batch, of.inputs)
-        with Recorder() as drive:
+        x = like.new_empty(len(like), steps, batch, of.inputs)
+        with ShapesOnly((batch, steps)), Recorder() as drive:
             parts = of.drive(x, w)
         self._drives(x, parts, drive.calls)
         rows, u = Rows(self.trace.invariants, like, batch, self.d), list[Tensor]()
         for part in parts:
             u.append(rows.source("drive", part.shape[-1] // self.d, sum(t.shape[-1] for t in u) // self.d))
         states, late = tuple(rows.source("state", 1, k) for k in range(of.states)), rows.source("late", 1)
-        with Recorder() as step:
+        with ShapesOnly((batch, steps)), Recorder() as step:
             after = of.step(tuple(u), states, late, w)
         for call in step.calls:
             rows.lower(call)

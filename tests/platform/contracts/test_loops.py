@@ -46,19 +46,30 @@ def test_a_declared_surrogate_gradient_is_not_asked_for_its_slope_and_every_othe
 
 
 OTHERWISE = {
-    "outputs": ("y = y * 0.5 if y.is_meta else y", "the fused loop gives another output"),
-    "gradients through time": ("y = y if y.is_meta else y.detach()", "the fused loop gives another gradient of input"),
-    "a number's gradient": (
-        "w = w if y.is_meta else replace(w, dt=w.dt.detach())", "the fused loop gives another gradient of dt"),
-    "a weight's gradient": (
-        "w = w if y.is_meta else replace(w, W=w.W.detach())", "the fused loop gives another gradient of W"),
-}  # fmt: skip
-"""Steps that are others where they are compiled, on tensors without numbers: what differs, and what is said of it."""
+    "outputs": ("y = 0.5 * y", "the fused loop gives another output"),
+    "gradients through time": ("y = y.detach()", "the fused loop gives another gradient of input"),
+    "a number's gradient": ("w = replace(w, dt=w.dt.detach())", "the fused loop gives another gradient of dt"),
+    "a weight's gradient": ("w = replace(w, W=w.W.detach())", "the fused loop gives another gradient of W"),
+}
+"""What a step does that is not in the step that the layer gives to be compiled, and what is said of it."""
+COMPILED = """
+    def recurrent(self, inputs):
+        return replace(super().recurrent(inputs), step=lambda u, state, late, w: self.body(u, state, w))
+
+    def step(self, u: tuple[Tensor, ...], state: State, w: LeakyWeights) -> State:
+        (y,) = state
+        {}
+        return self.body(u, (y,), w)
+
+    def body("""
 
 
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_no_declaration_lets_a_fused_loop_compute_anything_else(what: str, tmp_path: Path) -> None:
     line, told = OTHERWISE[what]
-    text = LEAKY.replace("(y,) = state", f"(y,) = state\n        {line}").replace("    PARAMS = (DT,)\n", DECLARED)
+    text = LEAKY.replace("    PARAMS = (DT,)\n", DECLARED).replace("\n    def step(", COMPILED.format(line))
     text = text.replace("import dataclass\n", "import dataclass, replace\n")
+    text = text.replace(
+        "import ModelSpec\n", "import ModelSpec\nfrom longwave.models.kernels.compiler.trace import Recurrent\n"
+    )
     assert outcome(FUSED, text, tmp_path).broken == told

@@ -1,0 +1,250 @@
+"""What a layer's code reads besides its arguments, by value: a compiled loop stands as long as none of it changes.
+
+Python code names what it reads. Of every function that ran while a layer was traced the names are known: those of its
+globals, its cells and defaults, and all others, with all texts in it, which may be attributes. A ``Snapshot`` holds
+each value that these names lead to, from the layer on:
+
+* numbers, texts and the like by value; lists, tuples, sets and mappings by what is in them;
+* functions that ran by their code, defaults, cells and globals; a function that did not run does not matter;
+* layers, classes and Python modules by their attributes of these names, or by all of them where code asks for
+  attributes by names that it computes (``COMPUTED``); other objects by all their attributes;
+* torch, and the few libraries whose functions keep nothing from call to call (``PURE``), as they are;
+* a tensor by its shape and type, for its numbers enter no loop: the recorder refuses a tensor from elsewhere.
+
+Whatever is none of these cannot be compared, be it an array, an iterator, a file, a clock, the environment or a random
+number: the loop is refused, and the reference runs the layer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+
+from longwave.models.kernels.compiler import kinds, places
+from longwave.models.kernels.compiler.names import COMPUTED, Reads, is_fixed, is_library, is_ours, is_stateful, names_of
+from longwave.models.kernels.compiler.places import ABSENT, Check, Location
+
+LIMIT = 10_000
+"""Values that are compared at each call, at most."""
+
+
+class Snapshot:
+    """All values that ``reads`` lead to.
+
+    Args:
+        reads: What can be named.
+        roots: Where the names begin, by label.
+
+    Attributes:
+        form: The values, to be compared with another snapshot's: equal forms of the same reads give equal loops.
+        places: Where they are.
+        held: Places of weights, whose shapes are compared elsewhere.
+        obstacle: What cannot be compared; empty if everything can.
+        computed: Whether there is a function that reads attributes by names that are computed.
+        functions: Those that were seen, by their code.
+    """
+
+    def __init__(self, reads: Reads, roots: Mapping[str, Any]) -> None:
+        self.reads, self.obstacle, self.computed = reads, "", False
+        self.places: list[Location] = []
+        self.held: list[Location] = []
+        self.functions: dict[CodeType, FunctionType] = {}
+        self._form: list[Any] = []
+        self._seen: dict[int, int] = {}
+        self._alive: list[Any] = []  # so that an id stays a name
+        self._first = next(iter(roots.values()))
+        for label, root in roots.items():
+            self._visit(label, root)
+        self.form = tuple(self._form)
+
+    def check(self) -> Check:
+        """Return what says whether all places still have what they had; it does not keep the roots alive."""
+        return Check(self.places)
+
+    def _visit(self, label: str, value: Any) -> None:
+        kind = type(value)
+        if label in self.reads.ignored:
+            return
+        if value is ABSENT:
+            self._same(ABSENT)
+        elif kind in kinds.ATOMS:
+            self._form.append((kind, repr(value)))
+        elif isinstance(value, Tensor):
+            self._form.append((kind, value.shape, value.dtype, value.device))
+        elif id(value) in self._seen:
+            self._form.append(self._seen[id(value)])
+        elif not self._is_full(1):
+            self._seen[id(value)] = len(self._seen)
+            self._alive.append(value)
+            self._look(label, value)
+
+    def _look(self, label: str, value: Any) -> None:
+        if isinstance(value, kinds.CONTAINERS):
+            self._container(label, value)
+        elif isinstance(value, FunctionType):
+            self._function(label, value)
+        elif isinstance(value, (MethodType, *kinds.BUILTINS)):
+            self._method(label, value)
+        elif type(value) in kinds.WRAPPED:
+            self._same(type(value))
+            for name in kinds.WRAPPED[type(value)]:
+                self._visit(label, getattr(value, name))
+        elif isinstance(value, kinds.PLAIN):
+            self._same(value)
+        elif isinstance(value, ModuleType):
+            self._module(label, value)
+        elif isinstance(value, type):
+            self._class(label, value)
+        else:
+            self._object(label, value)
+
+    def _same(self, value: Any) -> None:
+        self._form.append(kinds.Same(value))
+        getter = isinstance(value, kinds.GETTERS) or getattr(value, "__name__", "") in COMPUTED
+        self.computed = self.computed or getter
+
+    def _refuse(self, label: str, value: Any) -> None:
+        self._form.append((label, type(value)))
+        rule = f"reads {label} ({type(value).__name__}), which cannot be compared from call to call"
+        self.obstacle = self.obstacle or rule
+
+    def _is_full(self, more: int) -> bool:
+        """Return whether there would be too many values."""
+        full = len(self._form) + more > LIMIT
+        if full and not self.obstacle:
+            self.obstacle = f"reads more than {LIMIT} values besides its arguments"
+        return full
+
+    def _item(self, label: str, owner: Any, key: str) -> Any:
+        value = places.space(owner).get(key, ABSENT)
+        self.places.append(places.NamedItem(label, owner, key, value))
+        self._form.append(key)
+        self._visit(label, value)
+        return value
+
+    def _attribute(self, label: str, owner: Any, key: str) -> None:
+        place = places.Attribute(label, owner, key, ABSENT)
+        self.places.append(replace(place, value=place.current))
+        self._visit(label, place.current)
+
+    def _container(self, label: str, value: Any, inside: str = "{}[{!r}]") -> None:
+        found = places.contents(value)
+        self._form.append((type(value), len(found)))
+        if self._is_full(len(found)):
+            return
+        if not isinstance(value, (tuple, frozenset)):
+            self.places.append(places.Contents(label, value, "", found))
+        keys = [*value] * 2 if isinstance(value, Mapping) else range(len(found))
+        for key, inner in zip(keys, found, strict=True):
+            self._visit(inside.format(label, key), inner)
+        if type(value) not in kinds.SEEN:
+            self._visit(f"type({label})", type(value))
+            self._visit(label, getattr(value, "__dict__", None))
+        if isinstance(value, defaultdict):
+            self._visit(label, value.default_factory)
+
+    def _function(self, label: str, f: FunctionType) -> None:
+        home = str(f.__globals__.get("__name__"))
+        if is_library(home) or is_ours(home):
+            if is_stateful(home, f.__name__):
+                return self._refuse(label, f)
+            self._same(f)
+            return self._visit(label, getattr(f, "__wrapped__", None))
+        self.functions.setdefault(f.__code__, f)
+        self._same(f.__code__)
+        if vars(f) or self.reads.computed:
+            self._container(label, vars(f), "{}.{}")
+        if f.__code__ not in self.reads.codes:
+            return None
+        # Defaults that a function has not had, no call has needed.
+        for name in ("__code__", *(n for n in ("__defaults__", "__kwdefaults__") if getattr(f, n))):
+            self._attribute(f"{f.__name__}.{name}", f, name)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            self._attribute(name, cell, "cell_contents")
+        for name in sorted(names_of(f.__code__).globals):
+            if self._item(name, f.__globals__, name) is ABSENT:
+                self._item(name, f.__builtins__, name)  # type: ignore[attr-defined]
+        return None
+
+    def _method(self, label: str, value: Any) -> None:
+        owner = getattr(value, "__self__", None)
+        if isinstance(value, MethodType):
+            self._visit(label, value.__func__)
+            return self._visit(label, owner)
+        if owner is not None and not isinstance(owner, (ModuleType, type)):
+            self._form.append(value.__name__)
+            return self._visit(label, owner)
+        kind = owner if isinstance(owner, type) else getattr(value, "__objclass__", value)
+        home = str(owner.__name__ if isinstance(owner, ModuleType) else kind.__module__)
+        known = is_fixed(home) and not is_stateful(home, value.__name__)
+        return self._same(value) if known else self._refuse(label, value)
+
+    def _module(self, label: str, module: ModuleType) -> None:
+        home, own = module.__name__, vars(module)
+        if is_library(home) and not is_fixed(home):
+            return self._refuse(label, module)
+        self._same(module)
+        names = {*own} if self.reads.computed and not is_library(home) else self.reads.names
+        for name in sorted(names):
+            if name in own or not is_library(home):
+                self._item(f"{label}.{name}", own, name)
+        return None
+
+    def _class(self, label: str, kind: type) -> None:
+        for c in kind.__mro__:
+            self._same(c)
+            if is_fixed(c.__module__):
+                continue
+            if is_library(c.__module__) or c.__flags__ & kinds.IMMUTABLE:
+                return self._refuse(label, kind)
+            self._own(c)
+        return self._visit(label, type(kind))
+
+    def _own(self, c: type) -> None:
+        """Look at the attributes that a class has itself."""
+        self.places.append(places.Keys(c.__name__, c, "", [*vars(c)]))
+        for name in sorted(vars(c)):
+            inner = [*kinds.functions_in(vars(c)[name])]
+            self.functions.update({f.__code__: f for f in inner})
+            ran = any(f.__code__ in self.reads.codes for f in inner)
+            computed = self.reads.computed and not name.startswith("_")
+            if ran or computed or name in self.reads.names:
+                self._item(f"{c.__name__}.{name}", c, name)
+
+    def _object(self, label: str, value: Any) -> None:
+        kind, attributes, named = type(value), getattr(value, "__dict__", None), kinds.slots(type(value))
+        self._same(kind)
+        if kinds.is_made_in_c(value) or (is_ours(kind.__module__) and not isinstance(value, nn.Module)):
+            return self._same(value)  # numpy.exp; a Param
+        if kinds.hides(kind) or (attributes is None and not named and not isinstance(value, kinds.NUMBERS)):
+            return self._refuse(label, value)
+        if isinstance(value, kinds.NUMBERS):
+            self._form.append(next(base for base in kinds.NUMBERS if isinstance(value, base)).__repr__(value))
+        self._visit(f"type({label})", kind)
+        for name in named:
+            self._attribute(f"{label}.{name}", value, name)
+        if isinstance(value, nn.Module) and kinds.is_named_only(value):
+            self._layer(label, value)
+        elif attributes is not None:
+            self._container(label, attributes, "{}.{}")
+        return None
+
+    def _layer(self, label: str, layer: nn.Module) -> None:
+        """Look at a module of torch's kind: all that the layer's code does not name is left out."""
+        own, parts = vars(layer), layer._modules
+        self.places.append(places.Keys(label, own, "", [*own]))
+        names = {*own, *parts} if self.reads.computed else {*self.reads.names}
+        if layer is not self._first:
+            names |= kinds.HOOKS
+        for name in sorted(names & own.keys() - kinds.HELD):
+            self._item(f"{label}.{name}", own, name)
+        for name in sorted(names & parts.keys()):
+            self._item(f"{label}.{name}", parts, name)
+        for held in (layer._parameters, layer._buffers):
+            self.held.append(places.Keys(label, held, "", [*held]))
+            self.held.append(places.Contents(label, held, "", places.contents(held)))

@@ -1,0 +1,140 @@
+"""A layer's code while it is traced: which functions run, what they could read as they began, what they changed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+from longwave.models.kernels.compiler.names import Reads, is_library, is_ours, names_of
+from longwave.models.kernels.compiler.places import Location
+from longwave.models.kernels.compiler.reads import Snapshot
+from longwave.models.kernels.compiler.recorder import Unsupported
+
+P = ParamSpec("P")
+R = TypeVar("R")
+INSTALLED = str(Path(torch.__file__).parents[1])
+"""The folder of installed packages."""
+
+
+class Refused(Unsupported):
+    """What a layer does that no loop can do, as a verb and its object: ``changes self.calls``."""
+
+
+class Watch:
+    """Runs a layer's code so that all it reads is known, and all it changes is put back.
+
+    As a block it surrounds the whole trace; ``watched`` is for each piece of the layer's code in it. Before a function
+    begins to run, everything that it can name is looked at; what cannot be compared is refused before it is touched.
+
+    Args:
+        roots: Where names begin, by label: the layer is ``self``.
+
+    Attributes:
+        reads: What the code that ran so far can name, and what it changed.
+    """
+
+    def __init__(self, roots: Mapping[str, Any]) -> None:
+        self.roots, self.reads = roots, Reads()
+        self._places: dict[tuple[int, type, str], Location] = {}
+        self._functions = {*Snapshot(self.reads, roots).functions}
+        self._inner: set[CodeType] = set()
+        self._met: dict[int, CodeType] = {}
+        self._refusal: Refused | None = None
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        changed = [place for place in self._places.values() if place.changed()]
+        labels = [place.named() for place in changed]
+        for place in changed:
+            place.restore()
+        if changed:
+            self.reads = replace(self.reads, ignored=frozenset(labels))
+        if error is None or isinstance(error, Unsupported):
+            if self._refusal is not None and error is not self._refusal:  # the layer caught it
+                raise self._refusal
+            if changed and self._refusal is None:
+                raise Refused(f"changes {labels[0]}, which a fused loop would not do") from None
+
+    def watched(self, run: Callable[P, R]) -> Callable[P, R]:
+        """Return the same function, watched while it runs."""
+
+        def watched(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self._traced():
+                return run(*args, **kwargs)
+
+        return watched
+
+    @contextmanager
+    def _traced(self) -> Iterator[None]:
+        before, collects = sys.gettrace(), gc.isenabled()
+        gc.disable()  # it calls code that is none of the layer's
+        sys.settrace(self._event)
+        try:
+            yield
+        except Unsupported:
+            raise
+        except Exception as error:  # without numbers it cannot be done; were it a mistake, the reference would say so
+            raise Refused(f"raises {type(error).__name__} on tensors without numbers: {error}") from error
+        finally:
+            sys.settrace(before)
+            if collects:
+                gc.enable()
+
+    def _event(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and id(frame.f_code) not in self._met:
+            self._met[id(frame.f_code)] = frame.f_code
+            self._begin(frame)
+
+    def _begin(self, frame: FrameType) -> None:
+        """Take in that a function begins to run for the first time.
+
+        Raises:
+            Refused: It can read what cannot be compared.
+        """
+        code, home = frame.f_code, str(frame.f_globals.get("__name__"))
+        if is_library(home) or code in self._inner:
+            return
+        if not is_ours(home) and code not in self._functions:
+            if not _is_installed(frame):
+                line = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+                self._refuse(f"calls {code.co_name} ({line}), to which no name that it reads leads")
+            return
+        names, reads = names_of(code), self.reads
+        if not is_ours(home):
+            if names.imports:
+                raise self._refuse(f"imports {min(names.imports)} while it runs")
+            computed = reads.computed or "__dict__" in names.all
+            reads = replace(reads, codes=reads.codes | {code}, computed=computed)
+            self._inner |= names.codes
+        self.reads = replace(reads, names=reads.names | names.all)
+        found = Snapshot(self.reads, self.roots)
+        if found.computed and not self.reads.computed:
+            self.reads = replace(self.reads, computed=True)
+            found = Snapshot(self.reads, self.roots)
+        self._functions |= found.functions.keys()
+        for place in (*found.places, *found.held):
+            self._places.setdefault((id(place.owner), type(place), place.key), place)
+        if found.obstacle:
+            raise self._refuse(found.obstacle)
+
+    def _refuse(self, rule: str) -> Refused:
+        """Return the exception; it is raised again in the end, for the layer may catch it."""
+        self._refusal = self._refusal or Refused(rule)
+        return self._refusal
+
+
+def _is_installed(frame: FrameType) -> bool:
+    """Return whether code is of an installed package, or one that such a package made without a file."""
+    file, home = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
+    made = file.startswith("<") and frame.f_back is not None and _is_installed(frame.f_back)
+    return made or file.startswith(INSTALLED) or is_library(home)

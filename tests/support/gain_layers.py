@@ -31,8 +31,8 @@ class Gain(Recurrence[GainWeights]):
     WEIGHTS = GainWeights
     STATE = ("h",)
 
-    def __init__(self, **held: Any) -> None:
-        super().__init__(2, 4)
+    def __init__(self, members: int | None = None, **held: Any) -> None:
+        super().__init__(2, 4, members=members)
         for name, value in held.items():
             setattr(self, name, value)
 

@@ -70,17 +70,24 @@ class Trace:
         Raises:
             Unsupported: It gives another.
         """
-        for (call, _), (theirs, _) in zip(self.invariants.calls, other.invariants.calls, strict=False):
+        for (call, _), (theirs, _) in zip(self._calls(), other._calls(), strict=False):
             if _form(self.invariants, call) != _form(other.invariants, theirs):
                 raise call.refused(", which depends on the length of a batch or of its sequences,")
         if self._form() != other._form():
             raise Unsupported("the length of a batch or of its sequences as a number")
 
+    def _calls(self) -> tuple[tuple[Recorded, int], ...]:
+        """Return the calls that the invariants need which a loop takes."""
+        nodes = ordered((*self.before, *self.after))
+        used = [g.V for g in self.gates] + [g.b for g in self.gates if g.b is not None]
+        used += [m.number for m in self.matrices if m.number is not None]
+        return self.invariants.replay(used + [n.attr[0] for n in nodes if n.op in ("num", "vec")]).calls
+
     def _form(self) -> tuple[Any, ...]:
         places = {n: k for k, n in enumerate(ordered((*self.before, *self.after)))}
         nodes = [(n.op, n.attr, n.kind, [places[a] for a in n.args]) for n in places]
         states = [places[n] for n in (*self.before, *self.after)]
-        return self.gates, self.matrices, nodes, states, len(self.invariants.calls)
+        return self.gates, self.matrices, nodes, states, len(self._calls())
 
 
 def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
@@ -99,7 +106,7 @@ def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
         if not weights:
             raise Unsupported("a layer without weights")
         sizes = {n for t in (*weights, *invariants.roots) for n in t.shape} | {of.hidden, of.inputs}
-        batch, steps, *_ = (n for n in primes if all(size % n for size in sizes))
+        batch, steps, *_ = (n for n in primes if all(size % n or not size for size in sizes))
         return _Tracing(of, w, invariants, weights[0], batch, steps).trace
 
 
@@ -153,7 +160,7 @@ class _Tracing:
             elif name in SAME and ids[0] in affine:
                 affine[id(out)] = affine[ids[0]]
             elif name in ("bmm", "baddbmm") and ids[-2] in views and not call.kwargs:
-                affine[id(out)] = (call.args[-1], call.args[0] if name == "baddbmm" else None)
+                affine[id(out)] = (self._once(call.args[-1], x), call.args[0] if name == "baddbmm" else None)
             else:
                 raise call.refused(" in the drive, which must be V x + b,")
         for part in parts:
@@ -163,3 +170,16 @@ class _Tracing:
             number = self.trace.invariants.numbers
             bias = None if b is None else number[id(b)]
             self.trace.gates += [Gate(number[id(V)], bias, k) for k in range(part.shape[-1] // self.d)]
+
+    def _once(self, weight: Tensor, x: Tensor) -> Tensor:
+        """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""
+        made = {id(t): call for call in self.trace.invariants.kept for t in call.results}
+        (members, steps), last, found = x.shape[:2], weight.shape[-2:], weight
+        while found.shape != (members, *last):
+            call = made.get(id(found))
+            if call is None or call.name not in (*SAME, "unsqueeze"):
+                return weight
+            found = call.args[0]
+            if found.shape not in {(members, n, *last) for n in (1, steps)} | {(members, *last)}:
+                return weight
+        return found

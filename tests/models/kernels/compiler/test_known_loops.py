@@ -208,3 +208,17 @@ def test_shapes_that_are_used_as_shapes_do_not_hinder_a_loop(gain: Callable[[Any
     layer = layer_of(gain)
     given = {name: t.double() for name, t in layer.held().items()}
     assert wrong(layer.recurrent(2), layer.weights(given)) < 1e-12
+
+
+class Broadcast(Gain):
+    """Multiplies by a weight that torch repeats for each step."""
+
+    def drive(self, x: Tensor, w: GainWeights) -> tuple[Tensor, ...]:
+        """Return the drive."""
+        return (x @ w.V.mT.unsqueeze(1),)
+
+
+@pytest.mark.parametrize("members", [None, 2])
+def test_a_drive_may_repeat_its_weight_for_each_step(members: int | None) -> None:
+    torch.default_generator.manual_seed(0)
+    assert_right(Broadcast(members=members), "cpu")

@@ -149,10 +149,6 @@ REFUSED: dict[str, tuple[Callable[[], Gain], str]] = {
         lambda: layer_of(lambda s, h: h * torch.ones(h.shape[1]).mean()),
         f"uses ones{DEPENDS}",
     ),
-    "weights for each step": (
-        lambda: type("ByStep", (Gain,), {"drive": lambda self, x, w: (x @ w.V.mT.unsqueeze(1),)})(),
-        f"uses expand{DEPENDS}",
-    ),
     "a loop over the batch": (
         lambda: layer_of(lambda s, h: functools.reduce(lambda a, _: 0.9 * a, range(h.shape[1]), h)),
         "is too long to be compiled$",

@@ -1,7 +1,7 @@
 """A plugin of pytest that keeps the tiers apart: a test without a mark takes at most a second of processor.
 
-What counts are the seconds of processor of a test and of its own fixtures, in this process and in those it started;
-not what is made once: fixtures that tests share, and, since a test that takes longer is run again before it is judged,
+What counts are the seconds of processor of a test and of its own fixtures, in this process and in those they start; not
+what is made once: fixtures that tests share, and, since a test that takes longer is run again before it is judged,
 libraries that the first test imports and cells that it compiles. One of between one and two seconds is listed at the
 end, for machines differ by as much; one of more than two fails.
 """
@@ -9,6 +9,7 @@ end, for machines differ by as much; one of more than two fails.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -26,42 +27,34 @@ MARKS = ("integration", "slow")
 """Marks of tests that may take longer."""
 
 
-def processor_seconds() -> float:
-    """Return the processor time so far of this process, of its children that ended and of descendants that run."""
-    total = sum(os.times()[:4])  # its own, and that of its children that ended
-    for process in psutil.Process().children(recursive=True) if _has_children() else ():
-        with suppress(psutil.Error):
-            total += sum(process.cpu_times()[:4])
-    return total
-
-
-def _has_children() -> bool:
-    """Return whether any child runs; to list them takes milliseconds."""
-    if not hasattr(os, "waitid"):
-        return True
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
 class ProcessorTimes:
     """Measures every test where it runs; lists the times where pytest reports them."""
 
     def __init__(self, listed: int) -> None:
         self.listed = listed
-        self.seconds = 0.0  # of the test that runs
+        self.started = self.seconds = 0.0  # of the test that runs: by the clock when, and of processor how long
+        self.descendants: set[psutil.Process] = set()
         self.reported: dict[str, float] = {}
         self.unmarked: dict[str, float] = {}
 
     @contextmanager
     def counted(self, sign: int = 1) -> Iterator[None]:
-        before = processor_seconds()
+        """Count what this process and those of its children that end spend in the block."""
+        before = sum(os.times()[:4])
         try:
             yield
         finally:
-            self.seconds += sign * (processor_seconds() - before)
+            self.seconds += sign * (sum(os.times()[:4]) - before)
+
+    def count_descendants(self) -> None:
+        """Count what processes spent that did not run yet when this was last done; to find them takes milliseconds."""
+        if (time.monotonic() - self.started) * (os.cpu_count() or 1) < ALLOWED:
+            return
+        running = set(psutil.Process().children(recursive=True))
+        for process in running - self.descendants:
+            with suppress(psutil.Error):
+                self.seconds += sum(process.cpu_times()[:4])  # with its children that ended
+        self.descendants = running
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self) -> Iterator[None]:
@@ -70,8 +63,11 @@ class ProcessorTimes:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
-        with self.counted():
-            return (yield)
+        try:
+            with self.counted():
+                return (yield)
+        finally:
+            self.count_descendants()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
@@ -81,7 +77,7 @@ class ProcessorTimes:
             return (yield)
 
     def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
-        self.seconds = 0.0
+        self.started, self.seconds = time.monotonic(), 0.0
         return runtestprotocol(item, log=False, nextitem=nextitem)
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:

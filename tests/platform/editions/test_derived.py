@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,14 +37,21 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"sqlite:///{folder}/store.db"
 
 
-@pytest.fixture
-def folder(swept: str, tmp_path: Path) -> Path:
-    """The second edition of that store, to be changed at will."""
+@pytest.fixture(scope="module")
+def editions(swept: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first and the second edition of that store."""
+    place = tmp_path_factory.mktemp("editions")
     with Store(swept) as store:
-        publish(tmp_path / "zero", store, "Ours", "c")
-        publish(tmp_path / "one", store, "Ours", "c", tmp_path / "zero")
-    for file in (tmp_path / "one").iterdir():
-        file.chmod(0o644)
+        publish(place / "zero", store, "Ours", "c")
+        publish(place / "one", store, "Ours", "c", place / "zero")
+    return place
+
+
+@pytest.fixture
+def folder(editions: Path, tmp_path: Path) -> Path:
+    """A copy of the second, to be changed at will, with the first beside it."""
+    for name in ("zero", "one"):
+        shutil.copytree(editions / name, tmp_path / name, copy_function=shutil.copyfile)
     return tmp_path / "one"
 
 

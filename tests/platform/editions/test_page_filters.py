@@ -41,10 +41,11 @@ def filled() -> list[Group]:
     return groups
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    published(tmp_path / "one", filled(), NUMBERS)
-    return tmp_path / "one"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("filters") / "one"
+    published(place, filled(), NUMBERS)
+    return place
 
 
 @pytest.mark.parametrize(

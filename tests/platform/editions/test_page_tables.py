@@ -23,10 +23,11 @@ GROUPS = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    published(tmp_path / "one", GROUPS, [printed("lem", 0.5, task="u"), printed("lstm", 3.0, task="u")])
-    return tmp_path / "one"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tables") / "one"
+    published(place, GROUPS, [printed("lem", 0.5, task="u"), printed("lstm", 3.0, task="u")])
+    return place
 
 
 def test_a_board_has_the_columns_of_the_edition_in_order(folder: Path) -> None:
@@ -113,10 +114,11 @@ JUDGED = [
 NUMBERS = [printed("lem", 1.05, n=1, note="of the appendix"), printed("gru", 1.0, n=1), printed("lstm", 2.4, n=1)]
 
 
-@pytest.fixture
-def judged(tmp_path: Path) -> Path:
-    published(tmp_path / "two", JUDGED, NUMBERS)
-    return tmp_path / "two"
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tables") / "two"
+    published(place, JUDGED, NUMBERS)
+    return place
 
 
 def test_a_verdict_has_a_sign_of_its_own_and_its_ratio_and_a_lost_row_says_to_whom(judged: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,14 +46,19 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
     return url
 
 
-@pytest.fixture
-def folder(swept: str, tmp_path: Path) -> Path:
-    """An edition of that store, to be changed at will."""
+@pytest.fixture(scope="module")
+def published(swept: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An edition of that store."""
+    place = tmp_path_factory.mktemp("published") / "one"
     with Store(swept) as store:
-        publish(tmp_path / "one", store, "Ours", "c")
-    for file in (tmp_path / "one").iterdir():
-        file.chmod(0o644)
-    return tmp_path / "one"
+        publish(place, store, "Ours", "c")
+    return place
+
+
+@pytest.fixture
+def folder(published: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be changed at will."""
+    return Path(shutil.copytree(published, tmp_path / "one", copy_function=shutil.copyfile))
 
 
 def mend(folder: Path, change: Callable[[list[Row]], Any]) -> None:

@@ -176,6 +176,7 @@ def test_a_live_mirror_whose_file_is_deleted_makes_another(
     assert sync(store, f"sqlite:///{file}") in (0, 1) and there(file) == here(store) and mirror.problem == ""
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("state", ["half made", "damaged", "no file of SQLite", "empty"])
 def test_a_broken_file_is_kept_aside_and_made_anew(store: Store, file: Path, state: str) -> None:
     fill(store, 2, 2)

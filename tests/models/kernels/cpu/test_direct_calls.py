@@ -6,6 +6,7 @@ import pytest
 import torch
 from every_model import CASES, build
 from kernel_cases import inputs, on_cpu, outcome
+from tiers import mark_long
 from torch import nn
 from torch.func import functional_call, vmap
 
@@ -14,9 +15,12 @@ from longwave.models.kernels.cpu import run
 from longwave.models.lem import LEM
 from longwave.models.lstm import LSTM
 
+COMPILED = mark_long({case: (case,) for case in CASES}, *(case for case in CASES if ", " in case))
+"""Those of other choices than the defaults take the compiler a minute together."""
+
 
 @pytest.mark.parametrize("members", [None, 2])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COMPILED)
 def test_operands_that_are_copied_are_those_that_torch_makes(
     case: str, members: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,16 @@ import pytest
 import torch
 from every_model import CASES, build, distances, too_far
 from kernel_cases import inputs, on_cpu, outcome
+from tiers import mark_long
 from tree import ROOT
 
 from longwave.models.kernels import using
 
 CHAOS = 0.1
 """Relative error of a float32 loop whose result says nothing any more."""
+
+COMPILED = mark_long({case: (case,) for case in CASES}, *(case for case in CASES if ", " in case))
+"""Those of other choices than the defaults take the compiler a minute together."""
 
 
 def test_no_model_of_the_library_takes_the_reference_in_float32() -> None:
@@ -24,7 +28,7 @@ def test_no_model_of_the_library_takes_the_reference_in_float32() -> None:
     assert slow == {}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COMPILED)
 def test_values_and_all_gradients_are_those_of_float64(case: str) -> None:
     on_cpu(build(case, 20))
     for d, steps in ((20, 33), (1, 2)):
@@ -44,7 +48,7 @@ def test_so_they_are_at_all_sizes(case: str, steps: int, d: int) -> None:
     assert too_far({name: both for name, both in found.items() if both[1] < CHAOS}) == {}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COMPILED)
 def test_scoring_goes_on_from_chunk_to_chunk(case: str) -> None:
     layer = build(case, 16)
     on_cpu(layer)
@@ -60,7 +64,7 @@ def test_scoring_goes_on_from_chunk_to_chunk(case: str) -> None:
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", COMPILED)
 def test_a_member_that_is_not_finite_does_not_touch_its_neighbour(case: str, poison: float) -> None:
     layer = build(case, 18)
     on_cpu(layer)

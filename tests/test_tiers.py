@@ -71,6 +71,7 @@ def test_time_asleep_is_no_time_of_the_processor(run) -> None:
 def test_what_tests_share_is_charged_to_none_of_them(run) -> None:
     shared = "@pytest.fixture(scope='module')\ndef shared():\n    burn(0.2)\n"
     run(f"{shared}def test_one(shared):\n    pass\ndef test_two(shared):\n    pass\n").assert_outcomes(passed=2)
+    run(f"{shared}def test_alone(shared):\n    pass\n").assert_outcomes(passed=1)  # it is made anew for the second run
 
 
 def test_what_only_the_first_run_pays_for_is_charged_to_nobody(run) -> None:

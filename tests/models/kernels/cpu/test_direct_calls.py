@@ -12,6 +12,7 @@ from torch.func import functional_call, vmap
 
 from longwave.models.kernels import dispatch
 from longwave.models.kernels.cpu import run
+from longwave.models.kernels.cpu.direct import BLOCK
 from longwave.models.lem import LEM
 from longwave.models.lstm import LSTM
 
@@ -122,3 +123,38 @@ def test_rows_sent_past_the_cache_come_back_to_the_bit(case: str, hidden: int, m
     far = outcome(layer, x, state)
     assert near.keys() == far.keys()
     assert [name for name in near if not torch.equal(near[name], far[name])] == []
+
+
+def test_blocks_are_added_where_they_belong_and_what_has_no_gradient_is_left_alone() -> None:
+    layer = LSTM(1, 4)
+    on_cpu(layer)
+    copies, tasks, M = run.compiled(layer.cell_on("cpu")), 3, 2
+    # Each block: rows, columns, whether in double, factor; array, start, member, row and column in the source, in the
+    # operands, and in a task's gradients; start and size of the source's gradient.
+    shared = BLOCK.pack(2, 3, 0, 0.5, *(0, 1, 0, 3, 1), *(0, 2, 10, 3, 1), *(0, 0, 6, 3, 1), 1, 0)
+    own = BLOCK.pack(1, 2, 0, -2.0, *(1, 0, 1, 0, 1), *(0, 2, 10, 0, 1), *(1, 1, 3, 0, 1), 8, 2)
+    still = BLOCK.pack(1, 1, 1, 1.0, *(2, 0, 0, 0, 1), *(0, 9, 10, 0, 1), *(1, 0, 3, 0, 1), -1, 0)
+    table = shared + own + still
+    sources = torch.randn(7), torch.randn(M, 5), torch.randn(1, dtype=torch.float64)
+    pointers = b"".join(s.data_ptr().to_bytes(8, "little") for s in sources)
+    strides = b"".join(n.to_bytes(8, "little") for n in (7, 5, 1))
+    operands = torch.zeros(M, 10)
+    copies.gather(table, 3, M, pointers, strides, operands.data_ptr())
+    truth = torch.zeros(M, 10)
+    for k in range(M):
+        truth[k, 2:8] += 0.5 * sources[0][1:]
+        truth[k, 2:4] += -2.0 * sources[1][k, :2]
+        truth[k, 9] += sources[2][0].float()
+    torch.testing.assert_close(operands, truth)
+
+    parts, around = (torch.randn(M * tasks, 6), torch.randn(M * tasks, 3)), torch.full((14,), 7.0)
+    pointers = b"".join(p.data_ptr().to_bytes(8, "little") for p in parts)
+    found = around[1:13]
+    found.zero_()
+    copies.scatter(table, 3, M, tasks, pointers, found.data_ptr())
+    copies.scatter(table, 3, M, tasks, pointers, found.data_ptr())  # adds
+    truth = torch.zeros(12)
+    truth[1:7] = 2 * 0.5 * parts[0].sum(0)
+    truth[8:12] = 2 * -2.0 * parts[1][:, 1:].unflatten(0, (M, tasks)).sum(1).flatten()
+    torch.testing.assert_close(found, truth)
+    assert around[0] == around[13] == 7.0

@@ -14,6 +14,7 @@ from tiers import mark_long
 from tree import ROOT
 
 from longwave.models.kernels import using
+from longwave.models.kernels.cpu import run
 
 CHAOS = 0.1
 """Relative error of a float32 loop whose result says nothing any more."""
@@ -33,6 +34,21 @@ def test_values_and_all_gradients_are_those_of_float64(case: str) -> None:
     on_cpu(build(case, 20))
     for d, steps in ((20, 33), (1, 2)):
         assert too_far(distances(case, d, steps)) == {}
+
+
+@pytest.mark.parametrize("case", ["lem", "tau_gru", "lstm", "cornn", "indrnn", "unicornn"])
+def test_so_they_are_of_several_blocks_of_rows_and_of_many_chunks_of_steps(case: str) -> None:
+    layer = build(case, 20)
+    on_cpu(layer)
+    steps, batch = 150, 33
+    assert run.blocked(batch, 20)[1] == 2 and run.chunk(layer.cell_on("cpu"), steps, batch, 20) < steps / 2
+    assert too_far(distances(case, 20, steps, batch)) == {}
+
+
+@pytest.mark.parametrize("p", [16, 37])
+def test_so_they_are_of_more_features_than_a_vector_has_lanes(p: int) -> None:
+    on_cpu(build("lem", 5, p))
+    assert too_far(distances("lem", 5, 7, p=p)) == {}
 
 
 @pytest.mark.slow

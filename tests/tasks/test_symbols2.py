@@ -104,6 +104,7 @@ def test_mqar_shows_pairs_and_asks_each_key_once_for_its_value(variant: str) -> 
             assert [targets[t] for t in queries] == [shown[tokens[t]] for t in queries]
 
 
+@pytest.mark.integration
 def test_mqar_queries_lie_as_often_at_each_place_as_numpys_weighted_choice_puts_them() -> None:
     space, n = 28, 3000
     power_law = np.arange(1, space + 1) ** (0.01 - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from browser import opened_browser
 
 from longwave.platform.bench.browser import CHANGED, DESK, FIRST_LINE, PAINTED, SEARCHED, listening
@@ -13,6 +14,7 @@ from longwave.platform.bench.plain import PAGE, QUIETLY
 TABLE = "[data-testid='stDataFrame'] canvas"
 
 
+@pytest.mark.integration
 def test_a_table_counts_as_painted_once_it_is_seen_as_it_stays_and_not_before(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     script.write_text(PAGE, encoding="utf-8")
@@ -34,6 +36,7 @@ def test_a_table_counts_as_painted_once_it_is_seen_as_it_stays_and_not_before(tm
     assert all(0 < time < 60_000 for time in times)
 
 
+@pytest.mark.integration
 def test_a_table_is_painted_once_its_first_line_has_letters_and_changed_once_it_has_others() -> None:
     draw = """text => {
         const context = document.querySelector("canvas").getContext("2d");

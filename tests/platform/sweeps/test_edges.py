@@ -111,6 +111,7 @@ def pairs(sweep: Sweep) -> Iterator[tuple[ModelPlan, list[TrialConfig]]]:
     return zip(sweep.entries, first(sweep), strict=True)
 
 
+@pytest.mark.integration
 def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
     store: Store, here: Workers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,12 +17,12 @@ FUNCTIONS = {
     "mmT": lambda W, x: x @ W,
     "flag": lambda mask: mask.double(),
     "where": lambda mask, x, y: torch.where(torch.as_tensor(mask) != 0, x, y),
-    "above": lambda x, y: (x > y).double() + 0.5 * (x == y).double(),
+    "above": lambda x, y: 1.0 - (x < y).double() - 0.5 * (x == y).double(),
     "relu": torch.relu,
     "sign": torch.sign,
     "softplus": torch.nn.functional.softplus,
-    "max": torch.maximum,
-    "min": torch.minimum,
+    "max": lambda x, y: torch.maximum(*_tensors(x, y)),
+    "min": lambda x, y: torch.minimum(*_tensors(x, y)),
     **{name: getattr(torch, name) for name in ("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "abs", "erf")},
 }
 POISON = float("nan")
@@ -30,20 +30,41 @@ POISON = float("nan")
 
 def wrong(of: Recurrent, w: Any, batch: int = 2) -> float:
     """Return the worst relative distance of the printed step and its way back from the step itself and autograd."""
-    weights = [t.requires_grad_() for t in leaves(w)[0]]
-    M, d = len(weights[0]), of.hidden
+    M, d = len(leaves(w)[0][0]), of.hidden
     draw = torch.Generator().manual_seed(1)
 
     def rows(count: int) -> list[Tensor]:
-        return [torch.randn(M, batch, d, generator=draw, dtype=torch.float64).requires_grad_() for _ in range(count)]
+        return [torch.randn(M, batch, d, generator=draw, dtype=torch.float64) for _ in range(count)]
 
-    x = torch.randn(M, 1, batch, of.inputs, generator=draw, dtype=torch.float64).requires_grad_()
-    before, (late,), pull = rows(of.states), rows(1), [t.detach() for t in rows(of.states)]
+    x = torch.randn(M, 1, batch, of.inputs, generator=draw, dtype=torch.float64)
+    before, (late,), pull = rows(of.states), rows(1), rows(of.states)
+    return max(map(_distance, *both(of, w, x, before, late, pull)))
+
+
+def both(
+    of: Recurrent, w: Any, x: Tensor, before: list[Tensor], late: Tensor, pull: list[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return what the printed step gives, and what the step itself and autograd do.
+
+    That is the states after the step, and the gradients of x (M, 1, B, p), of the states before, of the delayed output
+    and of the weights, for the adjoints ``pull``.
+    """
+    inputs = [t.requires_grad_() for t in (x, *before, late, *leaves(w)[0])]
     after = of.step(tuple(u[:, 0] for u in of.drive(x, w)), tuple(before), late, w)
-    inputs = [x, *before, late, *weights]
-    loss = sum((a * g).sum() for a, g in zip(after, pull, strict=True))
-    truth = [*after, *torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)]  # type: ignore[arg-type]
-    return max(map(_distance, _printed(of, w, x, before, late, pull, inputs), truth))
+    live = [(a, g) for a, g in zip(after, pull, strict=True) if a.requires_grad]
+    truth = torch.autograd.grad(
+        [a for a, _ in live], inputs, [g for _, g in live], allow_unused=True, materialize_grads=True
+    )
+    ours = _printed(of, w, x, before, late, pull, inputs)
+    exact = [t.detach() for t in (*after, *truth)]
+    return [t.detach() for t in ours], exact
+
+
+class Homes(list[Tensor]):
+    """Where rows lie: what is stored there, a number too, is a whole row."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        super().__setitem__(place, torch.as_tensor(value, dtype=torch.float64).expand(self[place].shape))
 
 
 def _printed(
@@ -60,9 +81,9 @@ def _printed(
     exec(listing(plan), space)
     with torch.no_grad():
         empty = torch.full_like(before[0], POISON)
-        kept = [g.clone() for g in gates] + [empty] * (plan.kept - len(gates))
-        after, adjoint, slot = [empty] * plan.states, [g.clone() for g in pull], [empty] * plan.slots
-        totals: list[list[Any]] = [[torch.zeros_like(empty)] * max(1, n) for n in (len(given.P), len(U), 1)]
+        kept = Homes([g.clone() for g in gates] + [empty] * (plan.kept - len(gates)))
+        after, adjoint, slot = Homes([empty] * plan.states), Homes(pull), Homes([empty] * plan.slots)
+        totals = [Homes([torch.zeros_like(empty)] * max(1, n)) for n in (len(given.P), len(U), 1)]
         back: tuple[Any, ...] = (given.P, U, [late], totals[2]) if plan.looks_back else (given.P, U)
         space["forward"](before, after, kept, W, *back[: 3 if plan.looks_back else 2])
         space["back"](before, after, kept, adjoint, slot, totals[0], totals[1], W, *back)
@@ -85,5 +106,10 @@ def _printed(
 
 
 def _distance(ours: Tensor, truth: Tensor) -> float:
-    size = truth.detach().norm().item()
-    return ((ours - truth).norm() / max(size, 1.0)).item()
+    same = (ours == truth) | (ours.isnan() & truth.isnan())  # infinities too
+    size = torch.where(truth.isfinite(), truth, 0.0).norm().item()
+    return float(torch.where(same, 0.0, ours - truth).nan_to_num(nan=torch.inf).norm() / max(size, 1.0))
+
+
+def _tensors(*given: Any) -> list[Tensor]:
+    return [torch.as_tensor(value, dtype=torch.float64) for value in given]

@@ -22,7 +22,7 @@ import torch
 from every_model import CASES, build, distances
 from kernel_cases import inputs
 from torch import Tensor
-from toy_steps import BINARY, UNARY, Recipe, toy, weights
+from toy_steps import COUNT, Recipe, toy, weights
 
 from longwave.models import kernels
 from longwave.models.kernels import using
@@ -195,10 +195,9 @@ def linear(case: str, schedule: str) -> float:
 
 
 def toys() -> list[Recipe]:
-    """Return steps that use every operation the compiler knows, four each; none reads delayed outputs."""
-    count = len(UNARY) + len(BINARY)
-    lines = [(op, (5 * op) % 4, (3 * op + 1) % 4) for op in range(count)]
-    return [[*lines[k : k + 4], (count + k % 5, 1, 2)] for k in range(0, count, 4)]
+    """Return steps that use every operation the compiler knows, seven each; none reads delayed outputs."""
+    lines = [(op, (5 * op) % 4, (3 * op + 1) % 4) for op in range(COUNT)]
+    return [lines[k::10] for k in range(10)]
 
 
 def toy_distance(recipe: Recipe, schedule: str, d: int = 5) -> float:

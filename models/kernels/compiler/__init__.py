@@ -3,17 +3,18 @@
 A loop in Python costs more than its arithmetic: each of some twenty calls a step takes microseconds, forward and again
 backward. Here the step is written once, in plain torch, and everything else follows from it:
 
-1. **Trace** (recorder, rows, lowering, trace). ``drive`` and ``step`` run once on tensors without numbers, and every
-   call of torch is recorded. What no state or input enters, like σ(ζ) or M − Mᵀ, is an *invariant*: torch computes it
-   at each call, with autograd, from the weights of that call. All other calls become *nodes* on rows of d numbers:
-   ``lerp(z, tanh(a), δ)`` is a sum of products of a few nodes. Options and Python's branches are gone by then: all that
+1. **Trace** (recorder, invariants, rows, lowering, trace). ``drive`` and ``step`` run once on tensors without numbers,
+   and every call of torch is recorded. What no state or input enters, like σ(ζ) or M − Mᵀ, is an *invariant*: torch
+   computes it at each call, with autograd, from the weights of that call. All other calls become *nodes* on rows of d
+   numbers: ``lerp(z, tanh(a), δ)`` is a sum of products of a few nodes. What is detached, or made under ``no_grad``, is
+   a *stop*: the same number, through which no gradient passes. Options and Python's branches are gone by then: all that
    they were decided by is compared at each call (watch, names, kinds, reads, places), and lengths of batches and
    sequences may decide on nothing (sizes).
 2. **Sums** (sums). All products that are added up become one sum, which begins with its part of the drive:
    ``W y + 𝒲 z + V x + b`` of coRNN. The drive of many steps at once is one product, done before.
 3. **Way back** (derivatives). One rule for each operation, applied from the adjoints of the new states to those of the
    old ones; what a matrix multiplied, and the adjoint of the product, go to a *slot*: the matrix's gradient is a
-   product of the two over many steps at once. Nothing here is differentiated by torch.
+   product of the two over many steps at once. Nothing here is differentiated by torch. Then the stops go.
 4. **Plan** (blocks, plan). Both directions are cut into *blocks*: sums that read the same rows, and what can be done
    once they are there, unit by unit, in registers. A value that a later block needs, or the way back, is stored if it
    was dear (a sum, a tanh), and computed again if it was cheap. What is stored takes the place of what is dead: σ(a)

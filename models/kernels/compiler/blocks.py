@@ -130,9 +130,9 @@ class Program:
         for n, _ in block.targets:
             self._walk(n, k)
         for n in block.sums:
-            # The rows of its products live on: kept for the matrices' gradients, or slots.
-            if n.start is not None:
-                self._reads(n.start, k)
+            for a in n.args:
+                if a not in self.rows:
+                    self._reads(a, k)
 
     def _walk(self, n: Node, k: int) -> None:
         if self._loaded(n, k):

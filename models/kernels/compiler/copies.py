@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.compiler.recorder import Invariants
+from longwave.models.kernels.compiler.invariants import Invariants
 from longwave.models.kernels.compiler.sources import Term, copied
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longwave.models.kernels.compiler.nodes import Node, ordered
+from longwave.models.kernels.compiler.nodes import FLAT, UNFIT, Node, ordered
 
 PRODUCTS = {"mm": "mmT", "mmT": "mm"}
 """Products, and what takes an adjoint back through each."""
@@ -28,6 +28,8 @@ def partials(n: Node, d: Node) -> Sequence[tuple[Node, Node]]:
         NotImplementedError: An operation that is not of the intermediate form.
     """
     g, (x, y, z) = n.graph, (*n.args, n, n, n)[:3]
+    if n.op in FLAT:
+        return ()
     match n.op:
         case "add":
             return (x, d), (y, d)
@@ -42,12 +44,18 @@ def partials(n: Node, d: Node) -> Sequence[tuple[Node, Node]]:
         case "where":
             return (y, g("where", x, d, 0.0)), (z, g("where", x, 0.0, d))
         case "max":
-            return (x, d * g("above", x, y)), (y, d * g("above", y, x))
+            return (x, _share(d, x, y)), (y, _share(d, y, x))
         case "min":
-            return (x, d * g("above", y, x)), (y, d * g("above", x, y))
-        case "sign" | "gt" | "ge" | "eq" | "above":
-            return ()
+            return (x, _share(d, y, x)), (y, _share(d, x, y))
     return ((x, _slope(n, x, d)),)
+
+
+def _share(d: Node, x: Node, y: Node) -> Node:
+    """Return what ``x`` gets of the adjoint ``d`` of the larger of ``x`` and ``y``."""
+    g = d.graph
+    if all(n.op not in UNFIT or n.args[-1].kind == "num" for n in ordered([d])):
+        return d * g("above", x, y)
+    return g("where", g("gt", y, x), 0.0, g("where", g("eq", x, y), 0.5 * d, d))  # 0 times infinity would be NaN
 
 
 def _slope(n: Node, x: Node, d: Node) -> Node:
@@ -79,13 +87,45 @@ def _slope(n: Node, x: Node, d: Node) -> Node:
     raise NotImplementedError(f"No derivative of {n.op}.")
 
 
-def adjoints(outputs: dict[Node, Node]) -> tuple[dict[Node, Node], list[Use]]:
-    """Return the adjoint of every node that ``outputs`` (node: its adjoint) are made of, and the uses of matrices.
+@dataclass(frozen=True)
+class Adjoints:
+    """What the adjoints of the new states, ``incoming``, become: ``total`` of each source, and the uses of matrices.
 
     The adjoint of a vec or num is the row whose sum over rows (and units) it is.
     """
-    total, uses = dict(outputs), list[Use]()
-    for n in reversed(ordered(outputs)):
+
+    incoming: list[Node]
+    total: dict[Node, Node]
+    uses: list[Use]
+
+
+def way_back(after: list[Node]) -> tuple[list[Node], Adjoints]:
+    """Return the new states and their way back, both without the stops: these are the same numbers."""
+    incoming = [after[0].graph.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
+    total, uses = _adjoints(after, incoming)
+    total = {n: d for n, d in total.items() if not n.args}
+    plain = _without_stops([*after, *total.values(), *(n for use in uses for n in (use.row, use.adjoint))])
+    plain_uses = [Use(use.matrix, plain[use.row], plain[use.adjoint]) for use in uses]
+    return [plain[n] for n in after], Adjoints(incoming, {n: plain[d] for n, d in total.items()}, plain_uses)
+
+
+def _without_stops(roots: list[Node]) -> dict[Node, Node]:
+    plain: dict[Node, Node] = {}
+    for n in ordered(roots):
+        args = [plain[a] for a in n.args]
+        if n.op == "stop":
+            plain[n] = args[0]
+        else:
+            plain[n] = n.graph.node(n.op, *args, attr=n.attr, kind=n.kind)
+    return plain
+
+
+def _adjoints(after: list[Node], incoming: list[Node]) -> tuple[dict[Node, Node], list[Use]]:
+    """Return the adjoint of every node that ``after`` is made of, and the uses of matrices."""
+    total, uses = dict[Node, Node](), list[Use]()
+    for n, own in zip(after, incoming, strict=True):  # a node that is two states has both
+        total[n] = total[n] + own if n in total else own
+    for n in reversed(ordered(after)):
         d = total.get(n)
         if d is None or not n.args:
             continue

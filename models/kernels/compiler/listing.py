@@ -74,7 +74,7 @@ def _operation(plan: Plan, n: Node, names: dict[Node, str]) -> str:
 
 
 def _name(n: Node, names: dict[Node, str]) -> str:
-    return f"{n.value!r}" if n.op == "const" else names[n]
+    return n.literal if n.op == "const" else names[n]
 
 
 def _place(home: Home) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from longwave.models.kernels.compiler.copies import Copies, Piece
+from longwave.models.kernels.compiler.invariants import Invariants
 from longwave.models.kernels.compiler.listing import digest
 from longwave.models.kernels.compiler.nodes import ordered
 from longwave.models.kernels.compiler.plan import Plan, plan
-from longwave.models.kernels.compiler.recorder import Invariants, Unsupported
+from longwave.models.kernels.compiler.recorder import Unsupported
 from longwave.models.kernels.compiler.rows import Matrix
 from longwave.models.kernels.compiler.trace import SMALL, Recurrent, trace
 

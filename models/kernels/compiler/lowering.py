@@ -6,11 +6,17 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 
+import torch
+
 from longwave.models.kernels.compiler.nodes import Node
 
 Formula = Callable[..., Node]
-SAME = frozenset(("detach", "clone", "alias", "contiguous", "lift_fresh", "expand", "view", "_unsafe_view", "reshape"))
+SAME = frozenset(("detach", "clone", "alias", "expand", "view", "_unsafe_view"))
 """Operations that give the same rows, if they give the same shape."""
+
+
+STRICT = torch.__version__ >= "2.15"
+"""Whether torch lets no gradient of a clamp pass on a bound that is a number, and shares it with one that varies."""
 
 
 def _own(op: str) -> Formula:
@@ -22,23 +28,39 @@ def _where(mask: Node, x: Node | float, y: Node | float) -> Node:
 
 
 def _clamp(x: Node, low: Node | None = None, high: Node | None = None) -> Node:
-    # As torch: the bounds themselves let the gradient through, and NaN stays.
-    below = x if low is None else _where(x.graph("gt", low, x), low, x)
-    return below if high is None else _where(x.graph("gt", x, high), high, below)
+    """Return min(max(x, low), high); NaN stays, and lets no gradient pass."""
+    g, bounds = x.graph, [b for b in (low, high) if b is not None]
+    if any(b.value is None for b in bounds):
+        if len(bounds) == 2 or not STRICT:  # where numbers are equal, torch then follows neither maximum nor minimum
+            raise NotImplementedError(" by tensors")
+        return g("min" if low is None else "max", x, *bounds)
+    value, inside, within = x, g.const(1.0), "gt" if STRICT else "ge"
+    if low is not None:
+        value, inside = g("max", value, low), g(within, x, low)
+    if high is not None:
+        value, inside = g("min", value, high), inside * g(within, high, x)
+    return _where(inside, x, g("stop", value))
 
 
 def _hardtanh(x: Node, low: Node | float = -1.0, high: Node | float = 1.0) -> Node:
-    return _where(x.graph("gt", x, low), _where(x.graph("gt", high, x), x, high), low)
+    """As torch: no gradient on the bounds, unlike that of a clamp."""
+    return _where(x.graph("ge", x, high), high, _where(x.graph("ge", low, x), low, x))
 
 
 def _power(x: Node, exponent: Node) -> Node:
     n = exponent.value
     if n == 0.5:
         return x.graph("sqrt", x)
-    if n is None or n != round(n) or not 1 <= abs(n) <= 8:
+    if n is None or n != round(n) or abs(n) > 8:
         raise NotImplementedError
-    product = reduce(operator.mul, [x] * round(abs(n)))
-    return product if n > 0 else 1.0 / product
+    factor = x if n > 0 else 1.0 / x
+    return reduce(operator.mul, [factor] * round(abs(n)), x.graph.const(1.0))
+
+
+def _lerp(x: Node, y: Node, t: Node) -> Node:
+    if t.value is not None and abs(t.value) >= 0.5:  # as torch, which begins from what is nearer
+        return y - (y - x) * (1.0 - t)
+    return x + t * (y - x)
 
 
 def _gelu(x: Node, approximate: str = "none") -> Node:
@@ -48,13 +70,14 @@ def _gelu(x: Node, approximate: str = "none") -> Node:
 
 
 def _softplus(x: Node, beta: Node | float = 1.0, threshold: Node | float = 20.0) -> Node:
-    # Above the threshold torch gives x itself, which float32 does anyway.
-    return x.graph("softplus", x * beta) / beta
+    scaled = x * beta
+    return _where(x.graph("gt", scaled, threshold), x, x.graph("softplus", scaled) / beta)
 
 
 def _elu(x: Node, alpha: Node | float = 1.0, scale: Node | float = 1.0, inner: Node | float = 1.0) -> Node:
-    low = alpha * (x.graph("exp", _clamp(x * inner, None, x.graph.const(0.0))) - 1.0)
-    return scale * _where(x.graph("gt", x, 0.0), x, low)
+    negative = x.graph("ge", 0.0, x)
+    low = alpha * (x.graph("exp", _where(negative, x, 0.0) * inner) - 1.0)  # exp of a large x would be infinite
+    return scale * _where(negative, low, x)
 
 
 FORMULAS: Mapping[str, Formula] = {
@@ -73,7 +96,7 @@ FORMULAS: Mapping[str, Formula] = {
     "rsub": lambda x, y, alpha=1.0: y - x * alpha,
     "mul": lambda x, y: x * y,
     "div": lambda x, y: x / y,
-    "lerp": lambda x, y, t: x + t * (y - x),
+    "lerp": _lerp,
     "addcmul": lambda x, y, z, value=1.0: x + y * z * value,
     "addcdiv": lambda x, y, z, value=1.0: x + y / z * value,
     "where": _where,
@@ -82,13 +105,11 @@ FORMULAS: Mapping[str, Formula] = {
     "clamp_min": _clamp,
     "clamp_max": lambda x, high: _clamp(x, None, high),
     "hardtanh": _hardtanh,
-    "relu6": lambda x: _hardtanh(x, 0.0, 6.0),
     "leaky_relu": lambda x, slope=0.01: _where(x.graph("gt", x, 0.0), x, slope * x),
     "elu": _elu,
     "softplus": _softplus,
     "gelu": _gelu,
     "silu": lambda x: x * x.graph("sigmoid", x),
-    "square": lambda x: x * x,
     "pow": _power,
     "reciprocal": lambda x: 1.0 / x,
     "rsqrt": lambda x: 1.0 / x.graph("sqrt", x),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
+from math import isfinite
 from typing import Any
 
 KINDS = ("num", "vec", "row")
 COSTLY = frozenset(("sigmoid", "tanh", "exp", "log", "sin", "cos", "sqrt", "softplus", "erf"))
 """Operations whose results are stored rather than computed again."""
+FLAT = frozenset(("const", "stop", "sign", "gt", "ge", "eq", "above"))
+"""Operations through which no gradient passes."""
+FOLDED = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+"""What is done at once with two constants."""
 UNFIT = frozenset(("div", "exp", "log", "sqrt"))
 """Operations that may give infinity or NaN for the zeros of the padding."""
 
@@ -71,6 +77,12 @@ class Node:
         return float(self.attr[0]) if self.op == "const" else None
 
     @property
+    def literal(self) -> str:
+        """The number that it always is, as Python reads it."""
+        value = str(self.attr[0])
+        return value if isfinite(float(value)) else f"float('{value}')"
+
+    @property
     def factors(self) -> tuple[tuple[str, int, Node], ...]:
         """Of a sum: the operation, the matrix and the row of each product."""
         return tuple((op, m, row) for (op, m), row in zip(self.attr[1:], self.read, strict=True))
@@ -87,7 +99,7 @@ class Node:
 
 
 class Graph:
-    """Makes nodes; folds constants and the identities of 0 and 1. Nothing is folded that would round otherwise."""
+    """Makes nodes; folds constants, x · 1, x / 1, x − 0 and −(−x). Nothing is folded that might give another number."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Any, ...], Node] = {}
@@ -102,8 +114,8 @@ class Graph:
         return self._made[key]
 
     def const(self, value: float) -> Node:
-        """Return a constant."""
-        return self.node("const", attr=(float(value),), kind="num")
+        """Return a constant, known by its text: −0 is not 0, and NaN is itself."""
+        return self.node("const", attr=(repr(float(value)),), kind="num")
 
     def __call__(self, op: str, *given: Node | float) -> Node:
         """Return ``op`` of nodes and numbers."""
@@ -113,19 +125,14 @@ class Graph:
 
     def _folded(self, op: str, args: tuple[Node, ...]) -> Node | None:
         known = [a.value for a in args]
-        if op in ("add", "sub", "mul", "div") and None not in known and not (op == "div" and known[1] == 0):
-            x, y = (float(v or 0.0) for v in known)
-            return self.const({"add": x + y, "sub": x - y, "mul": x * y, "div": x / (y or 1.0)}[op])
-        if op == "add" and 0.0 in known:
-            return args[1 - known.index(0.0)]
+        if op == "stop":
+            return args[0] if args[0].op in FLAT else None
+        if op in FOLDED and None not in known and not (op == "div" and known[1] == 0):
+            return self.const(FOLDED[op](*known))
         if op == "mul" and 1.0 in known:
             return args[1 - known.index(1.0)]
-        if op == "mul" and 0.0 in known:
-            return self.const(0.0)
-        if (op, known[-1]) in (("sub", 0.0), ("div", 1.0)):
+        if (op, args[-1].attr) in (("sub", ("0.0",)), ("div", ("1.0",))):
             return args[0]
-        if op == "sub" and known[0] == 0.0:
-            return -args[1]
         if op == "neg" and args[0].op == "neg":
             return args[0].args[0]
         if op == "neg" and known[0] is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from longwave.models.kernels.compiler.nodes import UNFIT, Node, ordered
 from longwave.models.kernels.compiler.plan import Plan
 
@@ -19,4 +21,5 @@ def rests(plan: Plan) -> bool:
         else:
             zero[n] = all(of) and n.op not in ("sigmoid", "exp", "log", "cos", "softplus", "ge", "eq", "above")
     unfit = any(n.op in UNFIT and n.args[-1].kind != "num" for n in nodes)
-    return not unfit and all(zero[n] for n, _ in plan.forward.targets)
+    infinite = any(n.value is not None and not isfinite(n.value) for n in nodes)
+    return not (unfit or infinite) and all(zero[n] for n, _ in plan.forward.targets)

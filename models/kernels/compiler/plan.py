@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longwave.models.kernels.compiler.blocks import Home, Program
-from longwave.models.kernels.compiler.derivatives import Use, adjoints
+from longwave.models.kernels.compiler.derivatives import Adjoints, Use, way_back
 from longwave.models.kernels.compiler.nodes import COSTLY, Node, ordered, terms
 from longwave.models.kernels.compiler.sums import fuse
 
@@ -69,12 +69,12 @@ def plan(before: list[Node], after: list[Node], lean: bool = False) -> Plan:
     """
     stored = frozenset(("sum",)) | (frozenset() if lean else COSTLY)
     fused = fuse(after)
-    after = [fused[n] for n in after]
+    after, adjoints = way_back([fused[n] for n in after])
     nodes = ordered(after)
     late = [n for n in nodes if n.op == "late"]
     inputs: dict[Node, Home] = {n: ("before", i) for i, n in enumerate(before)} | dict.fromkeys(late, ("late", 0))
     gates, matrices = _order(nodes, inputs, after)
-    way = _Return(before, after, gates, matrices, nodes)
+    way = _Return(before, adjoints, gates, matrices, nodes)
     multiplied = {use.row for use in way.uses}
     known = inputs | {n: ("after", i) for i, n in enumerate(after) if n not in inputs and (n in multiplied or not lean)}
     kept = way.kept(known, stored)
@@ -115,15 +115,14 @@ def _order(nodes: list[Node], inputs: dict[Node, Home], after: list[Node]) -> tu
 
 
 class _Return:
-    """The way back before it is cut: adjoints, slots, and what each direction stores."""
+    """The way back before it is cut: slots, and what each direction stores."""
 
     def __init__(
-        self, before: list[Node], after: list[Node], gates: list[Node], matrices: list[int], nodes: list[Node]
+        self, before: list[Node], adjoints: Adjoints, gates: list[Node], matrices: list[int], nodes: list[Node]
     ) -> None:
-        g, own = after[0].graph, set(nodes)
-        self.own = own
-        self.incoming = [g.node("adjoint", attr=(i,), kind="row") for i in range(len(after))]
-        total, uses = adjoints(_seeds(after, self.incoming))
+        g, own = before[0].graph, set(nodes)
+        self.own, self.incoming = own, adjoints.incoming
+        total, uses = adjoints.total, adjoints.uses
         place = {n: i for i, n in enumerate(nodes)}
         # Neighbours in W are neighbours in the slots, so that one outer product serves them.
         uses.sort(key=lambda use: (place[use.row], matrices.index(use.matrix)))
@@ -193,11 +192,3 @@ class _Return:
             else:
                 found.append(Gradient(matrix, home, slot, 1))
         return found
-
-
-def _seeds(after: list[Node], incoming: list[Node]) -> dict[Node, Node]:
-    """Return the adjoint of each new state; a node that is two states has both."""
-    seeds: dict[Node, Node] = {}
-    for n, d in zip(after, incoming, strict=True):
-        seeds[n] = seeds[n] + d if n in seeds else d
-    return seeds

@@ -1,15 +1,16 @@
-"""What torch runs while a layer's own code does, call by call; and the calls that follow from the weights alone."""
+"""What torch runs while a layer's own code does, call by call."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.autograd.function import BackwardCFunction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from longwave.models.kernels.compiler.lowering import COMPARED, FORMULAS
@@ -18,6 +19,7 @@ OURS = Path(__file__).parents[2]
 SKIPPED = (str(Path(torch.__file__).parent), str(OURS / "kernels"), str(OURS / "base"))
 """Folders whose lines say nothing about the layer."""
 W = TypeVar("W")
+T = TypeVar("T")
 
 
 class Unsupported(Exception):
@@ -26,13 +28,17 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Recorded:
-    """One call: the operation, its arguments, its results, and the line of the layer that made it."""
+    """One call: the operation, its arguments, its results, and the line of the layer that made it.
+
+    ``differentiated`` says whether gradients pass: not under ``torch.no_grad()``.
+    """
 
     op: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     results: tuple[Tensor, ...]
     line: str
+    differentiated: bool = True
 
     @property
     def name(self) -> str:
@@ -55,6 +61,7 @@ class Recorder(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: list[Recorded] = []
+        self._hooks = _saving_hooks()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -62,9 +69,11 @@ class Recorder(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        call = Recorded(func, args, kwargs or {}, (), line())
+        call = Recorded(func, args, kwargs or {}, (), line(), torch.is_grad_enabled())
         if func._schema.is_mutable or torch.Tag.nondeterministic_seeded in func.tags:
             raise call.refused(", which changes a tensor or draws random numbers,")
+        if _saving_hooks() != self._hooks:
+            raise call.refused(" under torch.utils.checkpoint, or other hooks on what the way back needs,")
         try:
             made = _shaped(call)
             out = made[0] if made else func(*args, **call.kwargs)
@@ -72,6 +81,35 @@ class Recorder(TorchDispatchMode):
             raise call.refused() from error
         self.calls.append(replace(call, results=tuple(flat(out))))
         return out
+
+
+def record(run: Callable[[], T]) -> tuple[T, list[Recorded]]:
+    """Return what ``run`` returns, and its calls, whose ``differentiated`` is ``run``'s own choice, not the caller's.
+
+    Raises:
+        Unsupported: It does what cannot be recorded, or it gives an operation another gradient than torch does.
+    """
+    with torch.inference_mode(False), torch.enable_grad(), Recorder() as recorder:
+        result = run()
+    for call in recorder.calls:
+        _check_gradients(call)
+    used = {id(t) for call in recorder.calls for t in call.tensors} | {id(t) for t in leaves(result)[0]}
+    # Torch itself detaches what it saves for its own way back, and nothing reads that here.
+    return result, [call for call in recorder.calls if call.name != "detach" or id(call.results[0]) in used]
+
+
+def _check_gradients(call: Recorded) -> None:
+    for t in call.results:
+        function = t.grad_fn
+        if function is not None and (isinstance(function, BackwardCFunction) or not call.differentiated):
+            name = type(function).__name__.removesuffix("Backward")
+            raise Unsupported(f"torch.autograd.Function ({name}) at {call.line}")
+    if any(t._backward_hooks for t in (*call.tensors, *call.results)):
+        raise call.refused(", on whose gradient there is a hook,")
+
+
+def _saving_hooks() -> Any:
+    return torch._C._autograd._top_saved_tensors_default_hooks(True)
 
 
 def _shaped(call: Recorded) -> tuple[Tensor, ...]:
@@ -140,8 +178,13 @@ def _walk(value: Any, found: list[Tensor], form: list[Any]) -> None:
 
 def on_meta(w: W) -> W:
     """Return the same weights as tensors that have shapes but no numbers."""
-    made: W = _changed(w, lambda t: torch.empty(t.shape, dtype=t.dtype, device="meta"))
+    made: W = _changed(w, lambda t: unnumbered(t.shape, t.dtype))
     return made
+
+
+def unnumbered(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Return a tensor without numbers that another was made of, so that it may be changed and has a gradient."""
+    return torch.empty(shape, dtype=dtype, device="meta", requires_grad=dtype.is_floating_point).clone()
 
 
 def _changed(w: Any, change: Any) -> Any:
@@ -152,94 +195,3 @@ def _changed(w: Any, change: Any) -> Any:
     if isinstance(w, Mapping):
         return {key: _changed(value, change) for key, value in w.items()}
     return type(w)(_changed(v, change) for v in w) if isinstance(w, (list, tuple)) else w
-
-
-class Invariants:
-    """The part of a trace that follows from the weights: it is computed again in torch, with autograd, at each call.
-
-    A tensor of it is known by a number. Equal calls on equal tensors give one number.
-
-    Args:
-        given: The weights that the layer was traced with.
-    """
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
-        self.roots = leaves(given)[0]
-        self.numbers = {id(t): k for k, t in enumerate(self.roots)}
-        self.count = len(self.numbers)
-        self.kept: list[Any] = []
-        self.calls: list[tuple[Recorded, int]] = []  # and the number of the first result
-        self._same: dict[Any, int] = {}
-
-    def __contains__(self, t: Tensor) -> bool:
-        return id(t) in self.numbers
-
-    def add(self, call: Recorded) -> None:
-        """Take in a call, all of whose tensors are known.
-
-        Raises:
-            Unsupported: It reads a tensor from elsewhere.
-        """
-        fresh = call.name in ("lift_fresh", "_to_copy") and not any(t in self for t in call.tensors)
-        if not fresh and not all(t in self for t in call.tensors):
-            raise call.refused(" of a tensor that is neither state, drive nor weight")
-        self.kept.append(call)
-        key = (call.op, self._key(call.args), self._key(sorted(call.kwargs.items())))
-        try:
-            first = self._same.setdefault(key, self.count)
-        except TypeError:
-            first = self.count
-        for k, t in enumerate(call.results):
-            self.numbers[id(t)] = first + k
-        if first == self.count:
-            self.calls.append((call, first))
-            self.count += len(call.results)
-
-    def origin(self, number: int, flipped: bool) -> tuple[int, bool]:
-        """Return the tensor that a transpose is of, with ``flipped`` turned; the same where it is no transpose."""
-        for call, first in self.calls:
-            turns = call.name == "transpose" and {a % 3 for a in call.args[1:]} == {1, 2} and call.results[0].ndim == 3
-            if first == number and turns:
-                return self.numbers[id(call.args[0])], not flipped
-        return number, flipped
-
-    def replay(self, wanted: Sequence[int]) -> Replay:
-        """Return what computes the tensors of these numbers from weights."""
-        needed, calls = set(wanted), list[tuple[Recorded, int]]()
-        for call, first in reversed(self.calls):
-            if any(first + k in needed for k in range(len(call.results))):
-                calls.append((call, first))
-                needed |= {self.numbers[id(t)] for t in call.tensors if t in self}
-        return Replay(self, needed & set(range(len(self.roots))), tuple(reversed(calls)))
-
-    def _key(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return ("tensor", self.numbers.get(id(value), -id(value)))
-        return tuple(map(self._key, value)) if isinstance(value, (list, tuple)) else value
-
-
-class Replay:
-    """Computes invariants again, from the weights of the numbers ``needed``; see ``Invariants``."""
-
-    def __init__(self, of: Invariants, needed: set[int], calls: tuple[tuple[Recorded, int], ...]) -> None:
-        self.of, self.needed, self.calls = of, needed, calls
-
-    def __call__(self, weights: Mapping[int, Tensor]) -> dict[int, Tensor]:
-        """Return the wanted tensors, by number, from the weights by number, and these too."""
-        # What was traced lay in one piece, and a view of it may need that.
-        found = {k: t.contiguous() for k, t in weights.items()}
-        device = next(iter(found.values())).device if found else None
-
-        for call, first in self.calls:
-            more = {k: self._of(found, v) for k, v in call.kwargs.items()}
-            result = call.op(*self._of(found, call.args), **(more | ({"device": device} if more.get("device") else {})))
-            found |= {first + k: t for k, t in enumerate(flat(result))}
-        return found
-
-    def _of(self, found: Mapping[int, Tensor], value: Any) -> Any:
-        """Return an argument of a call with the tensors that were found in place of those traced."""
-        # A nested function that calls itself would keep the graph alive until Python looks for cycles.
-        if isinstance(value, Tensor):
-            return found[self.of.numbers[id(value)]] if value in self.of else value
-        return type(value)(self._of(found, v) for v in value) if isinstance(value, (list, tuple)) else value

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from longwave.models.kernels.compiler.lowering import EXTRA, FORMULAS, SAME
+from longwave.models.kernels.compiler.invariants import Invariants
+from longwave.models.kernels.compiler.lowering import COMPARED, EXTRA, FORMULAS, SAME
 from longwave.models.kernels.compiler.nodes import Graph, Node
-from longwave.models.kernels.compiler.recorder import Invariants, Recorded, Unsupported
+from longwave.models.kernels.compiler.recorder import Recorded, Unsupported, unnumbered
 
 LAST = (-1, 2)
 
@@ -45,7 +47,7 @@ class Rows:
 
     def source(self, op: str, count: int, first: int = 0) -> Tensor:
         """Return a tensor of ``count`` new sources of the kind ``op``, numbered from ``first`` on."""
-        t = self._like.new_empty(self.members, self.batch, count * self.d)
+        t = unnumbered((self.members, self.batch, count * self.d), self._like.dtype)
         self._sources.append(t)
         self.values[id(t)] = [self.g.node(op, attr=(first + j,), kind="row") for j in range(count)]
         return t
@@ -59,38 +61,62 @@ class Rows:
         if not any(id(t) in self.values for t in call.tensors):
             self.invariants.add(call)
             return
+        if any(t.dtype not in (self._like.dtype, torch.bool) for t in call.results):
+            raise call.refused(f" of {str(call.results[0].dtype).removeprefix('torch.')}")
         try:
             results = self._results(call)
-        except (NotImplementedError, TypeError):
+        except NotImplementedError as error:
+            raise call.refused(str(error)) from None
+        except TypeError:  # a formula knows no such argument
             raise call.refused() from None
+        stopped = call.name == "detach" or not call.differentiated
         for t, nodes in zip(call.results, results, strict=True):
             width = max(t.shape[-1] // self.d, 1) if t.ndim else 0
             if t.shape[:-1] != (self.members, self.batch) or len(nodes) not in (1, width):
                 raise call.refused(f" of shape {tuple(t.shape)}")
-            self.values[id(t)] = nodes
+            self.values[id(t)] = [self.g("stop", n) for n in nodes] if stopped else nodes
 
     def _results(self, call: Recorded) -> list[list[Node]]:
         """Return the rows of each result of a call on rows."""
-        name, a = call.name, call.args
-        if name in SAME:
-            return [self._row(a[0], call)]
-        if name in ("bmm", "baddbmm") and not call.kwargs:
-            product = self._product(self._row(a[-2], call), a[-1], call)
-            return [product if name == "bmm" else self._wide(FORMULAS["add"], [self._row(a[0], call), product])]
-        if name == "cat" and (a[1:] or (0,))[0] in LAST:
-            return [[n for t in a[0] for n in self._row(t, call, whole=True)]]
-        if name in ("split", "split_with_sizes", "slice"):
-            return self._cuts(call)
-        if name in ("mean", "sum") and list(a[1:2] or ((),))[0] in ([-1], [2]):
-            return [self._over_units(self._row(a[0], call, whole=True), name == "mean")]
-        if name == "native_layer_norm":
-            return self._normalised(call)
-        formula = FORMULAS.get(name)
-        if formula is None or call.kwargs.get("rounding_mode") or len(call.results) != 1:
+        if call.name in OF_ROWS:
+            return OF_ROWS[call.name](self, call)
+        formula = FORMULAS.get(call.name)
+        truths = all(t.dtype == torch.bool for t in call.results)
+        if formula is None or len(call.results) != 1 or truths != (call.name in COMPARED):
             raise NotImplementedError
-        given = [self._given(v, call) for v in a]
+        given = [self._given(v, call) for v in call.args]
         named_ones = {k: self._given(v, call) for k, v in call.kwargs.items() if k not in EXTRA}
         return [self._wide(formula, given, named_ones)]
+
+    def _same(self, call: Recorded) -> list[list[Node]]:
+        return [self._row(call.args[0], call)]
+
+    def _copied(self, call: Recorded) -> list[list[Node]]:
+        """Return the same rows in the layer's dtype; truths are 0 and 1 already."""
+        if call.results[0].dtype != self._like.dtype:
+            raise NotImplementedError
+        return self._same(call)
+
+    def _multiplied(self, call: Recorded) -> list[list[Node]]:
+        """Return a row times a matrix, and what ``baddbmm`` adds."""
+        *added, row, weight = call.args
+        if call.kwargs or not isinstance(weight, Tensor):
+            raise NotImplementedError
+        product = self._product(self._row(row, call), weight, call)
+        return [self._wide(FORMULAS["add"], [self._row(added[0], call), product]) if added else product]
+
+    def _joined(self, call: Recorded) -> list[list[Node]]:
+        tensors, axis = (*call.args, 0)[:2]
+        if axis not in LAST:
+            raise NotImplementedError
+        return [[n for t in tensors for n in self._row(t, call, whole=True)]]
+
+    def _reduced(self, call: Recorded) -> list[list[Node]]:
+        """Return the mean or the sum over the units, beside all units: a product with equal numbers everywhere."""
+        row, axes = (*call.args, None)[:2]
+        if axes not in ([-1], [2]):
+            raise NotImplementedError
+        return [self._over_units(self._row(row, call, whole=True), call.name == "mean")]
 
     def _cuts(self, call: Recorded) -> list[list[Node]]:
         """Return the pieces of a row of several times d: splits and slices at multiples of d."""
@@ -106,7 +132,6 @@ class Rows:
         return found
 
     def _over_units(self, row: list[Node], mean: bool) -> list[Node]:
-        """Return the mean or sum of the units, beside all units: a product with equal numbers everywhere."""
         products = [self._mm(Matrix(None), n) for n in row]
         total = products[0]
         for n in products[1:]:
@@ -186,8 +211,22 @@ class Rows:
 
     def state(self, t: Tensor, calls: list[Recorded]) -> list[Node]:
         """Return the row that a new state is."""
+        if t.shape != (self.members, self.batch, self.d) or t.dtype != self._like.dtype:
+            raise Unsupported(f"a state of shape {tuple(t.shape)} and {str(t.dtype).removeprefix('torch.')}")
         if id(t) in self.values:
             return self.values[id(t)]
         if calls and t in self.invariants:
             return self._row(t, calls[-1])
         raise Unsupported("a state that is neither made from states and drive nor a weight")
+
+
+OF_ROWS: Mapping[str, Callable[[Rows, Recorded], list[list[Node]]]] = {
+    **dict.fromkeys(SAME, Rows._same),
+    **dict.fromkeys(("bmm", "baddbmm"), Rows._multiplied),
+    **dict.fromkeys(("split", "split_with_sizes", "slice"), Rows._cuts),
+    **dict.fromkeys(("mean", "sum"), Rows._reduced),
+    "_to_copy": Rows._copied,
+    "cat": Rows._joined,
+    "native_layer_norm": Rows._normalised,
+}
+"""What operations do that are not a formula of each unit."""

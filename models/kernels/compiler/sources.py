@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from longwave.models.kernels.compiler.recorder import Invariants, Recorded
+from longwave.models.kernels.compiler.invariants import Invariants
+from longwave.models.kernels.compiler.recorder import Recorded
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ class _Finder:
             return None
         if not any(known):
             return () if call.name in ("mul", "detach") else None
+        if call.name == "detach" or not call.differentiated:
+            return None
         if any(_memory(t) == _memory(a) for a in call.tensors):
-            return self._seen(t) if call.name != "detach" else None
+            return self._seen(t)
         if call.name == "_to_copy":
             return known[0] if t.dtype == torch.float32 and t.is_contiguous() else None
         return self._sum(call, t, known) if t.dtype == torch.float32 else None

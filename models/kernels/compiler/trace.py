@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from longwave.models.kernels.compiler.invariants import Invariants
 from longwave.models.kernels.compiler.lowering import SAME
 from longwave.models.kernels.compiler.nodes import Node, ordered
-from longwave.models.kernels.compiler.recorder import Invariants, Recorded, Recorder, Unsupported, leaves, on_meta
+from longwave.models.kernels.compiler.recorder import Recorded, Unsupported, leaves, on_meta, record, unnumbered
 from longwave.models.kernels.compiler.rows import Matrix, Rows
 from longwave.models.kernels.compiler.sizes import ShapesOnly
 
@@ -96,11 +97,11 @@ def trace(of: Recurrent, given: Any, primes: Sequence[int] = LARGE) -> Trace:
     Raises:
         Unsupported: It does what the compiler does not know; the message names the operation and the line.
     """
-    invariants = Invariants(on_meta(given))
-    with torch.no_grad():
-        with ShapesOnly(()), Recorder() as made:
-            w = of.weights(invariants.given)
-        for call in made.calls:
+    with torch.inference_mode(False), torch.enable_grad():
+        invariants = Invariants(on_meta(given))
+        with ShapesOnly(()):
+            w, calls = record(lambda: of.weights(invariants.given))
+        for call in calls:
             invariants.add(call)
         weights, _ = leaves(w)
         if not weights:
@@ -115,10 +116,11 @@ def _form(invariants: Invariants, call: Recorded) -> tuple[Any, ...]:
 
     def named(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return (
-                ("invariant", invariants.numbers[id(value)]) if value in invariants else (value.dtype, value.tolist())
-            )
-        return [*map(named, value)] if isinstance(value, (list, tuple)) else value
+            fresh = call.name == "lift_fresh"
+            return (value.dtype, repr(value.tolist())) if fresh else ("invariant", invariants.numbers[id(value)])
+        if isinstance(value, (list, tuple)):
+            return [*map(named, value)]
+        return repr(value) if isinstance(value, float) else value  # NaN is not NaN
 
     return call.op, named(call.args), named(sorted(call.kwargs.items()))
 
@@ -128,20 +130,20 @@ class _Tracing:
 
     def __init__(self, of: Recurrent, w: Any, invariants: Invariants, like: Tensor, batch: int, steps: int) -> None:
         self.d, self.trace = of.hidden, Trace(invariants, len(like))
-        x = like.new_empty(len(like), steps, batch, of.inputs)
-        with ShapesOnly((batch, steps)), Recorder() as drive:
-            parts = of.drive(x, w)
-        self._drives(x, parts, drive.calls)
+        x = unnumbered((len(like), steps, batch, of.inputs), like.dtype)
+        with ShapesOnly((batch, steps)):
+            parts, calls = record(lambda: of.drive(x, w))
+        self._drives(x, parts, calls)
         rows, u = Rows(self.trace.invariants, like, batch, self.d), list[Tensor]()
         for part in parts:
             u.append(rows.source("drive", part.shape[-1] // self.d, sum(t.shape[-1] for t in u) // self.d))
         states, late = tuple(rows.source("state", 1, k) for k in range(of.states)), rows.source("late", 1)
-        with ShapesOnly((batch, steps)), Recorder() as step:
-            after = of.step(tuple(u), states, late, w)
-        for call in step.calls:
+        with ShapesOnly((batch, steps)):
+            after, calls = record(lambda: of.step(tuple(u), states, late, w))
+        for call in calls:
             rows.lower(call)
         self.trace.matrices, self.trace.before = rows.matrices, [rows.values[id(s)][0] for s in states]
-        self.trace.after = [n for s in after for n in rows.state(s, step.calls)]
+        self.trace.after = [n for s in after for n in rows.state(s, calls)]
         if len(self.trace.after) != of.states:
             raise Unsupported(f"a step that gives other states than its {of.states}")
 
@@ -155,11 +157,13 @@ class _Tracing:
                 self.trace.invariants.add(call)
                 continue
             (out,), name = call.results[:1] or (x,), call.name
+            if name == "detach" or not call.differentiated:
+                raise call.refused(" in the drive, where no gradient may be stopped,")
             if name in SAME and ids[0] in views:
                 views.add(id(out))
             elif name in SAME and ids[0] in affine:
                 affine[id(out)] = affine[ids[0]]
-            elif name in ("bmm", "baddbmm") and ids[-2] in views and not call.kwargs:
+            elif name in ("bmm", "baddbmm") and self._is_affine(call, views):
                 affine[id(out)] = (self._once(call.args[-1], x), call.args[0] if name == "baddbmm" else None)
             else:
                 raise call.refused(" in the drive, which must be V x + b,")
@@ -170,6 +174,11 @@ class _Tracing:
             number = self.trace.invariants.numbers
             bias = None if b is None else number[id(b)]
             self.trace.gates += [Gate(number[id(V)], bias, k) for k in range(part.shape[-1] // self.d)]
+
+    def _is_affine(self, call: Recorded, views: set[int]) -> bool:
+        """Return whether a product is V x, or V x + b, of V and b that follow from the weights alone."""
+        *added, left, right = call.args
+        return not call.kwargs and id(left) in views and all(t in self.trace.invariants for t in (*added, right))
 
     def _once(self, weight: Tensor, x: Tensor) -> Tensor:
         """Return the weight (M, p, k d) of which a product has a copy for each step of x; the same if it has none."""

@@ -23,6 +23,10 @@ FETCHED = ("kept", "before", "after")
 """Homes that the way back asks for a step ahead; processors expect no reader that goes backwards."""
 
 
+NUMBERS = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
+"""Those that C++ writes in words."""
+
+
 def emit(plan: Plan) -> str:
     """Return the text of the cell's library.
 
@@ -241,4 +245,4 @@ class _Direction:
 
 
 def _name(n: Node, names: dict[Node, str]) -> str:
-    return f"all({n.value!r}f)" if n.op == "const" else names[n]
+    return names[n] if n.value is None else f"all({NUMBERS.get(repr(n.value), f'{n.value!r}f')})"

@@ -85,9 +85,10 @@ inline V maximum(V x, V y) { return x > y ? x : (x == x ? (y > x ? y : (y == y ?
 inline V minimum(V x, V y) { return x < y ? x : (x == x ? (y < x ? y : (y == y ? x : y)) : x); }
 inline V absolute(V x) { return floats(bits(x) & 0x7fffffff); }
 inline V flag(Whole mask) { return floats(mask & bits(all(1.0f))); }
-inline V sign(V x) { return x == x ? flag(x > 0.0f) - flag(x < 0.0f) : x; }
-// 1 where x > y, and a half where they are equal: how torch shares the gradient of a maximum.
-inline V above(V x, V y) { return flag(x > y) + 0.5f * flag(x == y); }
+// 0 for NaN, as in torch.
+inline V sign(V x) { return flag(x > 0.0f) - flag(x < 0.0f); }
+// 1 where x > y or either is NaN, and a half where they are equal: how torch shares the gradient of a maximum.
+inline V above(V x, V y) { return 1.0f - flag(x < y) - 0.5f * flag(x == y); }
 
 // Zeros from unit d on, where `i` is the first unit of x: no NaN of the padding may meet a sum.
 inline V inside(V x, int64_t i, int64_t d) {

@@ -57,8 +57,8 @@ def flag(mask):
 
 @triton.jit
 def sign(x):
-    """Return −1, 0 or 1."""
-    return tl.where(x == x, flag(x > 0.0) - flag(x < 0.0), x)
+    """Return −1, 0 or 1; 0 for NaN."""
+    return flag(x > 0.0) - flag(x < 0.0)
 
 
 @triton.jit
@@ -75,8 +75,8 @@ def minimum(x, y):
 
 @triton.jit
 def above(x, y):
-    """Return 1 where x > y, and a half where they are equal: how torch shares the gradient of a maximum."""
-    return flag(x > y) + 0.5 * flag(x == y)
+    """Return 1 where x > y or either is NaN, and a half where they are equal: how torch shares a maximum's gradient."""
+    return 1.0 - flag(x < y) - 0.5 * flag(x == y)
 
 
 @triton.jit

@@ -45,7 +45,7 @@ class Printer:
 
     def name(self, n: Node) -> str:
         """Return the name of ``n``, or the number that it is."""
-        return repr(n.value) if n.op == "const" else self.names[n]
+        return n.literal if n.op == "const" else self.names[n]
 
     def row(self, n: Node) -> str:
         """Return the name of ``n``, as a whole row."""

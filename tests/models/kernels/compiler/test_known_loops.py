@@ -222,3 +222,14 @@ class Broadcast(Gain):
 def test_a_drive_may_repeat_its_weight_for_each_step(members: int | None) -> None:
     torch.default_generator.manual_seed(0)
     assert_right(Broadcast(members=members), "cpu")
+
+
+@pytest.mark.parametrize(
+    "gain",
+    [
+        lambda s, h: h * torch.tensor([1.0, -0.5, 0.25, 2.0]),
+        lambda s, h: h * torch.tensor([1, 2, 0, 3]).to(h.dtype) + torch.tensor(0.5),
+    ],
+)
+def test_a_tensor_that_a_step_makes_of_numbers_is_part_of_its_loop(gain: Callable[[Any, Tensor], Tensor]) -> None:
+    assert_right(layer_of(gain), "cpu")

@@ -1,13 +1,11 @@
-"""What the compiler prints is the step, and autograd's way back: of all models, and of steps drawn at random."""
+"""What the compiler prints is the step, and autograd's way back: of all models."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from every_model import CASES, build
-from hypothesis import given, settings
 from listed import wrong
-from toy_steps import Recipe, recipes, toy, weights
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -16,10 +14,3 @@ def test_the_printed_plan_of_every_model_is_its_step_and_its_derivative(case: st
     given = {name: t.detach() for name, t in layer.held().items()}
     for loop, inputs in enumerate(layer.loops()):
         assert wrong(layer.recurrent(inputs), layer.loop_weights(given, loop)) < 1e-12
-
-
-@pytest.mark.integration
-@settings(max_examples=200)
-@given(recipes)
-def test_the_printed_plan_of_any_step_is_the_step_and_its_derivative(recipe: Recipe) -> None:
-    assert wrong(toy(recipe, 3), weights(3)) < 1e-9

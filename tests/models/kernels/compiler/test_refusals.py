@@ -26,6 +26,7 @@ from longwave.models.kernels import using
 CALLS = 0
 LOG: list[int] = []
 TENSOR = torch.tensor(0.5)
+DOUBLE = TENSOR.double()
 ARRAY = np.array([0.5])
 VARIABLE = contextvars.ContextVar("by", default=0.5)
 
@@ -194,6 +195,18 @@ REFUSED: dict[str, tuple[Callable[[], Gain], str]] = {
     "a tensor of the module": (
         lambda: layer_of(lambda s, h: TENSOR * h),
         rf"uses mul of a tensor that is neither state, drive nor weight {AT}",
+    ),
+    "a tensor of the module in another precision": (
+        lambda: layer_of(lambda s, h: DOUBLE.to(h.dtype) * h),
+        rf"uses _to_copy of a tensor that is neither state, drive nor weight {AT}",
+    ),
+    "a tensor made on a tensor's device": (
+        lambda: layer_of(lambda s, h: torch.tensor([0.5], device=h.device) * h),
+        rf"uses lift_fresh of numbers on another tensor's device {AT}",
+    ),
+    "a tensor made of the length of a batch": (
+        lambda: layer_of(lambda s, h: torch.tensor([[[h.shape[1]]]]).to(h.dtype) * h),
+        f"uses lift_fresh{DEPENDS}",
     ),
     "a tensor in a list": (
         lambda: layer_of(lambda s, h: s.by[0] * h, by=[torch.tensor(0.5)]),

@@ -1,0 +1,50 @@
+"""Many cells in one library: a compiler reads the headers once, and does not optimise."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+from longwave.models.kernels.cells import Cell
+from longwave.models.kernels.cpu import run
+from longwave.models.kernels.cpu.build import FLAGS, SOURCES, VECTORS, level
+from longwave.models.kernels.cpu.emit import emit
+
+ENTRY = re.compile(r"ENTRY\((\w+)\)")
+ENTRIES = r"""
+extern "C" int \1_forward(const longwave::Call* call, int64_t from, int64_t to) {
+  longwave::Loop<longwave::\1>(*call, true, from, to).forward(from, to);
+  return 0;
+}
+extern "C" int \1_backward(const longwave::Call* call, int64_t from, int64_t to) {
+  longwave::Loop<longwave::\1>(*call, false, from, to).backward(from, to);
+  return 0;
+}
+"""
+"""What the macro ENTRY defines, under names of the cell's own."""
+
+
+def library(text: str, folder: Path) -> ctypes.CDLL:
+    """Return what a compiler makes of a text, for this processor."""
+    source, target = folder / "cells.cpp", folder / "cells.so"
+    source.write_text(text)
+    flags = [flag for flag in (*FLAGS, *VECTORS.get(level(), ())) if flag != "-O3"]
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run([compiler, *flags, "-w", f"-I{SOURCES}", str(source), "-o", str(target)], check=True)
+    return ctypes.CDLL(str(target))
+
+
+def compile_together(cells: list[Cell], folder: Path) -> None:
+    """Compile the printed text of many cells at once; their loops run by it from now on."""
+    texts = {cell.name: emit(cell.plan) for cell in cells if cell.plan is not None}
+    found = library("\n".join(ENTRY.sub(ENTRIES, text) for text in texts.values()), folder)
+    for name, text in texts.items():
+        [struct] = ENTRY.findall(text)
+        entries = {way: getattr(found, f"{struct}_{way}") for way in ("forward", "backward")}
+        for entry in entries.values():
+            entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+        run._libraries[name] = SimpleNamespace(**entries)  # type: ignore[assignment]

@@ -91,6 +91,8 @@ def record(run: Callable[[], T]) -> tuple[T, list[Recorded]]:
     """
     with torch.inference_mode(False), torch.enable_grad(), Recorder() as recorder:
         result = run()
+        if not torch.is_grad_enabled():
+            raise Unsupported("torch.set_grad_enabled(False) without a with block")
     for call in recorder.calls:
         _check_gradients(call)
     used = {id(t) for call in recorder.calls for t in call.tensors} | {id(t) for t in leaves(result)[0]}

@@ -220,6 +220,17 @@ def test_what_has_a_gradient_of_its_own_or_is_random_is_refused(case: str) -> No
         Loop(made(lambda u, y, z, late, w: (tanh(u[0] + 1.0 * change(y)), z)), weights())
 
 
+def test_gradients_that_a_step_leaves_off_are_refused() -> None:
+    def step(u: tuple[Tensor, ...], y: Tensor, z: Tensor, late: Tensor, w: CellWeights) -> tuple[Tensor, ...]:
+        gate = sigmoid(y)
+        torch.set_grad_enabled(False)
+        return tanh(u[0] + gate), z
+
+    with pytest.raises(Unsupported, match=r"^torch.set_grad_enabled\(False\) without a with block$"):
+        Loop(made(step), weights())
+    assert torch.is_grad_enabled()
+
+
 def without_gradient(x: Tensor, w: CellWeights) -> Tensor:
     """Return V x, made without gradients."""
     with torch.no_grad():

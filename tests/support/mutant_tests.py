@@ -1,0 +1,49 @@
+"""Which tests are those of a broken file: a rule over folders and imports, so that nobody keeps a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from changed import distances, used_files
+from tree import ROOT
+
+FOUND_BY_NAME = ("models", "tasks")
+"""Folders whose modules the registry finds by name: what tests one says its name and imports nothing."""
+
+
+class OwnTests:
+    """The tests of the files of a folder that are to be broken, one at a time."""
+
+    def __init__(self, folder: str, files: Iterable[str]) -> None:
+        self.used = used_files({ROOT / file for file in files})
+        self.mirror = ROOT / "tests" / folder
+        while not any(self.mirror.rglob("test_*.py")):
+            self.mirror = self.mirror.parent
+
+    def nearest(self, file: str) -> list[str]:
+        """Return the words that make pytest run a file's own tests.
+
+        They are those of the folder that mirrors its own which are the fewest imports away from it, the file that is
+        named after it first; all of that folder where none is. Of a module that is found by name they are those of the
+        folder that say its name.
+        """
+        if str(Path(file).parent) in FOUND_BY_NAME:
+            return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
+        away = {path: steps for path, steps in self._away(file).items() if self.mirror in path.parents}
+        own = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
+        return _names(sorted(own, key=lambda path: (not path.name.startswith(f"test_{Path(file).stem}"), path)))
+
+    def others(self, file: str) -> list[str]:
+        """Return the other test files that import the file."""
+        importing = _names(sorted(path for path, steps in self._away(file).items() if steps == 1))
+        return [name for name in importing if name not in self.nearest(file)]
+
+    def _away(self, file: str) -> dict[Path, int]:
+        """Return how many imports each test file is away from a file."""
+        found = distances({ROOT / file}, self.used)
+        return {path: steps for path, steps in found.items() if path.name.startswith("test_")}
+
+
+def _names(paths: Iterable[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]

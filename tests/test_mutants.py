@@ -70,7 +70,7 @@ def test_a_listed_mutant_breaks_a_line_that_is_there_once(root: Path) -> None:
 def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(root: Path) -> None:
     tests = OwnTests("tasks", ["tasks/base/cache.py"])
     assert tests.nearest("tasks/base/cache.py") == ["tests/tasks/base/test_cache.py"]
-    assert tests.others("tasks/base/cache.py") == []
+    assert tests.others("tasks/base/cache.py") == ["tests/tasks/base/test_used.py"]
     assert tests.nearest("tasks/base/used.py") == ["tests/tasks/base/test_used.py"]
     assert tests.others("tasks/base/used.py") == ["tests/platform/test_far.py"]
     assert tests.nearest("tasks/adding.py") == ["tests/tasks/test_adding.py", "-k", "adding"]

@@ -26,7 +26,8 @@ from tree import ROOT
 
 LARGE = (
     "torch", "scipy.stats", "scipy.optimize", "sklearn.linear_model", "sqlalchemy.orm", "alembic.command", "optuna",
-    "pydantic", "typer", "rich.console", "hypothesis", "pandas", "psutil", "safetensors.torch", "ray",
+    "pydantic", "typer", "rich.console", "hypothesis", "pandas", "psutil", "safetensors.torch", "ray", "torchvision",
+    "networkx", "altair", "jinja2",
 )  # fmt: skip
 """What is imported before the first run. Nothing of the tree is: each run imports that from its copy."""
 CACHES = {"LONGWAVE_CACHE": "longwave", "TORCH_EXTENSIONS_DIR": "torch_extensions"}
@@ -92,9 +93,11 @@ class Copy:
             os.environ |= {name: str(self.own / cache) for name, cache in CACHES.items()}
             os.environ |= {"LONGWAVE_CACHE": str(temporary / "cache")} if generate else {}
             self._become_pytest([f"--basetemp={temporary}/pytest", *words], log, _Watch(running, longest))
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child, 9)  # what the tests left behind
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, 9)  # what the tests left behind, or all of them where this process is interrupted
         shutil.rmtree(temporary, ignore_errors=True)
         text = log.read_text(encoding="utf-8", errors="replace")
         if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and UNIMPORTABLE not in text:

@@ -30,19 +30,22 @@ class OwnTests:
         """
         if str(Path(file).parent) in FOUND_BY_NAME:
             return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
-        away = {path: steps for path, steps in self._away(file).items() if self.mirror in path.parents}
+        away = self._away(file, self.mirror)
         own = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
         return _names(sorted(own, key=lambda path: (not path.name.startswith(f"test_{Path(file).stem}"), path)))
 
     def others(self, file: str) -> list[str]:
-        """Return the other test files that import the file."""
-        importing = _names(sorted(path for path, steps in self._away(file).items() if steps == 1))
-        return [name for name in importing if name not in self.nearest(file)]
+        """Return those of that folder that are one import further away, and those elsewhere that import the file."""
+        away = self._away(file, self.mirror)
+        further = [path for path in away if away[path] == 1 + min(away.values())]
+        importing = [path for path, steps in self._away(file, ROOT / "tests").items() if steps == 1]
+        nearest = self.nearest(file)
+        return [name for name in dict.fromkeys(_names([*sorted(further), *sorted(importing)])) if name not in nearest]
 
-    def _away(self, file: str) -> dict[Path, int]:
-        """Return how many imports each test file is away from a file."""
+    def _away(self, file: str, folder: Path) -> dict[Path, int]:
+        """Return how many imports each test file of a folder is away from a file."""
         found = distances({ROOT / file}, self.used)
-        return {path: steps for path, steps in found.items() if path.name.startswith("test_")}
+        return {path: n for path, n in found.items() if path.name.startswith("test_") and folder in path.parents}
 
 
 def _names(paths: Iterable[Path]) -> list[str]:

@@ -43,7 +43,7 @@ class Tier(NamedTuple):
 
 TIERS = (
     Tier("its own", True, QUICK, 30),
-    Tier("others that import it", False, QUICK, 30),
+    Tier("the next", False, QUICK, 30),
     Tier("its own long ones", True, "integration", 300),
 )
 """They run one after another until a test fails."""

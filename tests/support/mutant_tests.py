@@ -28,24 +28,29 @@ class OwnTests:
         named after it first; all of that folder where none is. Of a module that is found by name they are those of the
         folder that say its name.
         """
-        if str(Path(file).parent) in FOUND_BY_NAME:
+        if _is_found_by_name(file):
             return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
         away = self._away(file, self.mirror)
         own = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
         return _names(sorted(own, key=lambda path: (not path.name.startswith(f"test_{Path(file).stem}"), path)))
 
     def others(self, file: str) -> list[str]:
-        """Return those of that folder that are one import further away, and those elsewhere that import the file."""
-        away = self._away(file, self.mirror)
-        further = [path for path in away if away[path] == 1 + min(away.values())]
+        """Return other tests that import the file, and of that folder those that are one import further away."""
+        near = self._away(file, self.mirror)
+        least = min(near.values(), default=0) if not _is_found_by_name(file) else 0
+        further = [path for path, steps in near.items() if steps == least + 1]
         importing = [path for path, steps in self._away(file, ROOT / "tests").items() if steps == 1]
-        nearest = self.nearest(file)
+        nearest = [] if _is_found_by_name(file) else self.nearest(file)
         return [name for name in dict.fromkeys(_names([*sorted(further), *sorted(importing)])) if name not in nearest]
 
     def _away(self, file: str, folder: Path) -> dict[Path, int]:
         """Return how many imports each test file of a folder is away from a file."""
         found = distances({ROOT / file}, self.used)
         return {path: n for path, n in found.items() if path.name.startswith("test_") and folder in path.parents}
+
+
+def _is_found_by_name(file: str) -> bool:
+    return str(Path(file).parent) in FOUND_BY_NAME
 
 
 def _names(paths: Iterable[Path]) -> list[str]:

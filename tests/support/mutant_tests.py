@@ -10,6 +10,8 @@ from tree import ROOT
 
 FOUND_BY_NAME = ("models", "tasks")
 """Folders whose modules the registry finds by name: what tests one says its name and imports nothing."""
+TESTED_TOGETHER = {"models/kernels/compiler": "models/kernels"}
+"""A folder whose tests are those of a folder above: what the compiler prints is tested where it runs."""
 
 
 class OwnTests:
@@ -17,7 +19,7 @@ class OwnTests:
 
     def __init__(self, folder: str, files: Iterable[str]) -> None:
         self.used = used_files({ROOT / file for file in files})
-        self.mirror = ROOT / "tests" / folder
+        self.mirror = ROOT / "tests" / TESTED_TOGETHER.get(folder, folder)
         while not any(self.mirror.rglob("test_*.py")):
             self.mirror = self.mirror.parent
 

@@ -18,6 +18,8 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.kernels import using
+from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.compiler.padding import rests
 from longwave.models.lem import LEM
 
 MODEL = '''"""A gated cell with a norm inside, in a file of its own."""
@@ -150,6 +152,22 @@ def test_a_power_that_products_or_a_root_give_is_fused(exponent: float) -> None:
     layer = Odd(lambda h: (2.0 + tanh(h)) ** exponent)
     given = {name: t.detach().double() for name, t in layer.held().items()}
     assert wrong(layer.recurrent(2), layer.loop_weights(given, 0)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("inner", "stay"),
+    [
+        (lambda h: torch.where(h > 0, h, -h), True),
+        (lambda h: torch.where(h > 0, h, 1.0), False),
+        (lambda h: torch.where(h > 0, 1.0, h), False),
+    ],
+)
+def test_zeros_in_the_padding_stay_unless_a_choice_makes_them_a_number(
+    inner: Callable[[Tensor], Tensor], stay: bool
+) -> None:
+    layer = Odd(inner)
+    given = {name: t.detach() for name, t in layer.held().items()}
+    assert rests(Loop(layer.recurrent(2), layer.loop_weights(given, 0)).plan) is stay
 
 
 def test_a_drive_that_is_not_affine_is_named() -> None:

@@ -4,6 +4,7 @@
 # make test-changed  those of what changed since the last tag, nearest to the change first; not the slow ones
 #                  PYTEST_ADDOPTS="--processor-times 30" lists, for each of the three, which 30 take most
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
+# make mutants     breaks lines, one at a time; fails where no test notices: most of an hour; it goes on where it stopped
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
 # make edition     the living board: trains what is missing of infra/sweeps/edition1 at low priority, then publishes; hours
 # make drawn       trains eight rows of the edition, drawn at random, once more
@@ -20,7 +21,7 @@ VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test test-all test-changed honesty chaos edition drawn gpu check audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn gpu check audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -57,6 +58,10 @@ honesty: install
 
 gpu: install
 	$(BIN)/python tests/support/gpu.py
+
+# WORDS="platform/boards tasks" runs these folders alone; --survivors those that survived once more, --anew all.
+mutants: install
+	nice -n 19 $(BIN)/python tests/support/mutants.py $(WORDS)
 
 chaos: install
 	$(BIN)/python tests/support/chaos.py

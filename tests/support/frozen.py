@@ -7,6 +7,7 @@ with what is recorded in ``tests/platform/records/frozen.json``.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -26,6 +27,7 @@ from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, hashed
 from longwave.platform.registry import shipped_models, shipped_tasks
+from longwave.platform.training.rules import optimisers, schedules, training_params
 from longwave.platform.training.train import train
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.spec import TaskSpec
@@ -45,7 +47,12 @@ def present() -> Frozen:
         return {
             "defaults": {f.name: hashed(f) for f in fields(TrialConfig) if isinstance(hashed(f), _JSON)},
             "rules": {
-                "rules": {"version": PROTOCOL, "ids": {"plain": PLAIN.id, "row": PLAIN.row}, "results": _trained()}
+                "rules": {
+                    "version": PROTOCOL,
+                    "ids": {"plain": PLAIN.id, "row": PLAIN.row},
+                    "results": _trained(),
+                    "declared": training_numbers(),
+                }
             },
             "models": {name: _model(spec) for name, spec in shipped_models().items()},
             "tasks": {name: _task(spec) for name, spec in shipped_tasks().items()},
@@ -152,6 +159,18 @@ def declared(spec: TaskSpec) -> Frozen:
     counts = dict(spec.files.counts) if spec.files else {}
     found: Frozen = json.loads(json.dumps({**sizes, "minor": minor, "counts": counts, "recipes": recipes}))
     return found
+
+
+def training_numbers() -> Frozen:
+    """Return what every number of training may be and is by default, by its name."""
+    words = [(optimiser, schedule) for optimiser in optimisers() for schedule in schedules()]
+    params = {p.name: p for pair in words for p in training_params(*pair)}
+    told = ("low", "high", "log", "zero", "most", "whole", "searched", "default")
+    return {name: [_plain_number(getattr(p, field)) for field in told] for name, p in sorted(params.items())}
+
+
+def _plain_number(value: Any) -> Any:
+    return None if value == math.inf else value
 
 
 def _trained() -> dict[str, list[float]]:

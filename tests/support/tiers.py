@@ -131,4 +131,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(ProcessorTimes(config.getoption("processor_times")))
+    config.pluginmanager.register(ProcessorTimes(config.getoption("processor_times")), "processor_times")

@@ -246,6 +246,7 @@ BROKEN: dict[str, tuple[TaskSpec, str, Damage, str]] = {
     "no molecules": (zinc.TASK, "molecules/val.pickle", pickled([{}] * 6), r": molecule \d must have the tensors"),
     "a cut index": (zinc.TASK, "val.index", cut, r": its last line must have an end"),
     "no such molecule": (zinc.TASK, "val.index", changed(r"\d+", "6"), r": there must be numbers of 0 to 5, each once"),
+    "no molecule by far": (zinc.TASK, "val.index", changed(r"\d+", "600"), r": there must be numbers of 0 to 5, each"),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,6 +258,17 @@ def test_generated_data_that_cannot_be_stored_are_made_again(tmp_path: Path, mon
     for value in (1.0, 2.0):
         assert cache.cached("some-1", lambda value=value: {"a": np.array([value])})["a"] == [value]
     assert file.read_text() == "in the way" and list(tmp_path.iterdir()) == [file]
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return exec, ("raise SystemExit('it was unpickled')",)
+
+
+def test_a_file_of_generated_data_that_holds_objects_is_made_anew_and_never_unpickled(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    np.savez(folder / "some-1.npz", a=np.array([Bomb()], dtype=object))
+    assert cache.cached("some-1", lambda: {"a": np.ones(2)})["a"].tolist() == [1, 1]
 
 
 def test_a_stop_while_data_are_stored_leaves_no_file_that_looks_whole(

@@ -37,6 +37,7 @@ def test_pairs_are_of_the_ranked_rows_alone_and_the_family_is_the_whole_board() 
     assert pairs([row for row in board if row.kind == "published"], []) == []
     ours = ranked(board)
     assert len(pairs(board, ours[:1])) == 0 and len(pairs(board, ours)) == 2
+    assert pairs(ours[:1], ours[:1]) == []
 
 
 def test_landmarks_are_the_best_the_baselines_the_best_printed_number_and_the_best_trivial_predictor() -> None:

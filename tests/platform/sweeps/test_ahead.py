@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,13 @@ def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store
     assert "about 1 min 00 s left" in told(shown, out), "10 s an epoch, 6 epochs"
     shown.report([], [Run(trial, "stopped", "halving", 1, 1, 0.1) for trial in (first, second)])
     assert "about 1 min 00 s left" in told(shown, out), "as was expected"
+
+
+@pytest.mark.parametrize(("goal", "best"), [("min", "0.1"), ("max", "0.9")])
+def test_the_best_that_a_view_shows_is_what_the_metric_should_be(goal: str, best: str, store: Store) -> None:
+    shown, out, trials = view(store)
+    shown.entries = tuple(replace(entry, goal=goal) for entry in shown.entries)
+    shown.cells = dict.fromkeys(trials, shown.entries[0])
+    valids = (0.5, 0.1, 0.9, 0.4)
+    shown.report([Point(t, 1, 1.0, valid, 1.0, 0.0) for t, valid in zip(trials, valids, strict=True)], [])
+    assert re.search(rf"best \w+ +LEM {best}\n|best \w+ +lem {best}\b", told(shown, out))

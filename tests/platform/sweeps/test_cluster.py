@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -25,8 +26,10 @@ from tree import ROOT
 from longwave.platform.bench.cluster import scaling
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import place
+from longwave.platform.records.probe import CPU
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.on_ray.cluster import is_of, resources
+from longwave.platform.sweeps.on_ray import probing
+from longwave.platform.sweeps.on_ray.cluster import KIND, SOME, is_of, machine, resources
 from longwave.platform.sweeps.on_ray.listener import Listener, Queue
 from longwave.platform.sweeps.on_ray.several import several
 from longwave.platform.sweeps.placement import Machine, Room, Slot
@@ -117,6 +120,31 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
     assert queue.suggest("4") is None, "a may come back"
     queue.on_trial_complete("3")
     assert queue.suggest("4") == Searcher.FINISHED
+
+
+def test_a_node_offers_its_cores_and_its_gpus_by_the_name_of_their_kind() -> None:
+    def found(**resources: float) -> Machine:
+        return machine({"Resources": resources})
+
+    assert found(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == Machine(8.0, 2, "H100")
+    assert found(CPU=8.0, GPU=1.0) == Machine(8.0, 1, "GPU")
+    assert found(CPU=4.0, **{f"{KIND}H100": 1.0}) == found(CPU=4.0) == Machine(4.0)
+
+
+def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def remote(**options: Any) -> Any:
+        asked.append(options)
+        return lambda tried: tried
+
+    monkeypatch.setattr(probing.ray, "remote", remote)
+    for kind, where in ((CPU, {}), ("GPU", {}), ("H100", {"zone": "a"})):
+        probing._remote(kind, where)
+    assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in asked] == [
+        (1, 0, {}, None), (0, 1, {}, None), (0, 1, {f"{KIND}H100": SOME}, {"zone": "a"}),
+    ]  # fmt: skip
+    assert all(a["max_calls"] == 1 for a in asked), "a process that ends with it"
 
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:

@@ -10,13 +10,15 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from deployed import TINY, free_port, listens, own_environment, started, until
 
 from longwave.platform.cli.main import main
-from longwave.platform.errors import ConfigError
+from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.sweeps.on_ray.package import laid_out
+from longwave.platform.sweeps.on_ray.submission import Jobs
 from longwave.platform.sweeps.versions import versions
 
 LOOK = """
@@ -49,6 +51,25 @@ def ship(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     return folder
+
+
+class Status(str):
+    def is_terminal(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("logs", "message", "last"),
+    [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it said nothing")],
+)
+def test_a_job_that_failed_says_why_in_its_last_line(logs: str, message: str | None, last: str) -> None:
+    jobs, shown = object.__new__(Jobs), list[str]()
+    info = SimpleNamespace(status=Status("FAILED"), message=message, driver_exit_code=3)
+    jobs.address = "http://here:8265"
+    jobs._client = SimpleNamespace(get_job_info=lambda job: info, get_job_logs=lambda job: logs)
+    with pytest.raises(WorkerError, match=f"^The job a failed, exit 3: {last}$"):
+        jobs.follow("a", shown.append, wait=True)
+    assert shown == [logs]
 
 
 @pytest.mark.integration

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import torch
 from packs import Heard, trained, trial
 from tiers import mark_long
-from tree import ROOT
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.trial import TrialConfig
@@ -165,13 +163,3 @@ def test_dropout_at_the_ends_of_the_network_is_drawn_in_training_alone() -> None
     data = get_task("digits").load("")
     with_, without = Pack([config], data), Pack([trial(task="digits")], data)
     assert torch.equal(with_.score(data.valid), without.score(data.valid))
-
-
-def test_every_broken_rule_that_is_listed_is_a_line_that_is_here_once_and_a_test_that_is_here() -> None:
-    listed = tomllib.loads((ROOT / "tests/support/mutations.toml").read_text(encoding="utf-8"))["mutation"]
-    table = (ROOT / "infra/mutations.md").read_text(encoding="utf-8")
-    for mutation in listed:
-        assert (ROOT / mutation["file"]).read_text(encoding="utf-8").count(mutation["line"]) == 1, mutation["rule"]
-        file, _, name = mutation["test"].partition("::")
-        assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8"), mutation["rule"]
-        assert f"| {mutation['rule']} | {mutation['file']} |" in table

@@ -238,3 +238,8 @@ def test_a_text_that_is_none_is_refused(changes: dict[str, Any]) -> None:
     good = {"inputs": torch.zeros(1, 6).long(), "targets": torch.zeros(1, 6).long(), "segment": 2}
     with pytest.raises(ValueError, match=r"^A text needs tokens \(1, T\), targets \(1, T\) and a segment of a step"):
         Text(**{**good, **changes})
+
+
+@every_kind
+def test_what_an_example_takes_is_told_of_a_split_of_one_too(kind: str) -> None:
+    assert example(kind, 1).numbers(3) == example(kind, 2).numbers(3) > 0

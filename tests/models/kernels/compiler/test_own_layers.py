@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from kernel_cases import assert_close, inputs, on_cpu, outcome
+from listed import wrong
 from more_files import with_models
 from torch import Tensor, tanh
 
@@ -17,6 +18,8 @@ from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
 from longwave.models.base.recurrence import Recurrence
 from longwave.models.kernels import using
+from longwave.models.kernels.compiler.loop import Loop
+from longwave.models.kernels.compiler.padding import rests
 from longwave.models.lem import LEM
 
 MODEL = '''"""A gated cell with a norm inside, in a file of its own."""
@@ -131,6 +134,8 @@ class Odd(Recurrence[OddWeights]):
         (lambda h: torch.softmax(h, -1), "_softmax"),
         (lambda h: h[..., :2].repeat(1, 1, 2), "slice"),
         (lambda h: h.roll(1, -1), "roll"),
+        (lambda h: h**9, "pow"),
+        (lambda h: h**2.5, "pow"),
     ],
 )
 def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], Tensor], named: str) -> None:
@@ -140,6 +145,29 @@ def test_what_cannot_be_fused_is_named_with_its_line(inner: Callable[[Tensor], T
     assert str(way).startswith(f"reference: the step of Odd uses {named} at test_own_layers.py:")
     assert way.reason.endswith(", which the compiler does not know")
     assert layer(torch.ones(3, 2, 2))[0].shape == (3, 2, 4)
+
+
+@pytest.mark.parametrize("exponent", [8, 2, 1, -1, -8, 0.5])
+def test_a_power_that_products_or_a_root_give_is_fused(exponent: float) -> None:
+    layer = Odd(lambda h: (2.0 + tanh(h)) ** exponent)
+    given = {name: t.detach().double() for name, t in layer.held().items()}
+    assert wrong(layer.recurrent(2), layer.loop_weights(given, 0)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("inner", "stay"),
+    [
+        (lambda h: torch.where(h > 0, h, -h), True),
+        (lambda h: torch.where(h > 0, h, 1.0), False),
+        (lambda h: torch.where(h > 0, 1.0, h), False),
+    ],
+)
+def test_zeros_in_the_padding_stay_unless_a_choice_makes_them_a_number(
+    inner: Callable[[Tensor], Tensor], stay: bool
+) -> None:
+    layer = Odd(inner)
+    given = {name: t.detach() for name, t in layer.held().items()}
+    assert rests(Loop(layer.recurrent(2), layer.loop_weights(given, 0)).plan) is stay
 
 
 def test_a_drive_that_is_not_affine_is_named() -> None:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
+from longwave.models.kernels.compiler.kinds import Same
 
 SCALE = 0.5
 TABLE: dict[str, Any] = {"inner": {"scales": [0.5]}}
@@ -130,6 +131,11 @@ def other_step(self: Gain, u: tuple[Tensor, ...], state: State, w: GainWeights) 
 class ByClass(Parent):
     def gain(self, h: Tensor) -> Tensor:
         return self.RATE * h
+
+
+class ByComputedName(Parent):
+    def gain(self, h: Tensor) -> Tensor:
+        return getattr(self, "RA" + "TE"[:2]) * h
 
 
 class ByProperty(Parent):
@@ -317,6 +323,7 @@ CHANGES: dict[str, tuple[Callable[[], Gain], Change]] = {
         lambda s, m: setattr(s, "by", 0.7),
     ),
     "a class attribute": (ByClass, lambda s, m: m.setattr(Parent, "RATE", 0.7)),
+    "a class attribute of a computed name": (ByComputedName, lambda s, m: m.setattr(Parent, "RATE", 0.7)),
     "a class attribute in a subclass": (ByClass, lambda s, m: m.setattr(ByClass, "RATE", 0.7, raising=False)),
     "a class attribute in the layer itself": (ByClass, lambda s, m: setattr(s, "RATE", 0.7)),
     "what a property reads": (ByProperty, lambda s, m: m.setattr(Parent, "RATE", 0.7)),
@@ -340,6 +347,12 @@ CHANGES: dict[str, tuple[Callable[[], Gain], Change]] = {
     ),
 }
 """A layer, and a change of what its step reads, by its name."""
+
+
+def test_what_stands_for_an_object_equals_what_stands_for_the_same_alone() -> None:
+    one, equal = [0.5], [0.5]
+    assert (Same(one), 1) == (Same(one), 1)
+    assert (Same(one), 1) != (Same(equal), 1) and Same(one) != one
 
 
 @pytest.mark.parametrize("name", CHANGES)

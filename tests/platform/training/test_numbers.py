@@ -1,0 +1,9 @@
+"""The numbers of training: their ranges and defaults are written down twice."""
+
+from __future__ import annotations
+
+from frozen import recorded, training_numbers
+
+
+def test_the_ranges_and_defaults_of_the_numbers_of_training_are_those_that_are_recorded() -> None:
+    assert training_numbers() == recorded()["rules"]["rules"]["declared"], "Undo the change, or record it: make freeze."

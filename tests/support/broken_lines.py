@@ -1,0 +1,126 @@
+"""Mutants: one place of a file broken, drawn from cosmic-ray's operators or listed by hand."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import tomllib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import islice, zip_longest
+from pathlib import Path
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+from tree import ROOT
+
+FOLDERS = (
+    "platform/training", "platform/sweeps", "platform/statistics", "platform/boards", "platform/literature",
+    "models/kernels/compiler", "tasks",
+)  # fmt: skip
+LEFT_OUT = ("tasks/cards/", "tasks/trivial/")
+SEED, A_FOLDER = 36, 43
+"""Of the draw, and the mutants of a folder."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One place of a file, broken.
+
+    Attributes:
+        folder, file: Of ``FOLDERS``, and the file in it.
+        line: Where.
+        before, after: The lines that differ, each as one.
+        text: The whole file, broken.
+    """
+
+    folder: str
+    file: str
+    line: int
+    before: str
+    after: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        """What it is: any change of its file makes it another."""
+        return _digest(self.file, self.text)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before} → {self.after}"
+
+
+def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
+    """Return ``count`` mutants of a folder: one of each module, then a second of each, as far as they go."""
+    paths = [str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")]
+    modules = sorted((p for p in paths if not p.startswith(LEFT_OUT)), key=lambda p: _digest(SEED, p))
+    turns = zip_longest(*(_mutants(folder, module) for module in modules))
+    return list(islice((mutant for turn in turns for mutant in turn if mutant), count))
+
+
+def listed(folder: str, path: Path) -> list[Mutant]:
+    """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line`` and what ``broken`` puts there.
+
+    Raises:
+        ValueError: The file does not hold the line, or more than once.
+    """
+    found = []
+    for one in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
+        source = (ROOT / one["file"]).read_text(encoding="utf-8")
+        if (times := source.count(one["line"])) != 1:
+            raise ValueError(f"{one['file']} holds {one['line']!r} {times} times, not once: change {path.name}.")
+        text = source.replace(one["line"], one["broken"])
+        number = source[: source.index(one["line"])].count("\n") + 1
+        found.append(Mutant(folder, one["file"], number, *_changed(source, text), text))
+    return found
+
+
+def _mutants(folder: str, module: str) -> Iterator[Mutant]:
+    """Yield one mutant of each place of a module that has any, in an order that is drawn."""
+    source = (ROOT / module).read_text(encoding="utf-8")
+    nodes, places = list(ast_nodes(get_ast(source))), dict[tuple[int, int], list[tuple[str, int]]]()
+    for name in operator_names():
+        if not (operator := get_operator(name)).arguments():
+            found = (position for node in nodes for position in operator().mutation_positions(node))
+            for occurrence, (start, _) in enumerate(found):
+                places.setdefault(start, []).append((name, occurrence))
+    for place in sorted(places, key=lambda place: _digest(SEED, module, place)):
+        name, occurrence = min(places[place], key=lambda one: _digest(SEED, module, place, one))
+        text = mutate_code(source, get_operator(name)(), occurrence)
+        if text is not None and _does_another_thing(source, text):
+            yield Mutant(folder, module, place[0], *_changed(source, text), text)
+
+
+def _does_another_thing(source: str, text: str) -> bool:
+    """Return whether a mutant differs by more than what joins the types of an annotation, which nobody reads."""
+    try:
+        with warnings.catch_warnings(action="error", category=SyntaxWarning):
+            compile(text, "mutant", "exec")
+    except SyntaxError:  # it breaks whatever imports it, and shows nothing
+        return False
+    return _with_plain_types(source) != _with_plain_types(text)
+
+
+def _with_plain_types(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        for types in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            for joined in (part for part in (ast.walk(types) if types else ()) if isinstance(part, ast.BinOp)):
+                joined.op = ast.BitOr()
+    return ast.dump(tree)
+
+
+def _changed(source: str, text: str) -> tuple[str, str]:
+    """Return the lines of each that are not the other's, as one line."""
+    old, new = source.splitlines(), text.splitlines()
+    steps = [step for step in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if step[0] != "equal"]
+    before = [line for _, start, stop, _, _ in steps for line in old[start:stop]]
+    after = [line for _, _, _, start, stop in steps for line in new[start:stop]]
+    return " ".join(" ".join(before).split()), " ".join(" ".join(after).split())
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,153 @@
+"""Broken lines: which are drawn, whose tests run, what is written of them, and when the command fails."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import broken_lines
+import changed
+import forked_tests
+import mutant_tests
+import mutants
+import pytest
+import tree
+from broken_lines import Mutant, drawn, listed
+from forked_tests import Copy
+from mutant_tests import OwnTests
+
+TREE = {
+    "tasks/adding.py": "LENGTH: int | None = 5\n",
+    "tasks/base/cache.py": "def twice(n: int | float) -> int | float:\n    return 2 * n if n > 0 else 0\n",
+    "tasks/base/used.py": "import longwave.tasks.base.cache\n",
+    "tasks/cards/card.py": "N = 1\n",
+    "tests/tasks/test_adding.py": "",
+    "tests/tasks/base/test_cache.py": "",
+    "tests/tasks/base/test_used.py": "import longwave.tasks.base.used",
+    "tests/platform/test_far.py": "import longwave.tasks.base.used",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for module in (tree, changed, broken_lines, mutant_tests):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    for name, text in TREE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_mutants_are_drawn_one_a_module_in_turn_and_always_the_same(root: Path) -> None:
+    found = drawn("tasks", 4)
+    assert found == drawn("tasks", 4) and len({m.id for m in found}) == 4
+    assert {m.file for m in found[:2]} == {"tasks/adding.py", "tasks/base/cache.py"}
+    assert {m.file for m in found} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are left out"
+    assert [m.file for m in drawn("tasks", 99)].count("tasks/adding.py") == 1, "types of annotations are not broken"
+    for mutant in found:
+        assert mutant.before in TREE[mutant.file] and mutant.after in mutant.text and mutant.text != TREE[mutant.file]
+
+
+def test_a_mutant_of_a_file_that_changed_is_another(root: Path) -> None:
+    before = {m.id for m in drawn("tasks", 99) if m.file == "tasks/base/cache.py"}
+    (root / "tasks/base/cache.py").write_text(TREE["tasks/base/cache.py"] + "\n# more\n")
+    assert before.isdisjoint(m.id for m in drawn("tasks", 99))
+
+
+def test_a_listed_mutant_breaks_a_line_that_is_there_once(root: Path) -> None:
+    path = root / "some.toml"
+    entry = '[[mutant]]\nfile = "tasks/base/cache.py"\nline = "{}"\nbroken = "3 * n"\n'
+    path.write_text(entry.format("2 * n"))
+    [found] = listed("tasks", path)
+    assert (found.line, found.before) == (2, "return 2 * n if n > 0 else 0")
+    assert found.text == TREE["tasks/base/cache.py"].replace("2 * n", "3 * n")
+    for line, times in (("4 * n", 0), ("n", 6)):
+        path.write_text(entry.format(line))
+        with pytest.raises(ValueError, match=f"holds '.*' {times} times, not once: change some.toml"):
+            listed("tasks", path)
+
+
+def test_a_files_own_tests_are_the_nearest_in_the_folder_that_mirrors_its_own(root: Path) -> None:
+    tests = OwnTests("tasks", ["tasks/base/cache.py"])
+    assert tests.nearest("tasks/base/cache.py") == ["tests/tasks/base/test_cache.py"]
+    assert tests.others("tasks/base/cache.py") == ["tests/tasks/base/test_used.py"]
+    assert tests.nearest("tasks/base/used.py") == ["tests/tasks/base/test_used.py"]
+    assert tests.others("tasks/base/used.py") == ["tests/platform/test_far.py"]
+    assert tests.nearest("tasks/adding.py") == ["tests/tasks/test_adding.py", "-k", "adding"]
+
+
+@pytest.fixture
+def survivor(root: Path, monkeypatch: pytest.MonkeyPatch) -> Mutant:
+    """Of two mutants the one that no test notices; they are tried by nobody."""
+    noticed, survivor = drawn("tasks", 2)
+    for name, file in {"KNOWN": "known.jsonl", "RESULT": "result.md", "EXCUSED": "excused.toml"}.items():
+        monkeypatch.setattr(mutants, name, root / file)
+    monkeypatch.setattr(mutants, "FOLDERS", ("tasks",))
+    monkeypatch.setattr(mutants, "drawn", lambda folder: [noticed, survivor])
+    monkeypatch.setattr(mutants, "listed", lambda folder, path: [])
+
+    class Stub:
+        def __init__(self, *_: object) -> None: ...
+
+        def noticed_by(self, mutant: Mutant) -> tuple[str, str]:
+            return ("its own", "tests/test_a.py::test_b[1]") if mutant == noticed else ("", "")
+
+    monkeypatch.setattr(mutants, "Runner", Stub)
+    (root / "excused.toml").write_text("")
+    return survivor
+
+
+def test_the_command_fails_where_a_survivor_has_no_reason(
+    survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mutants.main([]) == 1
+    assert capsys.readouterr().err == f"No test notices: {survivor}\n"
+    told = (root / "result.md").read_text()
+    assert "| tasks | 2 | 1 | 0 | 0 | 0 | 1 |\n| all | 2 | 1 | 0 | 0 | 0 | 1 |\n" in told
+    assert told.endswith(f"\n\n- {survivor.file}: `{survivor.before}` → `{survivor.after}`: unnoticed\n")
+    excuse = f"[[excused]]\nbefore = '''{survivor.before}'''\nafter = '''{survivor.after}'''\nreason = 'equal'\n"
+    (root / "excused.toml").write_text(excuse + f"file = '{survivor.file}'\n")
+    assert mutants.main([]) == 0
+    told = (root / "result.md").read_text()
+    assert "| tasks | 2 | 1 | 0 | 0 | 1 | 0 |" in told and told.endswith(": equal\n")
+    (root / "excused.toml").write_text(excuse + "file = 'tasks/other.py'\n")
+    assert mutants.main(["tasks"]) == 1
+
+
+def test_what_is_known_is_not_tried_again_unless_asked(
+    survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+    for words in ([], [], ["--survivors"], ["--anew"]):
+        mutants.main(words)
+        tried.append(len(capsys.readouterr().out.splitlines()))
+    assert tried == [2, 0, 1, 2]
+
+
+@pytest.mark.integration  # a test that never ends is ended
+@pytest.mark.parametrize(
+    ("broken", "failing"),
+    [
+        ("VALUE = 1", ""),
+        ("VALUE = 2", "tests/test_it.py::test_it"),
+        ("VALUE = 1 / 0", "tests/test_it.py"),
+        ("while True: pass", "the collection of tests"),
+        ("import os; os._exit(7)", "the collection of tests"),
+    ],
+)
+def test_what_fails_hangs_or_ends_the_process_in_a_copy_is_its_first_failure(
+    broken: str, failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forked_tests, "ROOT", root := tmp_path / "tree")
+    monkeypatch.setattr(forked_tests, "CACHES", {})
+    for name, text in {
+        "infra/typing/longwave_it.py": "VALUE = 1",
+        "tests/test_it.py": "from longwave_it import VALUE\n\ndef test_it(): assert VALUE == 1\n",
+        ".gitignore": ".mutants",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
+    copy = Copy.of_tree(tmp_path / "copy")
+    (copy.folder / "infra/typing/longwave_it.py").write_text(broken)
+    assert copy.first_failure(["tests"], 1) == failing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,7 @@ class Outside:
         way: The command.
         trials, epochs: Of the sweep.
         seconds: From its start to its end.
+        processor: Seconds of processors that all its processes took, training and all.
         training: Of these its trials trained, as they recorded it; of packs at a time each counts its part.
         outside: The rest.
     """
@@ -43,6 +45,7 @@ class Outside:
     trials: int
     epochs: int
     seconds: float
+    processor: float
     training: float
     outside: float
 
@@ -63,28 +66,34 @@ def outside(model: str, trials: int, epochs: int, repeats: int) -> list[Outside]
         "sweep run --here": (("--here",), 1),
         f"sweep run --workers {count}": (("--workers", str(count)), count),
     }
-    found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    found: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for turn in range(repeats + 1):
             for k, (way, (options, packs)) in enumerate(ways.items()):
                 seed, sizes = turn * len(ways) + k, {"trials": trials, "epochs": epochs}
                 text = FILE.format(name=f"small{seed}", task=TASK, model=model, seed=seed, **sizes)
-                seconds, training = _run(Path(folder), f"small{seed}", text, options)
-                found[way].append((seconds, training / packs))
+                seconds, processor, training = _run(Path(folder), f"small{seed}", text, options)
+                found[way].append((seconds, processor, training / packs))
     lines = {way: [median(column) for column in zip(*turns[1:], strict=True)] for way, turns in found.items()}
-    return [Outside(way, trials, epochs, each, own, each - own) for way, (each, own) in lines.items()]
+    return [Outside(way, trials, epochs, each, used, own, each - own) for way, (each, used, own) in lines.items()]
 
 
-def _run(home: Path, name: str, text: str, options: Sequence[str]) -> tuple[float, float]:
-    """Return the seconds of a sweep's command, and those that its trials trained."""
+def _run(home: Path, name: str, text: str, options: Sequence[str]) -> tuple[float, float, float]:
+    """Return the seconds of a sweep's command, those of its processors, and those that its trials trained."""
     file = home / f"{name}.toml"
     file.write_text(text)
     command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), *options]
     env = {name: value for name, value in os.environ.items() if name not in ("LONGWAVE_STORE", "MLFLOW_TRACKING_URI")}
-    began = time.perf_counter()
+    began, used = time.perf_counter(), _processor()
     done = subprocess.run(command, capture_output=True, text=True, env={**env, "LONGWAVE_HOME": str(home)})
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, _processor() - used
     if done.returncode:
         raise WorkerError(f"A sweep to measure failed: {done.stderr.strip() or done.stdout.strip()}")
     with Store(f"sqlite:///{home / 'longwave.db'}", create=False) as store:
-        return seconds, sum(trial.run.seconds for trial in store.trials(name) if trial.run)
+        return seconds, used, sum(trial.run.seconds for trial in store.trials(name) if trial.run)
+
+
+def _processor() -> float:
+    """Return the processor seconds of all processes that this one, or one that it started, has waited for."""
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return taken.ru_utime + taken.ru_stime

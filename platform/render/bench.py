@@ -125,9 +125,11 @@ def sweep(
     if missing:
         say(f"  {missing}")
     if commands:
-        each = [(c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}") for c in commands]
+        each = [
+            (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands
+        ]
         title = f"The command, of {commands[0].trials} trials of {commands[0].epochs} epochs"
-        table(["command", "seconds", "training", "outside of it"], each, title=title, prose=[0])
+        table(["command", "seconds", "training", "outside of it", "processor seconds"], each, title=title, prose=[0])
 
 
 def footprints(lines: Sequence[Footprint], format: str) -> None:

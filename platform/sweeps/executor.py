@@ -18,8 +18,8 @@ from longwave.platform.sweeps.workers import Job, Sink, Workers, this_machine, t
 
 SINGLE = "longwave.platform.sweeps.on_ray.single"
 """The module of the process that a sweep begins in where nothing is asked that only Ray gives."""
-SECONDS = 3.0
-"""It trains this long before Ray is started: about as long as Ray takes to start."""
+SECONDS = 5.0
+"""Seconds of processor that it trains before Ray is started: about what Ray takes to start and to end."""
 _clients: list[Client] = []
 """The one that runs, if any: blocks of ``running`` inside one another share it."""
 

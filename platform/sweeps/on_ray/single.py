@@ -11,7 +11,8 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -23,6 +24,9 @@ from longwave.platform.sweeps.on_ray.inbox import Inbox, More, Say, outbox
 from longwave.platform.sweeps.on_ray.reports import Gathered
 from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.workers import Job, Workers, this_machine, train_job
+
+LOOK_SECONDS = 0.1
+"""How often it is looked whether training takes long."""
 
 
 def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
@@ -39,12 +43,13 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
     if gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     _load()
-    inbox, spent = Inbox(), 0.0
+    inbox, loaded = Inbox(), time.process_time()
     for work in inbox:
         if work["ask"] == "machines":
             say({"event": "machines", "machines": [asdict(this_machine(cores))]})
         else:
-            spent += _train(work, spent, inbox.more, say)
+            with _telling_when_long(loaded + work["seconds"], say):
+                _train(work, inbox.more, say)
         say({"event": "finished"})
 
 
@@ -56,19 +61,31 @@ def _load() -> None:
     environment.describe()
 
 
-def _train(work: Mapping[str, Any], spent: float, more: More, say: Say) -> float:
-    """Train the packs that the driver hands out, and return how many seconds that took.
+@contextmanager
+def _telling_when_long(limit: float, say: Say) -> Iterator[None]:
+    """Tell the driver once this process has taken more seconds of processor than ``limit``, as seen inside the block.
 
-    Args:
-        work: What it asked, and how long may be trained before it is told that it takes long.
-        spent: Seconds that were trained before.
-        more: Yields what it hands out meanwhile.
-        say: Takes events.
+    On a machine that is busy otherwise Ray would take longer to start, too.
     """
+    over = threading.Event()
+
+    def watch() -> None:
+        while time.process_time() < limit:
+            if over.wait(LOOK_SECONDS):
+                return
+        say({"event": "long"})
+
+    watching = threading.Thread(target=watch, name="watch", daemon=True)
+    watching.start()
+    yield
+    over.set()
+    watching.join()  # what it says belongs to this work
+
+
+def _train(work: Mapping[str, Any], more: More, say: Say) -> None:
+    """Train the packs that the driver hands out, in what it asked and with ``more``, and say what becomes of them."""
     own = Workers(storage=place(work["storage"]), flag=work["flag"], **work["workers"])
     pin(map(Plugin.from_dict, work["plugins"]))
-    began, late = time.monotonic(), threading.Timer(max(0.0, work["seconds"] - spent), say, [{"event": "long"}])
-    late.start()
     jobs, last = dict(work["jobs"]), work["last"]
     while jobs or not last:
         for told in more(wait=not jobs):
@@ -76,12 +93,10 @@ def _train(work: Mapping[str, Any], spent: float, more: More, say: Say) -> float
             last = told["last"]
         if own.draining():
             break
-        for key in [*jobs][:1]:
+        if jobs:
+            key = next(iter(jobs))
             say({"event": "started", "pack": key, "place": asdict(Slot())})
             say({"event": "ended", "pack": key, "how": _trained(key, jobs.pop(key), own, say), "why": ""})
-    late.cancel()
-    late.join()  # what it says belongs to this work
-    return time.monotonic() - began
 
 
 def _trained(key: str, job: Mapping[str, Any], own: Workers, say: Say) -> Ending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import sys
 import time
@@ -66,9 +67,9 @@ def jobs_of(file: SweepFile) -> dict[str, Job]:
     return {config.id: Job([config]) for configs in searches(resolve(file), {}) for config in configs}
 
 
-def singles() -> list[psutil.Process]:
-    """Return the single processes that this process's drivers have started, without their keepers."""
-    found = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
+    """Return the single processes that a driver, by default any of this process, has started, without their keepers."""
+    found = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
     return [p for p in found if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
 
 
@@ -121,6 +122,39 @@ def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_b
     assert {end[0] for end in found.values()} == {"ok"} and all(len(end[-1]) == 300 for end in found.values())
 
 
+@pytest.mark.integration
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_ended_while_its_single_process_trains_leaves_none_and_is_gone_on_with(
+    tmp_path: Path, open_store: Callable[[str], Any], number: signal.Signals
+) -> None:
+    file, ends = tmp_path / "tiny.toml", list[Results]()
+    file.write_text(
+        'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
+        "batch = 10\nsteps = 20\nepochs = 150\n"
+    )
+    for name in ("ended", "whole"):
+        store = open_store(f"sqlite:///{tmp_path}/{name}.db")
+        command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--mlflow", "off"]
+        command += ["--store", store.url, "--storage", str(tmp_path / name)]
+        if name == "ended":
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                while store.count()["epochs"] <= 3:
+                    assert process.poll() is None, "it ended by itself"
+                    time.sleep(0.02)
+                (ours,) = singles(psutil.Process(process.pid))
+                process.send_signal(number)
+            assert psutil.wait_procs([ours], timeout=30)[1] == []
+            assert 3 < store.count()["epochs"] < 300
+        for words in (["2 of 2 trials done (2 ok)", "over."], ["2 of 2 trials done (2 ok)"]):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0 and all(word in done.stdout for word in words), done.stderr
+        assert "over." not in done.stdout, "a trial was trained twice"
+        ends.append({t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")})
+        assert store.count()["epochs"] == 300
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.integration
 def test_a_single_process_that_dies_while_it_starts_is_replaced_by_ray(
     tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,8 +51,7 @@ def divide(
     Args:
         trials: What to train.
         workers: Packs that train at a time.
-        size: Most trials a pack. ``"auto"`` divides all trials over the workers and stays within ``memory``: wherever
-            it was measured, on a CPU too, a larger pack takes no longer a trial than a smaller one. The
+        size: Most trials a pack. ``"auto"`` divides all trials over the workers and stays within ``memory``; the
             trials of a model that gains nothing from larger packs are divided over the workers by themselves.
         each: Bytes that a trial needs, as ``Sweep.member_bytes`` says.
         memory: Bytes a worker may use; ``"auto"`` alone looks at it.

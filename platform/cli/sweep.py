@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 sweep = typer.Typer(help="Plan, run, watch and steer sweeps.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweep, name="sweep")
+NVIDIA = Path("/dev/nvidiactl")
+"""Is there where NVIDIA's driver is loaded; to ask it takes seconds."""
 
 WorkersOption = Annotated[
     int | None,
@@ -226,6 +228,7 @@ def asked_workers(
     if ray:
         check_address(ray)
     single_first = not here and workers is None and ray is None and gpus is None and cpus == 1
+    single_first = single_first and (cpu or not NVIDIA.exists())  # for GPUs Ray is needed: it starts at once
     return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here, single_first)
 
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from rich.console import Console
 
-from longwave.platform.cli.sweep import asked_workers
+from longwave.platform.cli import sweep as commands
 from longwave.platform.sweeps import driver, executor
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.on_ray.client import Client
@@ -240,6 +240,8 @@ def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path
     [
         ({}, True),
         ({"cpu": True}, True),
+        ({"gpu": True}, False),
+        ({"gpu": True, "cpu": True}, True),
         ({"here": True}, False),
         ({"workers": 1}, False),
         ({"ray": "auto"}, False),
@@ -248,7 +250,9 @@ def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path
     ],
 )
 def test_ray_is_started_at_once_where_anything_is_asked_that_only_ray_gives(
-    asked: dict[str, Any], single: bool
+    asked: dict[str, Any], single: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(commands, "NVIDIA", tmp_path if asked.get("gpu") else tmp_path / "none")
     options = {"workers": None, "storage": None, "ray": None, "gpus": None, "cpu": False, "cpus": 1.0, "label": None}
-    assert asked_workers("any", **{**options, "here": False, **asked}).single_first is single
+    given = {name: value for name, value in asked.items() if name != "gpu"}
+    assert commands.asked_workers("any", **{**options, "here": False, **given}).single_first is single

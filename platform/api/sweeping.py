@@ -15,6 +15,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
 from longwave.platform.sweeps.driver import resume
 from longwave.platform.sweeps.executor import running
+from longwave.platform.sweeps.mirroring import mirroring
 from longwave.platform.sweeps.resolve import resolve
 from longwave.platform.sweeps.sweep import plan
 
@@ -54,10 +55,11 @@ def sweep(
     checked = check_sweep(what, "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
     checked = keeping(checked, keep_weights)
     how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, [*labels], here)
-    with running(how):  # Ray starts while data are prepared
+    server = mlflow_server(mlflow)
+    with running(how), mirroring(server):  # what trains, and what mirrors, starts while data are prepared
         resolved, url = resolve(checked), store_url(store)
         with Store(url) as known:
-            view = resume(plan(resolved, known), known, how, mlflow_server(mlflow), Terminal())
+            view = resume(plan(resolved, known), known, how, server, Terminal())
     return SweptBoards(checked, view.counts(), store)
 
 

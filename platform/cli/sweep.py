@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 sweep = typer.Typer(help="Plan, run, watch and steer sweeps.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sweep, name="sweep")
+NVIDIA = Path("/dev/nvidiactl")
+"""Is there where NVIDIA's driver is loaded; to ask it takes seconds."""
 
 WorkersOption = Annotated[
     int | None,
@@ -128,19 +130,22 @@ def run(
     Example: longwave sweep run infra/sweeps/demo.toml --workers 2
     """
     from longwave.platform.paths import mlflow_server, store_url
-    from longwave.platform.render.terminal import waiting
-    from longwave.platform.storage.store import Store
     from longwave.platform.sweeps.config import read_sweep
     from longwave.platform.sweeps.executor import running
-    from longwave.platform.sweeps.memory import checked_memory
     from longwave.platform.sweeps.metrics import DriverMetrics
-    from longwave.platform.sweeps.resolve import resolve
-    from longwave.platform.sweeps.sweep import plan
+    from longwave.platform.sweeps.mirroring import mirroring
 
     checked, server = keeping(read_sweep(file), keep_weights), mlflow_server(mlflow)
     how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, label, here)
     numbers = DriverMetrics(checked.name)
-    with numbers.served(metrics), running(how):  # Ray starts while data are prepared
+    # What trains, and what mirrors, starts while torch is imported and data are prepared.
+    with numbers.served(metrics), running(how), mirroring(server):
+        from longwave.platform.render.terminal import waiting
+        from longwave.platform.storage.store import Store
+        from longwave.platform.sweeps.memory import checked_memory
+        from longwave.platform.sweeps.resolve import resolve
+        from longwave.platform.sweeps.sweep import plan
+
         with waiting("Preparing data"):
             resolved = checked_memory(resolve(checked), how)
         with Store(store_url(store)) as known:
@@ -222,7 +227,9 @@ def asked_workers(
         raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
     if ray:
         check_address(ray)
-    return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here)
+    single_first = not here and workers is None and ray is None and gpus is None and cpus == 1
+    single_first = single_first and (cpu or not NVIDIA.exists())  # for GPUs Ray is needed: it starts at once
+    return Workers(workers, sweep_storage(storage, name), ray, gpus, cpu, cpus, labels(label or ()), here, single_first)
 
 
 def _train(sweep: Sweep, store: Store, how: Workers, server: str | None, numbers: DriverMetrics) -> None:

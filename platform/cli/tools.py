@@ -69,13 +69,15 @@ def bench_sweep(
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Measure what packing saves, on FitzHugh-Nagumo.
+    """Measure what packing saves, on FitzHugh-Nagumo, and what a sweep spends outside of its training.
 
     First one epoch of a pack against one of a member alone, on one thread. Then trials per hour, on all cores: in
-    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop.
+    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop. Then the whole
+    command for the same trials, less the seconds that these trained.
 
     Example: longwave bench sweep --members 16
     """
+    from longwave.platform.bench.outside import outside
     from longwave.platform.bench.sweep import sweep_benchmark, throughput
     from longwave.platform.render import bench as render_bench
     from longwave.platform.render import terminal
@@ -83,7 +85,8 @@ def bench_sweep(
     with terminal.waiting("Measuring"):
         measured = sweep_benchmark(model, members, repeats)
         ways, missing = throughput(model, trials, epochs) if trials else ([], "")
-    render_bench.sweep(measured, ways, missing, format.value)
+        commands = outside(model, trials, epochs, repeats) if trials else []
+    render_bench.sweep(measured, ways, missing, commands, format.value)
 
 
 @bench.command("kernels")

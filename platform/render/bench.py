@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from longwave.platform.bench.cluster import Scaling
     from longwave.platform.bench.data import Footprint
     from longwave.platform.bench.lab import LabReport
+    from longwave.platform.bench.outside import Outside
     from longwave.platform.bench.report import KernelReport, Target
     from longwave.platform.bench.scale import ScaleReport
     from longwave.platform.bench.start import Start
@@ -107,10 +108,13 @@ def _judged(targets: Sequence[Target]) -> None:
         table(["target", "found", "asked for", ""], rows, prose=[0])
 
 
-def sweep(lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, format: str) -> None:
-    """Print the benchmark of sweeps: epochs, and trials per hour."""
+def sweep(
+    lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, commands: Sequence[Outside], format: str
+) -> None:
+    """Print the benchmark of sweeps: epochs, trials per hour, and what a command spends outside of training."""
     if format == "json":
-        as_json({"epoch": [asdict(m) for m in lines], "trials": [asdict(way) for way in ways], "missing": missing})
+        found = {"epoch": lines, "trials": ways, "commands": commands}
+        as_json({**{name: [asdict(line) for line in of] for name, of in found.items()}, "missing": missing})
         return
     rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
     table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows, prose=[0, 1, 2], drop=[2])
@@ -120,6 +124,12 @@ def sweep(lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str
         table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0])
     if missing:
         say(f"  {missing}")
+    if commands:
+        each = [
+            (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands
+        ]
+        title = f"The command, of {commands[0].trials} trials of {commands[0].epochs} epochs"
+        table(["command", "seconds", "training", "outside of it", "processor seconds"], each, title=title, prose=[0])
 
 
 def footprints(lines: Sequence[Footprint], format: str) -> None:

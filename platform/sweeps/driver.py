@@ -25,7 +25,7 @@ from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.heart import Heart
 from longwave.platform.sweeps.jobs import Waves
 from longwave.platform.sweeps.metrics import DriverMetrics
-from longwave.platform.sweeps.mirror import Mirror
+from longwave.platform.sweeps.mirroring import mirroring
 from longwave.platform.sweeps.placement import left_idle
 from longwave.platform.sweeps.progress import Progress
 from longwave.platform.sweeps.purse import Purse
@@ -95,7 +95,7 @@ class _Driver:
         file = sweep.file
         self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
         self.view = Progress(sweep, console)
-        self.mirror = Mirror(store, server) if server else None
+        self.server = server
         self.purse = Purse(store, file)
         leases.spent = self.purse.columns
         self.heart = Heart(store, leases, workers, self.purse.spent, self.view.say)
@@ -109,9 +109,10 @@ class _Driver:
         """Train until nothing is missing, or until the driver is to end."""
         name = self.sweep.file.name
         with ExitStack() as stack:
-            for part in (self.mirror, self.view, self.heart):
-                if part:
-                    stack.enter_context(part)
+            if mirror := stack.enter_context(mirroring(self.server)):
+                stack.enter_context(mirror.following(self.store))
+            stack.enter_context(self.view)
+            stack.enter_context(self.heart)
             stack.enter_context(self.heart.hearing())
             try:
                 while (left := self._left()) and self.heart.may_train():
@@ -123,9 +124,9 @@ class _Driver:
             self.view.over = not left
             for pack in self.cut if not left else ():
                 self.workers.checkpoint(pack).remove()
-        if self.mirror and self.mirror.problem:
+        if mirror and mirror.problem:
             told = "Nothing is lost; send it later with: longwave mlflow sync"
-            self.console.print(f"{self.mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
+            self.console.print(f"{mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
         if left and self.heart.signal:
             raise Interrupted(self.heart.signal, name)
         if left:

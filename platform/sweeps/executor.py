@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
+from longwave.platform.errors import WorkersLostError
 from longwave.platform.plugins.known import used
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.on_ray.client import SCHEDULER, Client
 from longwave.platform.sweeps.placement import Machine, Slot
-from longwave.platform.sweeps.workers import Job, Sink, Workers, train_job
+from longwave.platform.sweeps.workers import Job, Sink, Workers, this_machine, train_job
 
+SINGLE = "longwave.platform.sweeps.on_ray.single"
+"""The module of the process that a sweep begins in where nothing is asked that only Ray gives."""
+SECONDS = 5.0
+"""Seconds of processor that it trains before Ray is started: about what Ray takes to start and to end."""
 _clients: list[Client] = []
 """The one that runs, if any: blocks of ``running`` inside one another share it."""
 
@@ -39,17 +44,41 @@ def run_packs(waves: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) 
                 return
             _train_here(key, job, sink, workers)
         return
-    coming, heard, client = iter(waves), _Sessions(), _clients[-1]
+    heard = _Heard()
+    try:
+        _follow(iter(waves), heard, sink, workers)
+    except WorkersLostError:
+        if not _single():
+            raise
+        _pause(heard, "the process that it began in died: it goes on on Ray", sink, workers)
+        for pack in heard.training:
+            sink.ended(pack, "paused")
+        sink.settle()
+    if heard.left_to_ray:
+        _turn_to_ray(workers)
+
+
+def _follow(coming: Iterator[Mapping[str, Job]], heard: _Heard, sink: Sink, workers: Workers) -> None:
+    """Hand packs to the client and hear of them until the last is over, or until they are drained."""
+    client = _clients[-1]
     own = {name: getattr(workers, name) for name in ("count", "address", "gpus", "cpu", "cpus", "labels")}
     work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own, **_plugins()}
+    work |= {"seconds": SECONDS}
     more = next(coming, None)
     with closing(client.run(work | _told(more))) as arriving:  # at once: a traceback may hold the generator for long
         for events in arriving:
             for event in events:
-                _hear(event, heard, sink)
+                _hear(event, heard, sink, workers)
             sink.settle()
             if more is not None and ((more := next(coming, None)) or more is None):
                 client.tell({"ask": "more"} | _told(more))
+
+
+def _pause(heard: _Heard, why: str, sink: Sink, workers: Workers) -> None:
+    """Have packs that began in a single process pause, and say why they go on on Ray."""
+    heard.left_to_ray = True
+    sink.told(why)
+    workers.drain()
 
 
 def _plugins() -> dict[str, Any]:
@@ -72,13 +101,17 @@ def _told(jobs: Mapping[str, Job] | None) -> dict[str, Any]:
     return {"jobs": {key: job.to_dict() for key, job in (jobs or {}).items()}, "last": jobs is None}
 
 
-def _hear(event: Mapping[str, Any], heard: _Sessions, sink: Sink) -> None:
+def _hear(event: Mapping[str, Any], heard: _Heard, sink: Sink, workers: Workers) -> None:
     pack = event.get("pack", "")
     if event["event"] == "told":
         sink.told(event["line"])
+    elif event["event"] == "long":
+        _pause(heard, "it takes longer than Ray takes to start, so it goes on on Ray", sink, workers)
     elif event["event"] == "started":
+        heard.training.add(pack)
         sink.started(pack, Slot(**event["place"]))
     elif event["event"] == "ended":
+        heard.training.discard(pack)
         sink.ended(pack, event["how"], event["why"])
     elif heard.now(pack, event["session"]):
         sink.report(pack, Report.from_dict(event["report"]))
@@ -91,12 +124,33 @@ def machines(workers: Workers) -> list[Machine]:
         WorkerError: As ``run_packs``.
     """
     if workers.here or not _clients:
-        from longwave.platform.training.environment import gpus
+        return [this_machine(workers.cores)]
+    try:
+        found = _asked_machines(workers)
+    except WorkersLostError:
+        if not _single():
+            raise
+        found = []
+    if _single() and (not found or (found[0].gpus and not workers.cpu)):
+        _turn_to_ray(workers)
+        return _asked_machines(workers)
+    return found
 
-        kinds, cores = gpus(), workers.cores
-        return [Machine(cores, len(kinds), kinds[0]) if kinds else Machine(cores)]
+
+def _asked_machines(workers: Workers) -> list[Machine]:
     with closing(_clients[-1].run({"ask": "machines", "labels": dict(workers.labels)})) as arriving:
         return [Machine(**machine) for events in arriving for event in events for machine in event["machines"]]
+
+
+def _single() -> bool:
+    """Return whether what runs is the single process that a sweep begins in."""
+    return _clients[-1].scheduler == SINGLE
+
+
+def _turn_to_ray(workers: Workers) -> None:
+    """Have Ray in place of the single process from now on; it starts behind what follows."""
+    _clients[-1].end()
+    _clients[-1] = Client(workers)
 
 
 def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers) -> Iterator[Probe]:
@@ -125,10 +179,18 @@ def _place_here(workers: Workers) -> Slot:
     return room.take(room.whole) or Slot()
 
 
-class _Sessions:
-    """Which of a pack's workers is heard: the one that spoke first last. A replaced one that still speaks is not."""
+class _Heard:
+    """What was heard of packs.
+
+    Of a pack's workers the one that spoke first last is heard; a replaced one that still speaks is not.
+
+    Attributes:
+        training: Packs that have a worker.
+        left_to_ray: Whether they are to go on on Ray.
+    """
 
     def __init__(self) -> None:
+        self.training, self.left_to_ray = set[str](), False
         self.last: dict[str, str] = {}
         self.replaced: set[str] = set()
 
@@ -156,7 +218,7 @@ def running(workers: Workers, scheduler: str = SCHEDULER) -> Iterator[None]:
     if workers.here or _clients:
         yield
         return
-    _clients.append(Client(workers, scheduler))
+    _clients.append(Client(workers, SINGLE if workers.single_first else scheduler))
     try:
         yield
     finally:

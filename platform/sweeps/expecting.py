@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import chain, cycle, islice
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def expected(
     Raises:
         WorkerError: As ``run_packs``.
     """
-    with executor.running(workers) if workers.address or probe else nullcontext():
+    asks_ray = workers.address or probe
+    with executor.running(replace(workers, single_first=False)) if asks_ray else nullcontext():
         fleet = Fleet(workers.room(executor.machines(workers)), workers.gpus)
         if probe:
             with Store(store_url(store)) as known:

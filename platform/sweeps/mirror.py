@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -25,10 +25,6 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.delivery import Tracked, asked, equal, lack, last_epoch, measured, within
 from longwave.platform.sweeps.tracking import MirrorError, TrackingServer, mended
 
-SECONDS = 5.0
-"""How often the mirror looks for news."""
-LAST_SECONDS = 15.0
-"""How long a sweep that is over waits for the mirror; what is missing then is sent later."""
 PATIENCE = 30.0
 """How long ``sync`` waits for another process that mirrors the same store to the same server."""
 BATCH = 50
@@ -56,49 +52,31 @@ def sync(store: Store, server: str) -> int:
     except MirrorError as error:
         if mended(server):
             return sync(store, server)
-        raise MirrorError(f"{error}; {_progress(store, server)}") from None
+        raise MirrorError(f"{error}; {progress(store, server)}") from None
 
 
-class Mirror:
-    """Keeps a tracking server up to date from a thread of its own while a sweep runs.
+def follow(store: Store, server: str, seconds: float, over: threading.Event) -> str:
+    """Send ``server`` all news of a store until the event is set, then what is left; return what went wrong at last.
 
     Args:
         store: The truth.
         server: MLflow tracking URI.
+        seconds: How often to look for news.
+        over: Says that no more will come.
     """
-
-    def __init__(self, store: Store, server: str) -> None:
-        self.store, self.server = store, server
-        self.problem = ""
-        self._over, self._give_up = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="mlflow-mirror", daemon=True)
-
-    def __enter__(self) -> Mirror:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join(LAST_SECONDS)
-        self._give_up.set()
-        if self._thread.is_alive():
-            self.problem = self.problem or f"MLflow at {redacted(self.server)} was too slow to take all results"
-        if self.problem:
-            self.problem += f"; {_progress(self.store, self.server)}"
-
-    def _follow(self) -> None:
-        last, mailing = False, None
-        with ExitStack() as stack:
-            while not last:
-                last = self._over.wait(SECONDS)
-                try:
-                    mailing = mailing or stack.enter_context(Mailing(self.store, self.server))
-                    mailing.send(self._give_up.is_set)
-                    self.problem = ""
-                except (MirrorError, StoreError) as error:
-                    self.problem, mailing = str(error), None
-                    stack.close()
-                    mended(self.server)
+    last, problem, mailing = False, "", None
+    with ExitStack() as stack:
+        while not last:
+            last = over.wait(seconds)
+            try:
+                mailing = mailing or stack.enter_context(Mailing(store, server))
+                mailing.send()
+                problem = ""
+            except (MirrorError, StoreError) as error:
+                problem, mailing = str(error), None
+                stack.close()
+                mended(server)
+    return problem
 
 
 class Mailing:
@@ -139,31 +117,24 @@ class Mailing:
             if run.id not in ours:
                 self._found[run.trial].append(run)
 
-    def send(self, stop: Callable[[], bool] = lambda: False) -> int:
-        """Send all news once, and return how many trials were touched; nothing is loaded where there are none.
-
-        Args:
-            stop: Asked before each trial; True ends early.
-        """
+    def send(self) -> int:
+        """Send all news once, and return how many trials were touched; nothing is loaded where there are none."""
         self._held()
         touched, after = 0, ""
-        while (waiting := self.outbox.waiting(after, BATCH)) and not stop():
+        while waiting := self.outbox.waiting(after, BATCH):
             if self._server is None:  # MLflow takes seconds to import: only where there is news
                 self.verify()
                 continue
             after = waiting[-1].trial.config.id
-            touched += self._deliver(self._server, waiting, stop)
+            touched += self._deliver(self._server, waiting)
         return touched
 
-    def _deliver(self, server: TrackingServer, waiting: Sequence[Waiting], stop: Callable[[], bool]) -> int:
+    def _deliver(self, server: TrackingServer, waiting: Sequence[Waiting]) -> int:
         """Send trials, note those that arrived, and send the others again, once, in new runs."""
         left, lacks = list(waiting), ""
         for _ in range(2):
-            placed = self._placed(server, left, stop)
-            for k, (run, trial) in enumerate(placed):
-                if stop():
-                    placed = placed[:k]
-                    break
+            placed = self._placed(server, left)
+            for run, trial in placed:
                 server.send(run, trial)
             there = server.read([run for run, _ in placed])
             lacks_of = {run: self._lacks(server, trial, there.get(run)) for run, trial in placed}
@@ -176,9 +147,7 @@ class Mailing:
             lacks = next(f"{text} of trial {t.trial.config.id}" for r, t in placed if (text := lacks_of[r]))
         raise MirrorError(f"MLflow at {server.name} answers, but does not keep what it is sent: it lacks {lacks}")
 
-    def _placed(
-        self, server: TrackingServer, waiting: Sequence[Waiting], stop: Callable[[], bool]
-    ) -> list[tuple[str, Waiting]]:
+    def _placed(self, server: TrackingServer, waiting: Sequence[Waiting]) -> list[tuple[str, Waiting]]:
         """Return each trial with the run it is sent to, and note new runs before anything is written to them.
 
         A run that a killed process made and did not note is therefore empty, and is taken for the trial it names.
@@ -186,8 +155,6 @@ class Mailing:
         placed: list[tuple[str, Waiting]] = []
         fresh: list[Delivered] = []
         for trial in waiting:
-            if stop():
-                break
             known = self._there.get(trial.run or "")
             if known and not trial.superseded and (trial.sent or _agrees(known, trial)):
                 placed.append((known.id, trial))
@@ -235,7 +202,7 @@ def _delivered(run: str, trial: Waiting) -> Delivered:
     return Delivered(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
 
 
-def _progress(store: Store, server: str) -> str:
+def progress(store: Store, server: str) -> str:
     """Return how far a copy is, in words."""
     try:
         sent, total = Outbox(store, redacted(server)).progress()

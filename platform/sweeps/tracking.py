@@ -56,23 +56,14 @@ class TrackingServer:
 
     def __init__(self, uri: str) -> None:
         self.uri, self.name = uri, redacted(uri)
-        for name, value in PATIENCE.items():
-            os.environ.setdefault(name, value)
-        with self._errors("cannot be used"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import mlflow.tracking
-
-            for library in ("mlflow", "alembic"):
-                logging.getLogger(library).setLevel(logging.CRITICAL)
-            file = localfile.path_of(uri)
-            self._client = _opened(uri, file) if file else mlflow.tracking.MlflowClient(uri)
-        with self._errors():
+        self._client = client(uri)
+        with _errors(self.uri):
             found = _pages(self._client.search_experiments, filter_string="name LIKE 'longwave/%'")
             self._experiments = {e.name: str(e.experiment_id) for e in found}
 
     def runs(self) -> Iterator[Tracked]:
         """Give every run of a trial that is not deleted."""
-        with self._errors():
+        with _errors(self.uri):
             yield from self._search("", 1000)
 
     def read(self, runs: Sequence[str]) -> dict[str, Tracked]:
@@ -80,12 +71,12 @@ class TrackingServer:
         named = ", ".join(f"'{run}'" for run in runs)
         if not runs:
             return {}
-        with self._errors():
+        with _errors(self.uri):
             return {run.id: run for run in self._search(f"attributes.run_id IN ({named})", len(runs))}
 
     def history(self, run: str, keys: Sequence[str]) -> Metrics:
         """Return every value that a run has of some metrics, in order."""
-        with self._errors():
+        with _errors(self.uri):
             found = {key: self._client.get_metric_history(run, key) for key in keys}
         return {key: sorted((m.step, m.timestamp, m.value) for m in points) for key, points in found.items()}
 
@@ -95,7 +86,7 @@ class TrackingServer:
         name = f"longwave/{config.task}"
         tags = {"longwave.trial": config.id, "longwave.row": config.row, "longwave.phase": config.phase}
         tags["mlflow.runName"] = f"{config.model} {config.phase} {config.id[:6]}"
-        with self._errors():
+        with _errors(self.uri):
             if not self._experiments.get(name):
                 self._experiments[name] = str(self._client.create_experiment(name))
             run = str(self._client.create_run(self._experiments[name], tags=tags).info.run_id or "")
@@ -115,7 +106,7 @@ class TrackingServer:
             if step > since or key.startswith("test_")
         ]
         params = [] if since else [Param(key, value) for key, value in asked(waiting).items()]
-        with self._errors():
+        with _errors(self.uri):
             self._client.log_batch(run, metrics, params, [RunTag(key, value) for key, value in said(waiting).items()])
             if end:
                 ended = waiting.trial.ended
@@ -124,7 +115,7 @@ class TrackingServer:
 
     def delete(self, run: str) -> None:
         """Delete a run; MLflow hides it, and keeps it until its rubbish is collected."""
-        with self._errors():
+        with _errors(self.uri):
             self._client.delete_run(run)
 
     def _search(self, query: str, most: int) -> Iterator[Tracked]:
@@ -136,16 +127,36 @@ class TrackingServer:
             if trial := tags.get("longwave.trial"):
                 yield Tracked(run.info.run_id, trial, run.info.status, tags, data.params, data.metrics)
 
-    @contextmanager
-    def _errors(self, what: str = "did not answer as it should") -> Iterator[None]:
-        """Turn what MLflow raises, its own errors, requests' and SQLAlchemy's, into one line without a password."""
-        try:
-            yield
-        except LongwaveError:
-            raise
-        except Exception as error:
-            said = redacted(str(error).replace(self.uri, self.name)).strip() or type(error).__name__
-            raise MirrorError(f"MLflow at {self.name} {what}: {said.splitlines()[0]}") from None
+
+@contextmanager
+def _errors(uri: str, what: str = "did not answer as it should") -> Iterator[None]:
+    """Turn what MLflow raises, its own errors, requests' and SQLAlchemy's, into one line without a password."""
+    try:
+        yield
+    except LongwaveError:
+        raise
+    except Exception as error:
+        name = redacted(uri)
+        said = redacted(str(error).replace(uri, name)).strip() or type(error).__name__
+        raise MirrorError(f"MLflow at {name} {what}: {said.splitlines()[0]}") from None
+
+
+def client(uri: str) -> Any:
+    """Return MLflow's client of a server, once MLflow is imported; a SQLite file is made first.
+
+    Raises:
+        MirrorError: The server cannot be used.
+    """
+    for name, value in PATIENCE.items():
+        os.environ.setdefault(name, value)
+    with _errors(uri, "cannot be used"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mlflow.tracking import MlflowClient
+
+        for library in ("mlflow", "alembic"):
+            logging.getLogger(library).setLevel(logging.CRITICAL)
+        file = localfile.path_of(uri)
+        return _opened(uri, file) if file else MlflowClient(uri)
 
 
 def _pages(search: Any, **asked: Any) -> Iterator[Any]:

@@ -108,6 +108,7 @@ class Workers:
         cpus: CPUs a pack, on a GPU at most; its threads are as many, and one at least.
         labels: What Ray's labels of a node must be for it to get packs: value, or ``!value``, by name.
         here: Run in this process, without Ray.
+        single_first: Begin in a single process; where that takes longer than Ray takes to start, go on on Ray.
         flag: Name of the file that asks these workers to drain; other drivers share the folder.
     """
 
@@ -119,6 +120,7 @@ class Workers:
     cpus: float = 1.0
     labels: Mapping[str, str] = field(default_factory=dict)
     here: bool = False
+    single_first: bool = False
     flag: str = field(default_factory=lambda: f"drain-{secrets.token_hex(6)}", compare=False)
     _seen: dict[str, float | bool] = field(default_factory=dict, repr=False, compare=False)
 
@@ -213,6 +215,14 @@ def train_job(key: str, job: Job, emit: Callable[[Report], None], workers: Worke
 
     own, weights = workers.checkpoint(key, job.before), workers.storage if job.weights else None
     return train(job.configs, emit, own, job.company, workers.draining, weights)
+
+
+def this_machine(cores: float) -> Machine:
+    """Return what this machine offers, so many of its cores."""
+    from longwave.platform.training.environment import gpus
+
+    kinds = gpus()
+    return Machine(cores, len(kinds), kinds[0]) if kinds else Machine(cores)
 
 
 def labels(given: Sequence[str]) -> dict[str, str]:

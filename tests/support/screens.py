@@ -20,6 +20,7 @@ from tree import ROOT
 
 from longwave.platform import registry
 from longwave.platform.bench.board import BoardTime
+from longwave.platform.bench.outside import Outside
 from longwave.platform.bench.report import KernelReport, Timing
 from longwave.platform.bench.sizes import Size
 from longwave.platform.bench.start import Start
@@ -92,7 +93,8 @@ def measured() -> None:
     path = "cpu: the fused LEM loop, C++ for AVX512"
     lines = [Measurement(f"{m} members", f"M={m} T=1000 B=32 p=1 d=16", path, 100.0 * m, m, 100.0) for m in (1, 16)]
     ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
-    bench.sweep(lines, ways, "", "table")
+    commands = [Outside(f"sweep run{way}", 16, 2, 3.21, 4.56, 0.32, 2.89) for way in ("", " --here", " --workers 2")]
+    bench.sweep(lines, ways, "", commands, "table")
     bench.boards([BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table")
     bench.starts([Start("a new sweep to its first epoch, on a Ray that is up", 1.234, None)], "table")
     bench.stores([StoreSpeed("curve points in batches", "sqlite", 1, 20_000, 91_234.0, 4.56)], "table")

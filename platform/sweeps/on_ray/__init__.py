@@ -2,6 +2,9 @@
 
     driver ─ keeper ─ scheduler (Tune) ─ gcs_server, raylet ─ workers
 
+A sweep of which nothing is asked that only Ray gives begins in ``single.py``, which the keeper starts in place of the
+scheduler; it trains packs one after another, and the sweep goes on on Ray where that takes long.
+
 The driver starts the keeper and reads events, one JSON line each. The keeper ends all others when the driver is gone,
 however it went, or when it says so. They have a session of their own: a terminal's signals reach the driver alone.
 

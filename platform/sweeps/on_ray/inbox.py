@@ -1,15 +1,32 @@
-"""What a driver writes to the process that runs its packs, taken in beside all that this one does."""
+"""The lines between a driver and the process that runs its packs: what it writes is taken in beside all else here."""
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
-More = Callable[[], Iterator[dict[str, Any]]]
-"""Yields what there is more of the packs that run."""
+Say = Callable[[dict[str, Any]], None]
+"""Writes an event to the driver."""
+
+
+More = Callable[..., Iterator[dict[str, Any]]]
+"""Yields what there is more of the packs that run; with ``wait`` not before there is something."""
+
+
+def outbox() -> Say:
+    """Return what writes events to standard output, from any thread; all else that is printed goes to the log."""
+    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
+    os.dup2(2, 1)
+
+    def say(event: dict[str, Any]) -> None:
+        with lock:
+            print(json.dumps(event), file=out, flush=True)
+
+    return say
 
 
 class Inbox:

@@ -12,7 +12,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.records.report import Report
-from longwave.platform.sweeps.on_ray.inbox import More
+from longwave.platform.sweeps.on_ray.inbox import More, Say
 from longwave.platform.sweeps.on_ray.nodes import Nodes
 from longwave.platform.sweeps.on_ray.parcel import Parcel
 from longwave.platform.sweeps.placement import Room, Slot
@@ -22,7 +22,6 @@ NODE_DIED = "its node has died"
 
 LOOK_SECONDS = 10.0
 """How often it is seen after what packs wait for."""
-Say = Callable[[dict[str, Any]], None]
 
 
 class Queue(Searcher):

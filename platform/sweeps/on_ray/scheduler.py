@@ -18,7 +18,7 @@ from typing import Any
 import ray
 
 from longwave.platform.paths import place
-from longwave.platform.sweeps.on_ray.inbox import Inbox, More
+from longwave.platform.sweeps.on_ray.inbox import Inbox, More, outbox
 from longwave.platform.sweeps.versions import versions
 from longwave.platform.sweeps.workers import RESTARTS, Workers
 
@@ -34,15 +34,8 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         address: Cluster to join in its place.
         folder: For files.
     """
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what others print goes to the log
+    say = outbox()
     os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
-    lock = threading.Lock()
-
-    def say(event: dict[str, Any]) -> None:
-        with lock:
-            print(json.dumps(event), file=out, flush=True)
-
     threading.Thread(target=_load, daemon=True).start()
     try:
         _join(cores, gpus, address, folder, say)

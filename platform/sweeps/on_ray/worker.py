@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,12 +13,9 @@ from longwave.platform.errors import WorkerError
 from longwave.platform.paths import place
 from longwave.platform.plugins.known import pin
 from longwave.platform.plugins.plugin import Plugin
-from longwave.platform.records.report import Report
+from longwave.platform.sweeps.on_ray.reports import Gathered
 from longwave.platform.sweeps.versions import versions, why_unfit
 from longwave.platform.sweeps.workers import Job, Workers, train_job
-
-REPORT_SECONDS = 1.0
-"""A worker gathers points this long before it sends them; all else is sent at once."""
 
 
 def work(
@@ -41,21 +37,13 @@ def work(
 
     keep_to(config["place"]["cpus"])
     session, key = secrets.token_hex(8), config["pack"]
-    waiting, last = Report(), time.monotonic()
-
-    def emit(report: Report) -> None:
-        nonlocal waiting, last
-        waiting += report
-        if report.runs or report.rungs or report.began or time.monotonic() - last > REPORT_SECONDS:
-            tune.report({"session": session, "report": waiting.to_dict()})
-            waiting, last = Report(), time.monotonic()
-
+    gathered = Gathered(lambda report: tune.report({"session": session, "report": report.to_dict()}))
     own = Workers(count=1, storage=place(storage), flag=flag)
     pin(map(Plugin.from_dict, plugins))
     try:
         if driver and (why := why_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
             raise WorkerError(why)
-        how = "paused" if own.draining() else train_job(key, Job.from_dict(config["job"].job), emit, own)
-        tune.report({"session": session, "report": waiting.to_dict(), "how": how})
+        how = "paused" if own.draining() else train_job(key, Job.from_dict(config["job"].job), gathered, own)
+        tune.report({"session": session, "report": gathered.rest().to_dict(), "how": how})
     except WorkerError as refusal:  # raised, Tune would take it for a death and start the worker again
         tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})

@@ -25,10 +25,9 @@ from longwave.platform.redaction import redacted
 from longwave.platform.storage.mirrored import Delivered, Outbox
 from longwave.platform.storage.schema import MirroredRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import localfile
-from longwave.platform.sweeps import mirror as mirroring
+from longwave.platform.sweeps import localfile, mirroring
 from longwave.platform.sweeps.delivery import same
-from longwave.platform.sweeps.mirror import Mailing, Mirror, sync
+from longwave.platform.sweeps.mirror import Mailing, sync
 from longwave.platform.sweeps.tracking import MirrorError, TrackingServer
 
 OpenStore = Callable[[str], Store]
@@ -167,7 +166,8 @@ def test_a_live_mirror_whose_file_is_deleted_makes_another(
     monkeypatch.setattr(mirroring, "SECONDS", 0.05)
     monkeypatch.setattr(mirroring, "LAST_SECONDS", 120.0)
     [first, second] = fill(store, 2, 2)
-    with Mirror(store, f"sqlite:///{file}") as mirror:
+    mirror = mirroring.Mirror(f"sqlite:///{file}")
+    with mirror.following(store):
         until = time.monotonic() + 60
         while len(Outbox(store, f"sqlite:///{file}").noted()) < 2 and time.monotonic() < until:
             time.sleep(0.05)

@@ -21,7 +21,7 @@ from longwave.platform.processes import known
 from longwave.platform.records.report import Company, Ending, Report, Rung
 from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import _Sessions, run_packs
+from longwave.platform.sweeps.executor import _Heard, run_packs
 from longwave.platform.sweeps.on_ray import keeper
 from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.plan import searches
@@ -201,7 +201,7 @@ def test_a_drain_is_seen_by_workers_of_another_process_within_its_time(tmp_path:
 
 
 def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
-    heard = _Sessions()
+    heard = _Heard()
     assert [heard.now("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
     assert heard.now("q", "c")
 

@@ -1,0 +1,258 @@
+"""The single process that a sweep begins in: short sweeps are over in it, others go on on Ray; rows are the same."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from rich.console import Console
+
+from longwave.platform.cli import sweep as commands
+from longwave.platform.sweeps import driver, executor
+from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.sweeps.on_ray.client import Client
+from longwave.platform.sweeps.placement import Machine
+from longwave.platform.sweeps.plan import searches
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.workers import Job, Workers
+
+Tiny = Callable[..., SweepFile]
+Results = dict[str, tuple[Any, ...]]
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the driver has started to train in, in order: the last words of the modules' names."""
+    found: list[str] = []
+
+    class Noted(Client):
+        def start(self) -> None:
+            if not (self._keeper and self._keeper.poll() is None):
+                found.append(self.scheduler.rpartition(".")[2])
+            super().start()
+
+    monkeypatch.setattr(executor, "Client", Noted)
+    return found
+
+
+@pytest.fixture
+def results(open_store: Callable[[str], Any], tmp_path: Path) -> Callable[[SweepFile, Workers], tuple[Results, str]]:
+    """Run a sweep in a store of its own; return every trial's end and whole curve, and what was printed."""
+
+    def run(file: SweepFile, workers: Workers) -> tuple[Results, str]:
+        store, screen = open_store(f"sqlite:///{workers.storage}.db"), io.StringIO()
+        driver.start(file, store, workers, None, Console(file=screen, width=200))
+        curves: dict[str, list[tuple[float, ...]]] = {}
+        trials = store.trials(file.name)
+        for p in store.curves([t.config.id for t in trials]):
+            curves.setdefault(p.trial, []).append((p.epoch, p.loss, p.valid))
+        ends = {t.config.id: (t.run.status, t.run.epochs, t.run.valid, t.run.test, curves[t.config.id]) for t in trials}
+        return ends, screen.getvalue()
+
+    return run
+
+
+def jobs_of(file: SweepFile) -> dict[str, Job]:
+    """Return a sweep's search trials, one a pack."""
+    return {config.id: Job([config]) for configs in searches(resolve(file), {}) for config in configs}
+
+
+def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
+    """Return the single processes that a driver, by default any of this process, has started, without their keepers."""
+    found = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in found if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
+
+
+def events(client: Client, work: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the events of some work until its last."""
+    with closing(client.run(work)) as arriving:
+        for some in arriving:
+            yield from some
+
+
+@pytest.mark.integration
+def test_a_short_sweep_is_over_before_ray_is_started_and_its_rows_are_those_of_this_process(
+    tiny: Tiny, tmp_path: Path, started: list[str], results: Callable[..., tuple[Results, str]]
+) -> None:
+    file = tiny(models=["lem"], trials=2, epochs=2)
+    found, said = results(file, Workers(None, tmp_path / "single", single_first=True))
+    assert started == ["single"] and "Ray" not in said and not singles()
+    assert found == results(file, Workers(1, tmp_path / "here", here=True))[0] and len(found) == 4
+
+
+@pytest.mark.integration
+def test_a_sweep_that_takes_longer_goes_on_on_ray_where_it_was_and_its_rows_are_the_same(
+    tiny: Tiny, tmp_path: Path, started: list[str], results: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "SECONDS", 0.3)
+    file = tiny(models=["lem"], trials=2, epochs=400, retrain=0)
+    found, said = results(file, Workers(None, tmp_path / "both", single_first=True))
+    assert started == ["single", "scheduler"]
+    assert said.count("it takes longer than Ray takes to start, so it goes on on Ray") == 1
+    monkeypatch.setattr(executor, "SECONDS", 1000.0)
+    assert found == results(file, Workers(None, tmp_path / "single", single_first=True))[0]
+
+
+@pytest.mark.integration
+def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_blamed(
+    tiny: Tiny, tmp_path: Path, started: list[str], results: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear, killed = executor._hear, list[int]()
+
+    def kill_once(event: Any, *others: Any) -> None:
+        hear(event, *others)
+        if event["event"] == "report" and not killed:
+            (process,) = singles()
+            process.kill()
+            killed.append(process.pid)
+
+    monkeypatch.setattr(executor, "_hear", kill_once)
+    found, said = results(tiny(models=["lem"], trials=1, epochs=300), Workers(None, tmp_path / "x", single_first=True))
+    assert started == ["single", "scheduler"] and "the process that it began in died" in said
+    assert {end[0] for end in found.values()} == {"ok"} and all(len(end[-1]) == 300 for end in found.values())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_driver_that_is_ended_while_its_single_process_trains_leaves_none_and_is_gone_on_with(
+    tmp_path: Path, open_store: Callable[[str], Any], number: signal.Signals
+) -> None:
+    file, ends = tmp_path / "tiny.toml", list[Results]()
+    file.write_text(
+        'name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\nretrain = 1\nhidden = 8\n'
+        "batch = 10\nsteps = 20\nepochs = 150\n"
+    )
+    for name in ("ended", "whole"):
+        store = open_store(f"sqlite:///{tmp_path}/{name}.db")
+        command = [sys.executable, "-m", "longwave", "sweep", "run", str(file), "--mlflow", "off"]
+        command += ["--store", store.url, "--storage", str(tmp_path / name)]
+        if name == "ended":
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                while store.count()["epochs"] <= 3:
+                    assert process.poll() is None, "it ended by itself"
+                    time.sleep(0.02)
+                (ours,) = singles(psutil.Process(process.pid))
+                process.send_signal(number)
+            assert psutil.wait_procs([ours], timeout=30)[1] == []
+            assert 3 < store.count()["epochs"] < 300
+        for words in (["2 of 2 trials done (2 ok)", "over."], ["2 of 2 trials done (2 ok)"]):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0 and all(word in done.stdout for word in words), done.stderr
+        assert "over." not in done.stdout, "a trial was trained twice"
+        ends.append({t.config.id: (t.status, t.run and (t.run.valid, t.run.test)) for t in store.trials("tiny")})
+        assert store.count()["epochs"] == 300
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.integration
+def test_a_single_process_that_dies_while_it_starts_is_replaced_by_ray(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "SINGLE", "longwave.no_such_module")
+    workers = Workers(None, tmp_path, single_first=True)
+    with executor.running(workers):
+        assert executor.machines(workers) == [Machine(workers.cores)]
+    assert started == ["no_such_module", "scheduler"]
+
+
+def test_a_machine_with_gpus_is_asked_of_ray(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [[Machine(8, 2, "A100")], [Machine(8, 2, "A100-80GB")]]
+    monkeypatch.setattr(executor, "_asked_machines", lambda _: answers.pop(0))
+    workers = Workers(None, tmp_path, single_first=True)
+    with executor.running(workers):
+        assert executor.machines(workers) == [Machine(8, 2, "A100-80GB")]
+        assert not answers and started == ["single", "scheduler"]
+
+
+def test_gpus_that_are_declined_leave_a_sweep_in_the_single_process(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_asked_machines", lambda _: [Machine(8, 2, "A100")])
+    workers = Workers(None, tmp_path, cpu=True, single_first=True)
+    with executor.running(workers):
+        assert executor.machines(workers) == [Machine(8, 2, "A100")] and started == ["single"]
+
+
+@pytest.mark.integration
+def test_packs_train_one_after_another_as_they_are_handed_out_until_a_drain(tiny: Tiny, tmp_path: Path) -> None:
+    workers = Workers(None, tmp_path, single_first=True)
+    (first, one), (second, two), (third, three) = jobs_of(tiny(models=["lem"], trials=3, epochs=2)).items()
+    work = {"ask": "packs", "storage": str(tmp_path), "flag": workers.flag, "workers": {"count": None}, "plugins": []}
+    client, heard = Client(workers, executor.SINGLE), list[tuple[str, str]]()
+    try:
+        told = {**work, "seconds": 1000.0, "jobs": {first: one.to_dict(), second: two.to_dict()}, "last": False}
+        for event in events(client, told):
+            heard.append((event.get("how", event["event"]), event["pack"]))
+            if heard[-1] == ("over", second):
+                workers.drain()
+                time.sleep(0.25)  # a drain is seen within 0.2 s
+                client.tell({"ask": "more", "jobs": {third: three.to_dict()}, "last": True})
+    finally:
+        client.end()
+    assert [said for said in heard if said[0] != "report"] == [
+        ("started", first), ("over", first), ("started", second), ("over", second)
+    ]  # fmt: skip
+    assert ("report", second) in heard and third not in {pack for _, pack in heard}
+
+
+@pytest.mark.integration
+def test_what_was_trained_counts_over_all_the_work_of_a_sweep_and_it_is_said_once_that_it_takes_long(
+    tiny: Tiny, tmp_path: Path
+) -> None:
+    workers = Workers(None, tmp_path, single_first=True)
+    packs = {key: job.to_dict() for key, job in jobs_of(tiny(models=["lem"], trials=1, epochs=50)).items()}
+    work = {"ask": "packs", "storage": str(tmp_path), "flag": workers.flag, "workers": {"count": None}, "plugins": []}
+    client, counts = Client(workers, executor.SINGLE), list[int]()
+    try:
+        for seconds in (1000.0, 0.0):
+            told = {**work, "seconds": seconds, "jobs": packs, "last": True}
+            counts.append([event["event"] for event in events(client, told)].count("long"))
+        assert counts == [0, 1]
+    finally:
+        client.end()
+
+
+def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path: Path) -> None:
+    (tmp_path / "any.toml").write_text('name = "any"\ntask = "adding"\nmodels = ["lem"]\ntrials = 1\n')
+    code = (
+        "import sys; from longwave.platform.cli.main import main; from longwave.platform.sweeps import executor\n"
+        "executor.Client = lambda *_: sys.exit(str({'torch', 'numpy', 'sqlalchemy', 'mlflow'} & set(sys.modules)))\n"
+        "main(['sweep', 'run', 'any.toml'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "single"),
+    [
+        ({}, True),
+        ({"cpu": True}, True),
+        ({"gpu": True}, False),
+        ({"gpu": True, "cpu": True}, True),
+        ({"here": True}, False),
+        ({"workers": 1}, False),
+        ({"ray": "auto"}, False),
+        ({"gpus": 0.5}, False),
+        ({"cpus": 2.0}, False),
+    ],
+)
+def test_ray_is_started_at_once_where_anything_is_asked_that_only_ray_gives(
+    asked: dict[str, Any], single: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "NVIDIA", tmp_path if asked.get("gpu") else tmp_path / "none")
+    options = {"workers": None, "storage": None, "ray": None, "gpus": None, "cpu": False, "cpus": 1.0, "label": None}
+    given = {name: value for name, value in asked.items() if name != "gpu"}
+    assert commands.asked_workers("any", **{**options, "here": False, **given}).single_first is single

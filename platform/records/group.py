@@ -49,7 +49,7 @@ class Group:
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
         superseded: Why it is of an older version than what is trained now; empty if it is not.
-        outsearched: Rows that were chosen where its search went on, with all of its trials and more.
+        succeeded_by: Rows that were chosen where its search went on, with all of its trials and more.
     """
 
     config: TrialConfig
@@ -64,7 +64,7 @@ class Group:
     reruns: Sequence[str] = ()
     family: str = ""
     superseded: str = ""
-    outsearched: Sequence[str] = ()
+    succeeded_by: Sequence[str] = ()
 
     @property
     def row(self) -> str:

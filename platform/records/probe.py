@@ -51,7 +51,7 @@ class Probe:
         return cls(**data)
 
 
-def load(config: TrialConfig) -> str:
+def load_key(config: TrialConfig) -> str:
     """Return a name of what a trial asks of a device: equal for trials whose steps take the same memory and time."""
     kept = {name: value for name, value in config.to_dict().items() if name not in ELSEWHERE}
     return digest({**kept, "params": sorted(config.params), "clip": config.clip is None})

@@ -102,7 +102,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Company:
+class Cohort:
     """What is known of the trials that compete in successive halving when one of their packs starts.
 
     Attributes:
@@ -117,7 +117,7 @@ class Company:
     gone: Mapping[str, int]
     rungs: tuple[Rung, ...] = ()
 
-    def after(self, report: Report) -> Company:
+    def after(self, report: Report) -> Cohort:
         """Return what is known after a report. A score or a decision that is known already stands as it is."""
         if not report.runs and not report.rungs:
             return self
@@ -130,7 +130,7 @@ class Company:
         return replace(self, gone=gone, rungs=tuple(rungs.values()))
 
 
-def apart(reports: Sequence[Report]) -> Iterator[list[Report]]:
+def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:
     """Yield reports in their order, divided so that those of a part may be written as one.
 
     None of them begins a trial anew of which one before it tells, or tells of a trial that one before it ended.

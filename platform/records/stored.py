@@ -11,7 +11,7 @@ from longwave.platform.records.about import About
 from longwave.platform.records.run import ENDED, Run
 from longwave.platform.records.trial import Phase, TrialConfig
 
-HERE = ""
+LOCAL = ""
 """Origin of a trial that was trained by this store's own sweeps and re-runs."""
 
 
@@ -26,7 +26,7 @@ class Trial:
         pack: Key of the pack it belongs to.
         run: How it ended; None before that.
         ended: When.
-        origin: Name of the bundle it was imported in, or ``HERE``.
+        origin: Name of the bundle it was imported in, or ``LOCAL``.
         rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
         flags: What checks of that bundle said against it, or against one that was searched with it.
     """
@@ -37,13 +37,13 @@ class Trial:
     pack: str | None = None
     run: Run | None = None
     ended: datetime | None = None
-    origin: str = HERE
+    origin: str = LOCAL
     rerun: str = ""
     flags: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedTrial:
     """A trial of a sweep in short: what it takes to find what is missing.
 
     Attributes:
@@ -71,7 +71,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Done:
+class EpochCounts:
     """What there is of a sweep's trials, or of those of one phase of a cell.
 
     Attributes:
@@ -84,9 +84,9 @@ class Done:
     trained: int = 0
     reached: int = 0
 
-    def __add__(self, other: Done) -> Done:
+    def __add__(self, other: EpochCounts) -> EpochCounts:
         """Return the sum of both."""
-        return Done(self.ended + other.ended, self.trained + other.trained, self.reached + other.reached)
+        return EpochCounts(self.ended + other.ended, self.trained + other.trained, self.reached + other.reached)
 
     @property
     def epochs(self) -> int:
@@ -95,7 +95,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Trained:
+class RunningTrial:
     """How far a trial is that is trained now.
 
     Attributes:
@@ -116,7 +116,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Spent:
+class SweepCost:
     """What a sweep has taken.
 
     Attributes:
@@ -129,9 +129,9 @@ class Spent:
     used: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, float] = field(default_factory=dict)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: SweepCost) -> SweepCost:
         """Return the sum of both."""
-        return Spent(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
+        return SweepCost(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
 
 
 def summed(*seconds: Mapping[str, float]) -> dict[str, float]:
@@ -157,7 +157,7 @@ class StoredSweep:
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogueEntry:
     """What pages need of a model or of a task's variant, so that no reader needs torch. Planning a sweep writes it.
 
     Attributes:

@@ -12,7 +12,7 @@ from longwave.files import whole
 from longwave.platform.storage.schema import Base
 
 
-def keep(connection: sa.Connection, version: str) -> str:
+def keep_copy(connection: sa.Connection, version: str) -> str:
     """Keep a copy of a store as it is before the upgrade to ``version``, if there is none yet; return where it is.
 
     For ``results.db`` it is the file ``results.before-0004.db`` beside it, whole or not there. In PostgreSQL it is the

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.engine import cause, shown
+from longwave.platform.storage.engine import cause, without_password
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreErr
         wrote: Whether the store has been written to by this process, so that it was permitted.
     """
     plain = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    place, said = shown(url), redacted(cause(error), plain)
+    place, said = without_password(url), redacted(cause(error), plain)
     if _code(error).startswith(DAMAGED):
         return StoreError(
             f"The store {place} is damaged: {said}. "

@@ -94,9 +94,9 @@ for form in ("table", "csv", "markdown", "latex"):
 
 first = store.trials("tiny")[0]
 more = replace(first.config, seed=1)
-store.ask(None, [more], [first.about])
+store.add_trials(None, [more], [first.about])
 store.write([], [Run(more.id, "ok", valid=1.0, tokens=7)])
-found["tokens"] = [store.trials_of([c.id])[0].run.tokens for c in (first.config, more)]
+found["tokens"] = [store.trials_by_id([c.id])[0].run.tokens for c in (first.config, more)]
 store.close()
 print(json.dumps(found))
 """

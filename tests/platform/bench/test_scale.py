@@ -85,7 +85,7 @@ def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     with pytest.raises(Ended, match="at half"):
         driven(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
     with Store(any_store_url, create=False) as store:
-        assert any(a.open for a in store.asked(NAME)), "how much of it was written depends on how it came"
+        assert any(a.open for a in store.planned(NAME)), "how much of it was written depends on how it came"
     took = driven(any_store_url, SIZE, str(tmp_path))
     assert 0 < took["first"] < took["seconds"] and sum(took["shares"].values()) == pytest.approx(1)
     assert audited(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}
@@ -99,7 +99,7 @@ def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_agai
     planned(url, size)
     driven(url, size, str(tmp_path))
     store = open_store(url)
-    one, two = [a.id for a in store.asked(NAME) if a.status == "ok"][:2]
+    one, two = [a.id for a in store.planned(NAME) if a.status == "ok"][:2]
     with store.transaction() as connection:
         connection.execute(sa.delete(CurveRow).where(CurveRow.trial == one, CurveRow.epoch == 2))
         connection.execute(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.errors import StoreError
-from longwave.platform.records import legacy
+from longwave.platform.records import seeds
 from longwave.platform.records.identity import digest, sparse
 from longwave.platform.records.run import Measure, Run
 from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig, cohort_key, hashed
@@ -147,19 +147,19 @@ def test_a_measure_has_a_key_and_finite_numbers() -> None:
 def test_a_configuration_carried_over_keeps_its_old_name_as_its_seed_key(
     clip: float | None, drops: list[int], option: dict[str, Any]
 ) -> None:
-    old = {**legacy.content(replace(PLAIN, clip=clip, drops=tuple(drops))), "task": "digits"}
-    old["options"] = {**legacy.OPTIONS["lem"], **option}
-    [carried] = legacy.carried([old])
+    old = {**seeds.content(replace(PLAIN, clip=clip, drops=tuple(drops))), "task": "digits"}
+    old["options"] = {**seeds.OPTIONS["lem"], **option}
+    [carried] = seeds.carried([old])
     assert carried.options == option
-    assert legacy.content(carried) == old
-    assert legacy.seed_key(carried) == digest({k: v for k, v in old.items() if k not in OF_ONE_TRIAL})
+    assert seeds.content(carried) == old
+    assert seeds.seed_key(carried) == digest({k: v for k, v in old.items() if k not in OF_ONE_TRIAL})
     assert (carried.task_version, carried.model_version, carried.protocol) == ("1", "1", "1")
 
 
 def test_cohorts_are_named_anew_by_their_members_in_the_order_of_the_plan() -> None:
     halving = {"eta": 3, "first": 1, "cohort": "old"}
-    old = [{**legacy.content(replace(PLAIN, seed=k, phase="search")), "halving": halving} for k in range(3)]
-    carried = legacy.carried(old)
+    old = [{**seeds.content(replace(PLAIN, seed=k, phase="search")), "halving": halving} for k in range(3)]
+    carried = seeds.carried(old)
     alone = [replace(c, halving=None) for c in carried]
     assert {c.halving["cohort"] for c in carried if c.halving} == {digest([c.id for c in alone])}
 

@@ -47,7 +47,7 @@ def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: st
         for name, look in zip(NAMED, cycle(looks), strict=False):
             with suppress(LongwaveError):
                 look(name)
-        assert store.patches(NAMED) == {} and store.asking(NAMED) == [] and store.curves(NAMED) == []
+        assert store.patches(NAMED) == {} and store.sweeps_of_rows(NAMED) == [] and store.curves(NAMED) == []
         assert content(store) == before
 
 

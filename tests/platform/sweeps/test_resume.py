@@ -22,11 +22,11 @@ from longwave.platform.about import complete
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.identity import derive_seed
-from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.seeds import seed_key
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import AskRow
+from longwave.platform.storage.schema import SweepTrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile
@@ -206,8 +206,10 @@ def test_old_names_of_rows_and_of_their_trials_work_in_commands(
 def test_a_search_of_an_old_store_that_lacks_a_round_is_drawn_to_its_end(old: Store) -> None:
     before = [t.config.id for t in old.trials("learned")]
     with old.transaction() as connection:
-        connection.execute(sa.delete(AskRow).where(AskRow.sweep == "learned", AskRow.position >= 2))
-    assert len(old.asked("learned")) == 2
+        connection.execute(
+            sa.delete(SweepTrialRow).where(SweepTrialRow.sweep == "learned", SweepTrialRow.position >= 2)
+        )
+    assert len(old.planned("learned")) == 2
     assert sweep.missing(sweep.stored_sweep(old, "learned"), old) == []
     assert [t.config.id for t in old.trials("learned")] == before
 
@@ -215,7 +217,7 @@ def test_a_search_of_an_old_store_that_lacks_a_round_is_drawn_to_its_end(old: St
 def test_what_pages_need_of_an_old_stores_rows_is_looked_up_where_it_is_sure(old: Store) -> None:
     [first, *_] = [t for t in old.retrainings("adding") if t.config.model == "lem"]
     other = replace(first.config, variant="N=30", data="a" * 12)
-    old.ask(None, [other, replace(other, data="b" * 12)], [first.about] * 2)
+    old.add_trials(None, [other, replace(other, data="b" * 12)], [first.about] * 2)
     complete(old)
     told = {(k.kind, k.name, k.variant): (k.version, k.data) for k in old.catalogue()}
     assert told["task", "adding", "N=20"] == ("2", first.config.data) and told["model", "lem", ""] == ("1", "")
@@ -227,10 +229,10 @@ def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_aga
     search = asked(made, {})
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
-    planned = [Asked(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
+    planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
     found = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
     again = [config for _, config in found]
     assert {cell for cell, _ in found} == {0}
     assert [c.params for c in again] == [search[0].params] * 2 and again == asked(made, ends)[4:]
-    done = [*planned, *(Asked(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
+    done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
     assert list(further(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

@@ -93,7 +93,7 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     assert list(intake.conflicts(store, genuine)) == []
     assert len(intake.take(store, genuine, [])) == 12
     before = counts(store)
-    assert (before["trials"], before["curves"], before["asks"], before["sweeps"]) == (12, 48, 12, 1)
+    assert (before["trials"], before["curves"], before["sweep_trials"], before["sweeps"]) == (12, 48, 12, 1)
     assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
     assert counts(store) == before and seal(collect(store)) == genuine
     assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"

@@ -239,7 +239,7 @@ def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: S
     first = tiny(models=["lem"], budget={"trials": 1, "hours": 1})
     driver.start(first, store, here, None, quiet())
     with store.transaction() as connection:
-        connection.execute(sa.text("UPDATE drivers SET beat = started + 3600"))
+        connection.execute(sa.text("UPDATE drivers SET heartbeat = started + 3600"))
     screen = quiet()
     driver.start(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
     assert "its budget of 1 hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]

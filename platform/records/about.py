@@ -106,10 +106,9 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
         recipe: Fields of ``tasks.base.spec.Recipe`` by name.
         numbers: Those of the trial's ``params`` that are numbers of training and no parameters of the model.
     """
-    unstated = recipe.get("unstated", ())
 
-    def whose(name: str) -> str:  # a plan of before tells no paper
-        return "published" if recipe.get("paper", "?") and name not in unstated else "ours"
+    def whose(name: str) -> str:
+        return "published" if recipe["paper"] and name not in recipe["unstated"] else "ours"
 
     names = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
     pairs = {name: (getattr(config, name), recipe[name]) for name in names}

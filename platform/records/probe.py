@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
@@ -40,15 +38,6 @@ class Probe:
     epoch: float = 0.0
     busy: float | None = None
     fits: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Probe:
-        """Rebuild from ``to_dict``."""
-        return cls(**data)
 
 
 def load_key(config: TrialConfig) -> str:

@@ -86,7 +86,7 @@ class Report:
             "runs": [asdict(r) for r in self.runs],
             "rungs": [asdict(r) for r in self.rungs],
             "began": dict(self.began),
-            "probes": [p.to_dict() for p in self.probes],
+            "probes": [asdict(p) for p in self.probes],
         }
 
     @classmethod
@@ -97,7 +97,7 @@ class Report:
             [Run.from_dict(r) for r in data["runs"]],
             [Rung(**r) for r in data["rungs"]],
             data["began"],
-            [Probe.from_dict(p) for p in data.get("probes", ())],  # a checkpoint of before has none
+            [Probe(**p) for p in data["probes"]],
         )
 
 

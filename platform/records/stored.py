@@ -17,15 +17,11 @@ LOCAL = ""
 
 @dataclass(frozen=True)
 class Trial:
-    """A row of the plan.
+    """A trial, with how it stands.
 
     Attributes:
-        config: What was asked.
-        about: What explains the row to a reader.
         status: ``planned``, ``running``, or how it ended.
         pack: Key of the pack it belongs to.
-        run: How it ended; None before that.
-        ended: When.
         origin: Name of the bundle it was imported in, or ``LOCAL``.
         rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
         flags: What checks of that bundle said against it, or against one that was searched with it.
@@ -47,11 +43,9 @@ class PlannedTrial:
     """A trial of a sweep in short: what it takes to find what is missing.
 
     Attributes:
-        id, model, phase: As in its configuration.
-        status: As in ``Trial``.
-        pack: Key of the pack it belongs to.
+        status, pack: As in ``Trial``.
         valid: Best validation metric, if there is one.
-        cell: Number of the entry of the sweep's plan that asked for it; None where the model alone tells.
+        cell: Number of its cell in the sweep's plan; None where the model alone tells.
         epochs: Epochs that it was trained, once it has ended.
     """
 
@@ -100,7 +94,7 @@ class RunningTrial:
 
     Attributes:
         trial: Its id.
-        owner: The driver that trains it.
+        owner: Name of its driver.
         since: Unix time at which this training of it began.
         first: Epochs that it had then: of a checkpoint, or 0.
         last: Epochs it has.
@@ -144,9 +138,8 @@ class StoredSweep:
     """A sweep as the store has it.
 
     Attributes:
-        name: Its name.
         content: The settings its file says.
-        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for a sweep of a store before schema 0004, or imported.
+        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for one that was imported.
         state: What its drivers are told to do: ``pause``, ``stop``, or to go on where it is empty.
     """
 

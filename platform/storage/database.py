@@ -163,25 +163,26 @@ class Database:
         self._writing = writing(self.engine)
 
 
-def upsert(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, each in place of the one that has its key."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    keys = [column.name for column in sa.inspect(table).primary_key]
-    for row in rows:
-        statement = dialect.insert(table).values(row)
-        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
+def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows; those whose key is there already are left as they are."""
+    if rows:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), list(rows))
 
 
 def insert_selected(
     connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
 ) -> None:
     """Insert what a query finds, as ``insert_new`` does with rows."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).from_select(list(columns), query).on_conflict_do_nothing())
+    connection.execute(_insert(connection, table).from_select(list(columns), query).on_conflict_do_nothing())
 
 
-def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows; those whose key is there already are left as they are."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    if rows:
-        connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+def upsert(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, each in place of the one that has its key."""
+    keys = [column.name for column in sa.inspect(table).primary_key]
+    for row in rows:
+        statement = _insert(connection, table).values(row)
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
+
+
+def _insert(connection: sa.Connection, table: type[Base]) -> Any:
+    return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)

@@ -42,10 +42,7 @@ class Driver:
 
     Attributes:
         owner: Its name in the store.
-        sweep: What it runs.
-        host, process: Where.
-        priority: Of its sweep.
-        note: What it is at.
+        note: What it does now.
         seconds: Since it began.
         silent: Seconds since it was last heard of.
         alive: Whether its leases hold.

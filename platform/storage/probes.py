@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import sqlalchemy as sa
 
@@ -29,4 +30,4 @@ def write_probes(store: Database, found: Iterable[Probe]) -> None:
             if not probe.fits:
                 mine = (ProbeRow.kind == probe.kind, ProbeRow.shape == probe.shape)
                 connection.execute(sa.delete(ProbeRow).where(*mine, ProbeRow.fits.is_(True)))
-            upsert(connection, ProbeRow, [probe.to_dict()])
+            upsert(connection, ProbeRow, [asdict(probe)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,6 +32,8 @@ from longwave.platform.storage.schema import (
     SweepTrialRow,
     TrialRow,
 )
+
+MEASURE: tuple[Any, ...] = (MeasureRow.trial, *(getattr(MeasureRow, f.name) for f in fields(Measure)))
 
 
 class Queries(Database):
@@ -70,19 +72,17 @@ class Queries(Database):
         Raises:
             ConfigError: The name fits no row, or several; the message names what to do.
         """
-        name = name.lower()
-        if not re.fullmatch("[0-9a-f]{4,16}", name):
-            raise ConfigError(f"A row is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(task)}")
-        where = [TrialRow.phase == "retrain", _begins(TrialRow.row, name), *([TrialRow.task == task] if task else [])]
-        found = self._select(sa.and_(*where))
+        digits, advice = _digits("row", name), f"See the names with: {_list(task)}"
+        where = [TrialRow.phase == "retrain", _begins(TrialRow.row, digits)]
+        found = self._select(sa.and_(*where, *([TrialRow.task == task] if task else [])))
         known = {t.config.row: t.config for t in found}
         if not known:
-            place = f" of {task}" if task else ""
-            raise ConfigError(f"No row{place} has a name that begins with {name}. See the names with: {_list(task)}")
+            of_task = f" of {task}" if task else ""
+            raise ConfigError(f"No row{of_task} has a name that begins with {digits}. {advice}")
         if len(known) > 1:
             several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(known.items())]
             shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
-            raise ConfigError(f"{name} begins the names of {len(known)} rows: {shown}. Give more digits.")
+            raise ConfigError(f"{digits} begins the names of {len(known)} rows: {shown}. Give more digits.")
         return found
 
     def trials_named(self, name: str) -> list[Trial]:
@@ -91,12 +91,10 @@ class Queries(Database):
         Raises:
             ConfigError: It fits no row and no trial, or several; the message says what to do.
         """
-        digits = name.lower()
-        if not re.fullmatch("[0-9a-f]{4,16}", digits):
-            raise ConfigError(f"A row or a trial is named by 4 to 16 hex digits, got {name!r}. See: {_list(None)}")
+        digits = _digits("row or a trial", name)
         found = self._select(_begins(TrialRow.id, digits))
+        of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
         with self.reading() as connection:
-            of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
             rows = connection.scalar(of_row)
         if len(found) + bool(rows) > 1:
             several = [f"trial {t.config.id[:SHORT]}" for t in found[:5]] + (["a row"] if rows else [])
@@ -186,8 +184,8 @@ class Queries(Database):
             query = query.join(SweepTrialRow, on).order_by(SweepTrialRow.position)
         with self.errors(), Session(self.engine) as session:
             measures: dict[str, list[Measure]] = {}
-            for row in session.scalars(sa.select(MeasureRow).join(TrialRow).where(where).order_by(*KEY)):
-                measures.setdefault(row.trial, []).append(rows.to_measure(row))
+            for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*MEASURE)):
+                measures.setdefault(trial, []).append(Measure(*measure))
             now = set(session.scalars(trials_in_training(session.connection())))
             found = [
                 rows.to_trial(row, facts, measures.get(row.id, ()), flags)
@@ -196,13 +194,17 @@ class Queries(Database):
         return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in found]
 
 
-KEY = (MeasureRow.trial, MeasureRow.key, MeasureRow.x_name, MeasureRow.x)
-
-
 def _begins(column: Any, name: str) -> sa.ColumnElement[bool]:
     """Return the condition that a name of hex digits begins with ``name``; unlike LIKE, it uses the index."""
     found: sa.ColumnElement[bool] = column.between(name, f"{name}g")
     return found
+
+
+def _digits(what: str, name: str) -> str:
+    """Return the first hex digits of a name, in lower case; ConfigError where they are none, or fewer than 4."""
+    if not re.fullmatch("[0-9a-f]{4,16}", name.lower()):
+        raise ConfigError(f"A {what} is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(None)}")
+    return name.lower()
 
 
 def _list(task: str | None) -> str:

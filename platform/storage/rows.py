@@ -9,9 +9,9 @@ from typing import Any
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import ENDED, Measure, Run
-from longwave.platform.records.stored import LOCAL, CatalogueEntry, Trial
+from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.schema import CatalogueRow, MeasureRow, TrialRow
+from longwave.platform.storage.schema import TrialRow
 
 ELSEWHERE = ("trial", "environment", "patch", "measures")
 """Fields of a run that are no columns of its trial: its key, and what tables of their own hold."""
@@ -105,13 +105,3 @@ def to_trial(
     config, about = TrialConfig.from_dict(row.config), About.from_dict(row.about)
     came = (row.origin or LOCAL, row.rerun, tuple(flags.split("\n")) if flags else ())
     return Trial(config, about, row.status, row.pack, run, row.ended, *came)
-
-
-def to_measure(row: MeasureRow) -> Measure:
-    """Return a measure from its row."""
-    return Measure(row.key, row.unit, row.value, row.x_name, row.x)
-
-
-def to_catalogue_entry(row: CatalogueRow) -> CatalogueEntry:
-    """Return an entry of the catalogue from its row."""
-    return CatalogueEntry(**{f.name: getattr(row, f.name) for f in fields(CatalogueEntry)})

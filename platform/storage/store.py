@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
 from longwave.platform.records.about import About
 from longwave.platform.records.report import Cohort, Rung
@@ -180,9 +180,10 @@ class Store(Sweeps):
 
     def catalogue(self) -> list[CatalogueEntry]:
         """Return what is known of models and tasks."""
-        with self.errors(), Session(self.engine) as session:
-            query = sa.select(CatalogueRow).order_by(CatalogueRow.kind, CatalogueRow.name, CatalogueRow.variant)
-            return [rows.to_catalogue_entry(row) for row in session.scalars(query)]
+        columns = [getattr(CatalogueRow, f.name) for f in fields(CatalogueEntry)]
+        query = sa.select(*columns).order_by(CatalogueRow.kind, CatalogueRow.name, CatalogueRow.variant)
+        with self.reading() as connection:
+            return [CatalogueEntry(*line) for line in connection.execute(query)]
 
     def analyse(self) -> None:
         """Let the database count what its planner goes by; worth it after a large import."""

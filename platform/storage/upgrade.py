@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -10,11 +11,11 @@ from alembic import command
 from alembic.config import Config
 from filelock import FileLock
 
+from longwave.files import whole
 from longwave.platform.errors import StoreError
 from longwave.platform.literature.published import published_rows
-from longwave.platform.storage.copies import keep_copy
 from longwave.platform.storage.engine import REFUSED, cause, enable_wal, without_password, writing
-from longwave.platform.storage.schema import PublishedRow
+from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.versions import HEAD, read_version
 
 LOCK = 7011983
@@ -41,7 +42,7 @@ def upgrade_store(engine: sa.Engine) -> None:
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
                 if (version := read_version(connection)) == HEAD:
                     return
-                copy = keep_copy(connection, HEAD) if version else ""
+                copy = _keep_copy(connection) if version else ""
                 _migrate(connection)
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
@@ -51,6 +52,37 @@ def upgrade_store(engine: sa.Engine) -> None:
                 f"The store {without_password(engine.url)} cannot be brought to schema {HEAD}, and is as it was."
                 f"{kept} {cause(error)}"
             ) from error
+
+
+def _keep_copy(connection: sa.Connection) -> str:
+    """Copy a store in a transaction that has written nothing yet, if there is no copy; return its file.
+
+    In PostgreSQL the copy is made in the transaction, and goes with it should the upgrade fail: "" is returned.
+    """
+    if connection.dialect.name == "postgresql":
+        _copy_tables(connection, f"longwave_before_{HEAD}")
+        return ""
+    file = Path(connection.engine.url.database or "")
+    copy = file.with_name(f"{file.stem}.before-{HEAD}{file.suffix}")
+    if not copy.exists():
+        # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
+        with (
+            whole(copy, private=True) as partial,
+            closing(sqlite3.connect(file)) as old,
+            closing(sqlite3.connect(partial)) as new,
+        ):
+            old.backup(new)
+    return str(copy)
+
+
+def _copy_tables(connection: sa.Connection, schema: str) -> None:
+    inspector = sa.inspect(connection)
+    if schema in inspector.get_schema_names():
+        return
+    connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+    for table in sorted({*Base.metadata.tables, "alembic_version"} & set(inspector.get_table_names())):
+        connection.exec_driver_sql(f"CREATE TABLE {schema}.{table} (LIKE {table} INCLUDING ALL)")
+        connection.exec_driver_sql(f"INSERT INTO {schema}.{table} SELECT * FROM {table}")  # nosec B608  # our own names
 
 
 def _migrate(connection: sa.Connection) -> None:

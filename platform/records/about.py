@@ -116,7 +116,9 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }
     found = [
-        f"{name} {_shown(here)} ({whose(name)} {_shown(said)})" for name, (here, said) in pairs.items() if here != said
+        f"{name} {_shown(here)} ({whose(name)} {_shown(there)})"
+        for name, (here, there) in pairs.items()
+        if here != there
     ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:

@@ -40,7 +40,7 @@ class Group:
         config: Of one of them: what they have in common is all but phase, seed and halving.
         about: What explains it to a reader.
         runs: Its retrainings, ended or not, by id.
-        search: Search trials of its model and task in the sweeps that asked for a retraining.
+        search: Search trials of its model and task in the sweeps that planned a retraining.
         sweeps: Names of those sweeps, sorted.
         ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct``.
         environments: Distinct facts on where it ran.

@@ -35,7 +35,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Report:
-    """What a pack says at once. Taking the same twice must change nothing.
+    """What a pack reports at once. Taking the same twice must change nothing.
 
     Attributes:
         points: Epochs.
@@ -136,14 +136,14 @@ def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:
     None of them begins a trial anew of which one before it tells, or tells of a trial that one before it ended.
     """
     part: list[Report] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     ended: set[str] = set()
     for report in reports:
-        if told & report.began.keys() or ended & report.trials:
+        if reported & report.began.keys() or ended & report.trials:
             yield part
-            part, told, ended = [], set(), set()
+            part, reported, ended = [], set(), set()
         part.append(report)
-        told |= report.trials
+        reported |= report.trials
         ended |= {run.trial for run in report.runs}
     if part:
         yield part

@@ -24,7 +24,7 @@ class Trial:
         pack: Key of the pack it belongs to.
         origin: Name of the bundle it was imported in, or ``LOCAL``.
         rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
-        flags: What checks of that bundle said against it, or against one that was searched with it.
+        flags: What checks of that bundle object to in it, or against one that was searched with it.
     """
 
     config: TrialConfig
@@ -98,7 +98,7 @@ class RunningTrial:
         since: Unix time at which this training of it began.
         first: Epochs that it had then: of a checkpoint, or 0.
         last: Epochs it has.
-        heard: Unix time of the last of them; None before the first.
+        reported: Unix time of the last of them; None before the first.
     """
 
     trial: str
@@ -106,7 +106,7 @@ class RunningTrial:
     since: float
     first: int
     last: int
-    heard: float | None
+    reported: float | None
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class StoredSweep:
     Attributes:
         content: The settings its file says.
         plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for one that was imported.
-        state: What its drivers are told to do: ``pause``, ``stop``, or to go on where it is empty.
+        state: What its drivers are to do: ``pause``, ``stop``, or go on where it is empty.
     """
 
     name: str

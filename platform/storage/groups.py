@@ -40,7 +40,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
         search = tallies.get((cells, config.task, model), Tally())
         sweeps = tuple(sorted({sweep for sweep, _ in cells}))
-        places = [facts[t.environment] for t in trials if t.environment is not None]
+        environments = [facts[t.environment] for t in trials if t.environment is not None]
         imported = [t for t in trials if t.origin is not None]
         groups.append(
             Group(
@@ -50,7 +50,7 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 search=search,
                 sweeps=sweeps,
                 ways=distinct([ways[name] for name in sweeps]) if search.trials else (),
-                environments=list({id(each): each for each in places}.values()),
+                environments=list({id(each): each for each in environments}.values()),
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],

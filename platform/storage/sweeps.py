@@ -143,8 +143,8 @@ class Sweeps(Queries):
         )
         with self.reading() as connection:
             return [
-                RunningTrial(trial, owner, since.timestamp(), first, last or first, heard)
-                for trial, owner, since, first, last, heard in select_in(connection, query, a.trial, trials)
+                RunningTrial(trial, owner, since.timestamp(), first, last or first, reported)
+                for trial, owner, since, first, last, reported in select_in(connection, query, a.trial, trials)
             ]
 
     def cost(self, sweep: str) -> SweepCost:

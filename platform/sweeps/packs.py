@@ -61,7 +61,7 @@ def _standing(
 ) -> PackStatus:
     done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
     gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
-    heard = max((t.heard for t in running if t.heard is not None), default=since)
+    heard = max((t.reported for t in running if t.heard is not None), default=since)
     pace = gained / max(1e-9, heard - since) if gained and heard > since else None
     return PackStatus(
         pack=name,

@@ -17,7 +17,7 @@ ABOUT = (
     "called", "trivial", "metric", "unit", "departures", "recipe", "paper", "known", "minor", "margin", "floor",
 )  # fmt: skip
 OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
-GROUP = ("search", "sweeps", "environments", "came", "checks", "reruns", "family", "superseded", "outsearched")
+GROUP = ("search", "sweeps", "environments", "came", "checks", "reruns", "family", "superseded", "succeeded_by")
 CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
 
 

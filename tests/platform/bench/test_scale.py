@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from longwave.platform.bench.scale import ScaleReport, ScaleRun
 from longwave.platform.bench.scale_page import page
 from longwave.platform.bench.scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
-from longwave.platform.bench.shares import LEASES, READS, SEALS, WRITES, part_of
+from longwave.platform.bench.shares import CHECKSUMS, LEASES, READS, WRITES, part_of
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
@@ -135,11 +135,12 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
     ]
     assert part_of(store) == LEASES and part_of(store[:1]) == READS
     written = [
-        ("x/storage/leases.py", "_note"),
+        ("x/storage/leases.py", "_write"),
         ("x/storage/leases.py", "write"),
+        ("x/storage/leases.py", "retried"),
         ("x/platform/sweeps/desk.py", "settle"),
     ]
-    assert part_of(written) == WRITES and part_of([("x/storage/seals.py", "fill"), *written]) == SEALS
+    assert part_of(written) == WRITES and part_of([("x/storage/checksums.py", "write"), *written]) == CHECKSUMS
     assert part_of([("y/json/decoder.py", "decode"), ("x/client.py", "run")]) == "JSON of events and work"
     assert part_of([("x/client.py", "_arriving"), ("x/client.py", "run")]) == "waiting for workers"
     assert part_of([("x/platform/sweeps/plan.py", "further")]) == "planning"

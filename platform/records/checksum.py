@@ -44,9 +44,8 @@ def _digits(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _text(content: object) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), default=_moment)
-
-
 def _moment(value: datetime) -> str:
     return value.astimezone(UTC).isoformat()
+
+
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_moment).encode  # made once: curves are long

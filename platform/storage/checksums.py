@@ -59,24 +59,25 @@ def _chunks(ids: Sequence[str]) -> list[Sequence[str]]:
 
 def _checksums(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return the checksum of each trial, and the one that it should have."""
-    rows = connection.execute(sa.select(TRIALS).where(in_clause(TRIALS.c.id, ids))).mappings().all()
-    ended = [row["id"] for row in rows if row["status"] in ENDED]
+    rows = connection.execute(sa.select(TRIALS).where(in_clause(TRIALS.c.id, ids))).all()
+    ended = [row.id for row in rows if row.status in ENDED]
     beside: dict[str, dict[str, list[Line]]] = {trial: defaultdict(list) for trial in ended}
     for table in BESIDE if ended else ():
-        for row in connection.execute(sa.select(table).where(in_clause(table.c.trial, ended))).mappings():
-            beside[row["trial"]][table.name].append(_used(table, row))
-    return {row["id"]: (row["checksum"], checksum(_used(TRIALS, row), beside.get(row["id"]))) for row in rows}
+        for row in connection.execute(sa.select(table).where(in_clause(table.c.trial, ended))):
+            beside[row.trial][table.name].append(_used(table, row))
+    return {row.id: (row.checksum, checksum(_used(TRIALS, row), beside.get(row.id))) for row in rows}
 
 
-def _used(table: sa.Table, row: sa.RowMapping) -> dict[str, Any]:
+def _used(table: sa.Table, row: sa.Row[Any]) -> dict[str, Any]:
     """Return the columns of a row that differ from their defaults, but for the checksum itself."""
-    defaults = _defaults(table)
-    used = {name: value for name, value in row.items() if name not in defaults or repr(value) != defaults[name]}
+    columns = zip(_defaults(table).items(), row, strict=True)
+    used = {name: value for (name, default), value in columns if default is None or repr(value) != default}
     used.pop("checksum", None)
     return used
 
 
 @cache
-def _defaults(table: sa.Table) -> dict[str, str]:
-    """Return the defaults of columns as text, by name: equal numbers may differ in kind or sign."""
-    return {column.name: repr(default) for column in table.c if (default := default_of(column)) is not ...}
+def _defaults(table: sa.Table) -> dict[str, str | None]:
+    """Return the default of each column as text, as equal numbers may differ in kind; None where there is none."""
+    defaults = {column.name: default_of(column) for column in table.c}
+    return {name: None if default is ... else repr(default) for name, default in defaults.items()}

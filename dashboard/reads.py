@@ -13,7 +13,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.records.run import Point
-from longwave.platform.records.stored import Known, Trial
+from longwave.platform.records.stored import CatalogueEntry, Trial
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.packs import PackStatus, packs
@@ -33,7 +33,7 @@ def where() -> str:
 @st.cache_resource(show_spinner=False)
 def store(url: str) -> Store:
     """Return the store at ``url``, opened once, to read."""
-    return Store(url, create=False, reads=True)
+    return Store(url, create=False, read_only=True)
 
 
 @st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
@@ -51,7 +51,7 @@ def tasks(url: str) -> Sequence[str]:
 @st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
 def trials(url: str, ids: tuple[str, ...]) -> Sequence[Trial]:
     """Return trials by their ids, in their order."""
-    found = {trial.config.id: trial for trial in store(url).trials_of(ids)}
+    found = {trial.config.id: trial for trial in store(url).trials_by_id(ids)}
     return [found[k] for k in ids if k in found]
 
 
@@ -62,7 +62,7 @@ def curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
 
 
 @st.cache_resource(ttl=KEEP, refresh_mode="background", show_spinner=False)
-def catalogue(url: str) -> Sequence[Known]:
+def catalogue(url: str) -> Sequence[CatalogueEntry]:
     """Return what the store knows of models and tasks."""
     return store(url).catalogue()
 
@@ -104,12 +104,11 @@ def searches(url: str, task: str) -> Sequence[SearchCurve]:
 
 
 def row_named(url: str, name: str) -> Row:
-    """Return the row that a link names, by its name or its first digits; names it had in an older store count, too.
+    """Return the row that a link names, by its name or its first digits.
 
     Raises:
         ConfigError: No row has the name, or several.
     """
-    name = store(url).present_name(name)
     found = [row for row in board(url) if row.key.startswith(name)]
     if len(found) == 1:
         return found[0]

@@ -11,7 +11,7 @@ from typing import Any
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.records.about import About, departures
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task, shipped_models, shipped_tasks
 from longwave.platform.storage.store import Store
@@ -64,7 +64,7 @@ def title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     return f"{model.title} ({', '.join(chosen)})" if chosen else model.title
 
 
-def known_model(spec: ModelSpec) -> Known:
+def known_model(spec: ModelSpec) -> CatalogueEntry:
     """Return what pages need of a model: title, source, equation, parameters with their ranges, options."""
     facts = {
         "title": spec.title,
@@ -74,15 +74,15 @@ def known_model(spec: ModelSpec) -> Known:
         "params": [param.to_dict() for param in (spec.lr, *spec.params)],
         "ranges": {task: {name: list(ends) for name, ends in own.items()} for task, own in spec.ranges.items()},
     }
-    return Known("model", spec.name, spec.version, spec.family, facts=facts)
+    return CatalogueEntry("model", spec.name, spec.version, spec.family, facts=facts)
 
 
-def known_task(spec: TaskSpec, variant: str, data: str) -> Known:
+def known_task(spec: TaskSpec, variant: str, data: str) -> CatalogueEntry:
     """Return what pages need of a task's variant, whose data have the version ``data``."""
     texts = ("title", "summary", "source", "licence", "length", "lag", "inputs", "outputs", "horizon")
     metric = {name: getattr(spec.metric, name) for name in ("name", "unit", "goal", "definition")}
     facts = {**{name: getattr(spec, name) for name in texts}, "chance": spec.chance_at(variant), "metric": metric}
-    return Known("task", spec.name, spec.version, spec.family, variant, data, facts)
+    return CatalogueEntry("task", spec.name, spec.version, spec.family, variant, data, facts)
 
 
 def complete(store: Store) -> None:
@@ -96,7 +96,7 @@ def complete(store: Store) -> None:
     for (task, variant), versions in data.items():
         if task in shipped_tasks() and len(versions) == 1:
             found.append(known_task(get_task(task), variant, *versions))
-    store.learn([known for known in found if (known.kind, known.name, known.variant) not in there])
+    store.write_catalogue([known for known in found if (known.kind, known.name, known.variant) not in there])
 
 
 @cache

@@ -101,20 +101,24 @@ def _cache() -> str:
 
 def _store(given: str | None) -> list[Finding]:
     """Return what is found of the store: one line, or one of each thing that is wrong with it."""
-    from longwave.platform.storage.engine import shown
-    from longwave.platform.storage.soundness import faults_at
+    from longwave.platform.storage.engine import without_password
+    from longwave.platform.storage.integrity import find_damage_at
 
     url = store_url(given)
     if given is None and not Path(url.removeprefix("sqlite:///")).exists():
         return [Finding("store", True, "none yet; the first sweep makes it")]
     try:
-        wrong = faults_at(url)
+        wrong = find_damage_at(url)
     except LongwaveError as error:
         return [Finding("store", False, str(error))]
     if not wrong:
-        return [_finding("store", lambda: f"{shown(url)}: {_results(url)}")]
-    cure = f"longwave doctor --repair --store {shown(url)}" if url.startswith("sqlite") else "a backup of the server's"
-    line = f"{shown(url)} is damaged; what is right of it is saved by: {cure}"
+        return [_finding("store", lambda: f"{without_password(url)}: {_results(url)}")]
+    cure = (
+        f"longwave doctor --repair --store {without_password(url)}"
+        if url.startswith("sqlite")
+        else "a backup of the server's"
+    )
+    line = f"{without_password(url)} is damaged; what is right of it is saved by: {cure}"
     return [Finding("store", False, line), *(Finding("store", False, fault) for fault in wrong)]
 
 

@@ -16,7 +16,7 @@ from longwave.platform.figures.palette import colour
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.search import varied
 from longwave.platform.figures.surface import surface
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.render import board as as_text
 from longwave.platform.render.harmless import in_streamlit
 
@@ -76,7 +76,7 @@ def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
     bar, _ = frame.head()
     task = state.choose("Task", "task", tasks, place=bar)
     row = next(r for r in reads.board(url, task) if r.model == model and r.kind == "reproduced")
-    ids = tuple(run.id for run in reads.store(url).searched(row.config))
+    ids = tuple(run.id for run in reads.store(url).search_runs(row.config))
     trials = reads.trials(url, ids)
     names = varied(trials)
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
@@ -90,7 +90,7 @@ def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
     )
 
 
-def described(about: Known) -> None:
+def described(about: CatalogueEntry) -> None:
     """Draw the model's equation, source, parameters and options."""
     facts = about.facts
     st.subheader("What it is", anchor=False)

@@ -162,7 +162,7 @@ def watched(url: str, pipe: Connection) -> None:
         while not took or not pipe.poll(LOOK_SECONDS):
             for name, ask in questions.items():
                 began = time.perf_counter()
-                store.patiently(ask)
+                store.with_retry(ask)
                 took[name].append(time.perf_counter() - began)
     pipe.send({name: percentiles(seconds) for name, seconds in took.items()})
 
@@ -175,13 +175,13 @@ def audited(url: str) -> dict[str, int]:
     """
     lost = duplicated = 0
     with Store(url, create=False) as store:
-        ids = [a.id for a in store.asked(NAME)]
+        ids = [a.id for a in store.planned(NAME)]
         for k in range(0, len(ids), AT_ONCE):
             part = ids[k : k + AT_ONCE]
             curves: dict[str, list[float]] = {trial: [] for trial in part}
             for point in store.curves(part):
                 curves[point.trial].append(point.valid)
-            for trial in store.trials_of(part):
+            for trial in store.trials_by_id(part):
                 said, run = end(trial.config, 1, 0.0), trial.run
                 same = run and (run.status, run.epochs, run.valid, run.test) == (
                     said.status,

@@ -17,7 +17,11 @@ PARTS = {
 }
 """Parts of a driver's work outside its store, by the files of the innermost call."""
 WAITS, JSON = "waiting for workers", "JSON of events and work"
-LEASES, SEALS, WRITES, READS = "store: leases", "store: seals", "store: what packs say", "store: all else"
+LEASES, WRITES = "store: leases", "store: what packs say"
+CHECKSUMS, READS = "store: checksums", "store: all else"
+
+OUTER = ("take", "release", "write")
+"""What a driver calls of its leases."""
 
 
 class Shares:
@@ -58,11 +62,11 @@ def part_of(calls: list[tuple[str, str]]) -> str:
     """
     stored = [(os.path.basename(file), name) for file, name in calls if _is_store(file)]
     if stored:
-        outer = next((name for file, name in reversed(stored) if file == "leases.py"), "")
+        outer = next((name for file, name in reversed(stored) if file == "leases.py" and name in OUTER), "")
         if outer in ("take", "release"):
             return LEASES
-        if any(file == "seals.py" for file, _ in stored):
-            return SEALS
+        if any(file == "checksums.py" for file, _ in stored):
+            return CHECKSUMS
         return WRITES if outer == "write" else READS
     for file, name in calls:
         if name == "_arriving":
@@ -76,7 +80,7 @@ def part_of(calls: list[tuple[str, str]]) -> str:
 
 
 def _is_store(file: str) -> bool:
-    return os.path.basename(os.path.dirname(file)) == "storage" and os.path.basename(file) != "patience.py"
+    return os.path.basename(os.path.dirname(file)) == "storage" and os.path.basename(file) != "retry.py"
 
 
 def _calls(frame: FrameType | None) -> list[tuple[str, str]]:

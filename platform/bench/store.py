@@ -79,7 +79,7 @@ def _write(url: str, trial: str, first: int, rows: int, batch: int) -> float:
     with Database(url, create=False) as database:
         start = time.perf_counter()
         for k in range(0, rows, batch):
-            database.patiently(lambda part=made[k : k + batch]: _commit(database, part))  # type: ignore[misc]
+            database.with_retry(lambda part=made[k : k + batch]: _commit(database, part))  # type: ignore[misc]
         return time.perf_counter() - start
 
 
@@ -110,5 +110,5 @@ def _alone(url: str, trial: str, rows: int, ready: object) -> None:
     with Database(url, create=False) as database:
         wait(120)
         for row in made:
-            database.patiently(lambda part=[row]: _commit(database, part))  # type: ignore[misc]
+            database.with_retry(lambda part=[row]: _commit(database, part))  # type: ignore[misc]
         wait(600)

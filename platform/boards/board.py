@@ -112,7 +112,7 @@ def _searched_on(seats: Sequence[Seat]) -> list[Seat]:
 
     def told(seat: Seat) -> Seat:
         group = seat.group
-        among = [row for row in group.outsearched if seat.guest or row in ours]
+        among = [row for row in group.succeeded_by if seat.guest or row in ours]
         able = [row for row in among if seeds.get(row, -1) >= seeds[group.row]]
         if group.superseded or not able:
             return seat

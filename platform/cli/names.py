@@ -47,7 +47,10 @@ def a_sweep(context: typer.Context, incomplete: str) -> list[str]:
     from longwave.platform.paths import store_url
     from longwave.platform.storage.store import Store
 
-    with suppress(LongwaveError, OSError), Store(store_url(context.params.get("store")), False, reads=True) as known:
+    with (
+        suppress(LongwaveError, OSError),
+        Store(store_url(context.params.get("store")), False, read_only=True) as known,
+    ):
         return _beginning(known.sweeps(), incomplete)
     return []
 

@@ -39,12 +39,12 @@ def show(
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
-        found = known.named(name)
+        found = known.trials_named(name)
         config = found[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            facts = of_row(found, known.asking([config.row]), known.searched(config.row))
+            facts = of_row(found, known.sweeps_of_rows([config.row]), known.search_runs(config.row))
         else:
-            facts = of_trial(found[0], known.askers(config.id), known.attempts([config.id]).get(config.id, ()))
+            facts = of_trial(found[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ()))
     render_rows.detail(found[0], facts, format)
 
 
@@ -118,7 +118,7 @@ def diff(
 
     with Store(store_url(store), create=False) as known:
         a, b = (known.rows(name) for name in (first, second))
-        lines = compared(a, b, (known.asking([a[0].config.row]), known.asking([b[0].config.row])))
+        lines = compared(a, b, (known.sweeps_of_rows([a[0].config.row]), known.sweeps_of_rows([b[0].config.row])))
     render_rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
 
 

@@ -152,7 +152,7 @@ def compare(
     with Store(store_url(store), create=False) as known:
         check_tasks(known, [task] if task else [])
         found = read_board(known, task, Pool(trust=trust or ()))
-        first, second = (comparison.resolve(found, known.present_name(name)) for name in (a, b))
+        first, second = (comparison.resolve(found, name) for name in (a, b))
     render_board.comparison(comparison.compare(found, first, second, margin), format)
 
 

@@ -155,7 +155,7 @@ def retry(name: NameArgument, store: StoreOption = None) -> None:
 
     with Store(store_url(store), create=False) as known:
         known.sweep(name)
-        count = known.retry(name)
+        count = known.reopen_failed(name)
     typer.echo(f"{name}: {count} failed trials are open again. Train them with: longwave sweep resume {name}")
 
 
@@ -166,6 +166,6 @@ def _tell(name: str, store: str | None, state: str, then: str) -> None:
     from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
-        known.tell(name, state)
+        known.set_state(name, state)
         alive = sum(d.alive for d in drivers(known, name))
     typer.echo(f"{name}: told {alive} running {'driver' if alive == 1 else 'drivers'}. {then}")

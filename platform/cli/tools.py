@@ -49,13 +49,13 @@ def _repair(store: str | None, repair: bool, to: Path | None) -> int:
     from longwave.platform.errors import ConfigError
     from longwave.platform.paths import store_url
     from longwave.platform.render import terminal
-    from longwave.platform.storage.rescue import rescue
+    from longwave.platform.storage.repair import repair_store
 
     head, _, file = store_url(store).partition(":///")
     if not repair or head != "sqlite":
         raise ConfigError("--to goes with --repair, and --repair with a store that is a SQLite file.")
     with terminal.waiting("Saving what is readable"):
-        saved = rescue(Path(file), to)
+        saved = repair_store(Path(file), to)
     terminal.rescued(saved)
     return 1 if any(table.lost != 0 for table in saved.tables) else 0
 

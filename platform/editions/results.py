@@ -20,7 +20,7 @@ from longwave.platform.exchange.inspection import Objection
 from longwave.platform.exchange.intake import take
 from longwave.platform.records.group import Group
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.storage.store import Store
 
 NAME = "results.json.xz"
@@ -72,7 +72,9 @@ def unlike(made: Edition, file: File) -> Iterator[Objection]:
     """
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
         take(store, _without_curves(file), [])
-        store.learn(list({(known.kind, known.name, known.variant): known for known in _versions(made, file)}.values()))
+        store.write_catalogue(
+            list({(known.kind, known.name, known.variant): known for known in _versions(made, file)}.values())
+        )
         groups = [_as_told(group, made, file) for group in store.groups()]
         shown = rows(groups, store.published())
         again = edition(shown, store.retrainings(), made.title, made.created, made.commit)
@@ -104,14 +106,14 @@ def _as_told(group: Group, made: Edition, file: File) -> Group:
     return replace(group, came=came, checks=[True] * len(came), reruns=[e.rerun for e in here if e.rerun])
 
 
-def _versions(made: Edition, file: File) -> Iterator[Known]:
+def _versions(made: Edition, file: File) -> Iterator[CatalogueEntry]:
     """Yield the versions that an edition takes for present ones: those of its rows that are not superseded."""
     current = [row for row in made.rows if isinstance(row, Mapping) and not row.get("superseded")]
     present = {str(row.get("key")) for row in current}
     for config in (e.config for e in file.content.trials if e.config.phase == "retrain" and e.config.row in present):
-        yield Known("model", config.model, config.model_version, "")
-        yield Known("task", config.task, config.task_version, "", config.variant, config.data)
-        yield Known("rules", "training", config.protocol, "")
+        yield CatalogueEntry("model", config.model, config.model_version, "")
+        yield CatalogueEntry("task", config.task, config.task_version, "", config.variant, config.data)
+        yield CatalogueEntry("rules", "training", config.protocol, "")
 
 
 def compared() -> list[str]:

@@ -23,7 +23,7 @@ from longwave.platform.exchange.inspection import (
 from longwave.platform.exchange.remade import concerns, data, ids
 from longwave.platform.exchange.unlikely import dates, ends, numbers, smooth, speed
 from longwave.platform.records.identity import derive_seed
-from longwave.platform.records.legacy import seed_key
+from longwave.platform.records.seeds import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.plan import cell_of, retrainings, winner

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerial
 
 from longwave.files import whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import limits, older
+from longwave.platform.exchange import limits
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.about import About
 from longwave.platform.records.identity import canonical, digest, sha256, sparse
@@ -165,8 +165,7 @@ def read(path: Path) -> File:
         raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
     try:
         limits.check_width(text, path)
-        old = older.carried(text)
-        file = seal(Bundle.model_validate_json(old)) if old else File.model_validate_json(text)
+        file = File.model_validate_json(text)
         file.content.hashes()
     except ValidationError as error:
         raise ConfigError(f"{path} is no bundle: {_first(error)}") from None

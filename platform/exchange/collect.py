@@ -13,7 +13,7 @@ from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
-from longwave.platform.storage.queries import pieces
+from longwave.platform.storage.in_clause import batches
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.plan import cell_of
@@ -39,7 +39,7 @@ def collect(store: Store, task: str | None = None, names: Sequence[str] = (), ov
         raise ConfigError(f"There is no row{f' of {task}' if task else ''} in the store. Make one: longwave sweep run")
     models = {(t.config.task, t.config.model) for t in chosen.values()}
     sweeps: dict[str, BundledSweep] = {}
-    for name in store.asking({t.config.row for t in chosen.values()}):
+    for name in store.sweeps_of_rows({t.config.row for t in chosen.values()}):
         trials = store.trials(name)
         behind = [t for t in trials if t.config.phase == "search" and (t.config.task, t.config.model) in models]
         mine = behind + [chosen[t.config.id] for t in trials if t.config.id in chosen]
@@ -84,7 +84,7 @@ def _whole(file: SweepFile, cell: Sequence[Trial]) -> list[str]:
 
 def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:
     curves: dict[str, list[Point]] = {t.config.id: [] for t in trials}
-    for part in pieces(list(curves)):
+    for part in batches(list(curves)):
         for point in store.curves(part):
             curves[point.trial].append(point)
     entries: list[BundledTrial] = []

@@ -11,7 +11,7 @@ from longwave.platform.about import known_model, known_task
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.inspection import Objection
 from longwave.platform.records.identity import digest
-from longwave.platform.records.stored import Known, StoredSweep, Trial
+from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import check_sweep
@@ -47,7 +47,7 @@ def take(store: Store, file: File, flags: Sequence[Objection]) -> list[BundledTr
         told = flagged(file, flags)
         trials = [_trial(file, entry, told.get(entry.config.id, ())) for entry in new]
         points = [point for entry in new for point in entry.points]
-        store.take(file.name, trials, points, _sweeps(file), _explained(new))
+        store.import_trials(file.name, trials, points, _sweeps(file), _explained(new))
     return new
 
 
@@ -70,10 +70,10 @@ def flagged(file: File, flags: Sequence[Objection]) -> dict[str, list[str]]:
 
 
 def _known(store: Store, file: File) -> dict[str, Trial]:
-    return {t.config.id: t for t in store.trials_of([entry.config.id for entry in file.content.trials])}
+    return {t.config.id: t for t in store.trials_by_id([entry.config.id for entry in file.content.trials])}
 
 
-def _explained(new: Sequence[BundledTrial]) -> list[Known]:
+def _explained(new: Sequence[BundledTrial]) -> list[CatalogueEntry]:
     """Return what pages need of the trials' models and tasks."""
     places = sorted({(e.config.task, e.config.variant, e.config.data) for e in new})
     models = [known_model(get_model(name)) for name in sorted({e.config.model for e in new})]

@@ -106,10 +106,9 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
         recipe: Fields of ``tasks.base.spec.Recipe`` by name.
         numbers: Those of the trial's ``params`` that are numbers of training and no parameters of the model.
     """
-    unstated = recipe.get("unstated", ())
 
-    def whose(name: str) -> str:  # a plan of before tells no paper
-        return "published" if recipe.get("paper", "?") and name not in unstated else "ours"
+    def whose(name: str) -> str:
+        return "published" if recipe["paper"] and name not in recipe["unstated"] else "ours"
 
     names = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule")
     pairs = {name: (getattr(config, name), recipe[name]) for name in names}
@@ -117,7 +116,9 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }
     found = [
-        f"{name} {_shown(here)} ({whose(name)} {_shown(said)})" for name, (here, said) in pairs.items() if here != said
+        f"{name} {_shown(here)} ({whose(name)} {_shown(there)})"
+        for name, (here, there) in pairs.items()
+        if here != there
     ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:

@@ -40,7 +40,7 @@ class Group:
         config: Of one of them: what they have in common is all but phase, seed and halving.
         about: What explains it to a reader.
         runs: Its retrainings, ended or not, by id.
-        search: Search trials of its model and task in the sweeps that asked for a retraining.
+        search: Search trials of its model and task in the sweeps that planned a retraining.
         sweeps: Names of those sweeps, sorted.
         ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct``.
         environments: Distinct facts on where it ran.
@@ -49,7 +49,7 @@ class Group:
         reruns: How re-runs made here, kept as retrainings, stood to it: ``inside``, ``outside`` or ``undecided``.
         family: Of its model, where known.
         superseded: Why it is of an older version than what is trained now; empty if it is not.
-        outsearched: Rows that were chosen where its search went on, with all of its trials and more.
+        succeeded_by: Rows that were chosen where its search went on, with all of its trials and more.
     """
 
     config: TrialConfig
@@ -64,7 +64,7 @@ class Group:
     reruns: Sequence[str] = ()
     family: str = ""
     superseded: str = ""
-    outsearched: Sequence[str] = ()
+    succeeded_by: Sequence[str] = ()
 
     @property
     def row(self) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import TrialConfig
@@ -41,17 +39,8 @@ class Probe:
     busy: float | None = None
     fits: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return asdict(self)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Probe:
-        """Rebuild from ``to_dict``."""
-        return cls(**data)
-
-
-def load(config: TrialConfig) -> str:
+def load_key(config: TrialConfig) -> str:
     """Return a name of what a trial asks of a device: equal for trials whose steps take the same memory and time."""
     kept = {name: value for name, value in config.to_dict().items() if name not in ELSEWHERE}
     return digest({**kept, "params": sorted(config.params), "clip": config.clip is None})

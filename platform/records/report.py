@@ -35,7 +35,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Report:
-    """What a pack says at once. Taking the same twice must change nothing.
+    """What a pack reports at once. Taking the same twice must change nothing.
 
     Attributes:
         points: Epochs.
@@ -86,7 +86,7 @@ class Report:
             "runs": [asdict(r) for r in self.runs],
             "rungs": [asdict(r) for r in self.rungs],
             "began": dict(self.began),
-            "probes": [p.to_dict() for p in self.probes],
+            "probes": [asdict(p) for p in self.probes],
         }
 
     @classmethod
@@ -97,12 +97,12 @@ class Report:
             [Run.from_dict(r) for r in data["runs"]],
             [Rung(**r) for r in data["rungs"]],
             data["began"],
-            [Probe.from_dict(p) for p in data.get("probes", ())],  # a checkpoint of before has none
+            [Probe(**p) for p in data["probes"]],
         )
 
 
 @dataclass(frozen=True)
-class Company:
+class Cohort:
     """What is known of the trials that compete in successive halving when one of their packs starts.
 
     Attributes:
@@ -117,7 +117,7 @@ class Company:
     gone: Mapping[str, int]
     rungs: tuple[Rung, ...] = ()
 
-    def after(self, report: Report) -> Company:
+    def after(self, report: Report) -> Cohort:
         """Return what is known after a report. A score or a decision that is known already stands as it is."""
         if not report.runs and not report.rungs:
             return self
@@ -130,20 +130,20 @@ class Company:
         return replace(self, gone=gone, rungs=tuple(rungs.values()))
 
 
-def apart(reports: Sequence[Report]) -> Iterator[list[Report]]:
+def split_reports(reports: Sequence[Report]) -> Iterator[list[Report]]:
     """Yield reports in their order, divided so that those of a part may be written as one.
 
     None of them begins a trial anew of which one before it tells, or tells of a trial that one before it ended.
     """
     part: list[Report] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     ended: set[str] = set()
     for report in reports:
-        if told & report.began.keys() or ended & report.trials:
+        if reported & report.began.keys() or ended & report.trials:
             yield part
-            part, told, ended = [], set(), set()
+            part, reported, ended = [], set(), set()
         part.append(report)
-        told |= report.trials
+        reported |= report.trials
         ended |= {run.trial for run in report.runs}
     if part:
         yield part

@@ -11,24 +11,20 @@ from longwave.platform.records.about import About
 from longwave.platform.records.run import ENDED, Run
 from longwave.platform.records.trial import Phase, TrialConfig
 
-HERE = ""
+LOCAL = ""
 """Origin of a trial that was trained by this store's own sweeps and re-runs."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A row of the plan.
+    """A trial, with how it stands.
 
     Attributes:
-        config: What was asked.
-        about: What explains the row to a reader.
         status: ``planned``, ``running``, or how it ended.
         pack: Key of the pack it belongs to.
-        run: How it ended; None before that.
-        ended: When.
-        origin: Name of the bundle it was imported in, or ``HERE``.
+        origin: Name of the bundle it was imported in, or ``LOCAL``.
         rerun: Of a re-run that was kept, how it stood to its row: ``inside``, ``outside`` or ``undecided``; else "".
-        flags: What checks of that bundle said against it, or against one that was searched with it.
+        flags: What checks of that bundle object to in it, or against one that was searched with it.
     """
 
     config: TrialConfig
@@ -37,21 +33,19 @@ class Trial:
     pack: str | None = None
     run: Run | None = None
     ended: datetime | None = None
-    origin: str = HERE
+    origin: str = LOCAL
     rerun: str = ""
     flags: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlannedTrial:
     """A trial of a sweep in short: what it takes to find what is missing.
 
     Attributes:
-        id, model, phase: As in its configuration.
-        status: As in ``Trial``.
-        pack: Key of the pack it belongs to.
+        status, pack: As in ``Trial``.
         valid: Best validation metric, if there is one.
-        cell: Number of the entry of the sweep's plan that asked for it; None where the model alone tells.
+        cell: Number of its cell in the sweep's plan; None where the model alone tells.
         epochs: Epochs that it was trained, once it has ended.
     """
 
@@ -71,7 +65,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Done:
+class EpochCounts:
     """What there is of a sweep's trials, or of those of one phase of a cell.
 
     Attributes:
@@ -84,9 +78,9 @@ class Done:
     trained: int = 0
     reached: int = 0
 
-    def __add__(self, other: Done) -> Done:
+    def __add__(self, other: EpochCounts) -> EpochCounts:
         """Return the sum of both."""
-        return Done(self.ended + other.ended, self.trained + other.trained, self.reached + other.reached)
+        return EpochCounts(self.ended + other.ended, self.trained + other.trained, self.reached + other.reached)
 
     @property
     def epochs(self) -> int:
@@ -95,16 +89,16 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Trained:
+class RunningTrial:
     """How far a trial is that is trained now.
 
     Attributes:
         trial: Its id.
-        owner: The driver that trains it.
+        owner: Name of its driver.
         since: Unix time at which this training of it began.
         first: Epochs that it had then: of a checkpoint, or 0.
         last: Epochs it has.
-        heard: Unix time of the last of them; None before the first.
+        reported: Unix time of the last of them; None before the first.
     """
 
     trial: str
@@ -112,11 +106,11 @@ class Trained:
     since: float
     first: int
     last: int
-    heard: float | None
+    reported: float | None
 
 
 @dataclass(frozen=True)
-class Spent:
+class SweepCost:
     """What a sweep has taken.
 
     Attributes:
@@ -129,9 +123,9 @@ class Spent:
     used: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, float] = field(default_factory=dict)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: SweepCost) -> SweepCost:
         """Return the sum of both."""
-        return Spent(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
+        return SweepCost(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
 
 
 def summed(*seconds: Mapping[str, float]) -> dict[str, float]:
@@ -144,10 +138,9 @@ class StoredSweep:
     """A sweep as the store has it.
 
     Attributes:
-        name: Its name.
         content: The settings its file says.
-        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for a sweep of a store before schema 0004, or imported.
-        state: What its drivers are told to do: ``pause``, ``stop``, or to go on where it is empty.
+        plan: What ``sweeps.plan.Sweep.to_dict`` gives; None for one that was imported.
+        state: What its drivers are to do: ``pause``, ``stop``, or go on where it is empty.
     """
 
     name: str
@@ -157,7 +150,7 @@ class StoredSweep:
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogueEntry:
     """What pages need of a model or of a task's variant, so that no reader needs torch. Planning a sweep writes it.
 
     Attributes:

@@ -54,7 +54,7 @@ class TrialConfig:
             which is the drive and the rows kept for the way back.
         selection: The epoch a retraining is scored at: ``"best"`` by validation, or ``"last"``.
         halving: ``{"eta", "first", "cohort"}`` of successive halving, or ``None``. The cohort names the trials it
-            competes with: their company decides whether it is stopped.
+            competes with: the other members decide whether it is stopped.
         schedule: What becomes of the learning rate: ``"drops"``, ``"cosine"``, ...
     """
 

@@ -17,7 +17,7 @@ from longwave.platform.sweeps import placement
 from longwave.platform.sweeps.forecast import cost
 
 if TYPE_CHECKING:
-    from longwave.platform.records.stored import Spent
+    from longwave.platform.records.stored import SweepCost
     from longwave.platform.storage.leases import Driver
     from longwave.platform.sweeps.edges import AtEdge
     from longwave.platform.sweeps.entry import Sweep
@@ -140,7 +140,7 @@ def line(found: SweepStatus) -> str:
     return ", ".join(part for part in (found.state, done, epochs, left, more) if part)
 
 
-def took(spent: Spent, price: Mapping[str, float]) -> Iterator[str]:
+def took(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
     """Yield what a sweep took, and what probes said of its packs that are over."""
     yield f"took {duration(spent.ran)}, {_held(spent.used, price)}"
     known = {kind: seconds for kind, seconds in spent.expected.items() if kind}

@@ -29,7 +29,7 @@ from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
-    from longwave.platform.storage.rescue import Rescued
+    from longwave.platform.storage.repair import RepairedStore
     from longwave.platform.sweeps.entry import ModelPlan, Sweep
 
 
@@ -237,7 +237,7 @@ def findings(found: Sequence[Finding]) -> None:
     table(["", "what", "found"], lines, prose=[2])
 
 
-def rescued(found: Rescued) -> None:
+def rescued(found: RepairedStore) -> None:
     """Print what was saved of a damaged store, and what is to be done next."""
     lines = [
         (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in found.tables if t.saved or t.lost != 0

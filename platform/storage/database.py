@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.engine import HEAD, REFUSED, engine_of, recorded, shown, write_ahead, writing
+from longwave.platform.storage.base import Base
+from longwave.platform.storage.engine import REFUSED, enable_wal, make_engine, without_password, writing
 from longwave.platform.storage.faults import refusal
-from longwave.platform.storage.patience import Result, given_patience, patiently
-from longwave.platform.storage.place import Whereabouts, told
-from longwave.platform.storage.schema import Base
+from longwave.platform.storage.retry import Result, configured_wait, retry
+from longwave.platform.storage.store_identity import StoreIdentity, explain_loss
+from longwave.platform.storage.versions import HEAD, read_version
 
 
 class Database:
@@ -26,26 +27,31 @@ class Database:
     Args:
         url: ``sqlite:///file.db`` or ``postgresql://...``.
         create: Make an empty store if there is none.
-        reads: Write nothing: the database refuses it, and a store of an older schema is left as it is.
+        read_only: Write nothing: the database refuses it, and a store of an older schema is left as it is.
+
+    Attributes:
+        on_wait: Gets the reason where a store is waited for, and "" when the wait is over.
+        on_transaction: Gets the kind of each transaction, ``read`` or ``write``, and its seconds.
+        longest_wait: Seconds to wait for a store; None for those of each fault.
 
     Raises:
-        StoreError: The database cannot be opened, does not exist, is no store, was written by a newer Longwave, or
-            cannot be brought to the present schema. Nothing is changed.
+        StoreError: The database cannot be opened, does not exist, is no store, was written by a newer Longwave or
+            before the first release, or cannot be brought to the present schema. Nothing is changed.
     """
 
-    def __init__(self, url: str, create: bool = True, reads: bool = False) -> None:
-        self.url, self.reads = url, reads
-        self.waiting: Callable[[str], None] = _say_nothing
-        self.took: Callable[[str, float], None] = _count_nothing
-        self.patience = given_patience()
+    def __init__(self, url: str, create: bool = True, read_only: bool = False) -> None:
+        self.url, self.read_only = url, read_only
+        self.on_wait: Callable[[str], None] = lambda reason: None
+        self.on_transaction: Callable[[str, float], None] = lambda kind, seconds: None
+        self.longest_wait = configured_wait()
         self._wrote, self._lost = False, ""
         with self._one_line():
-            self.engine = engine_of(url, create and not reads, reads)
-        self._writing, self._place = writing(self.engine), Whereabouts(self.engine)
+            self.engine = make_engine(url, create and not read_only, read_only)
+        self._writing, self._identity = writing(self.engine), StoreIdentity(self.engine)
         try:
             self._bring_up_to_date()
             with self._one_line():
-                self._place.take()
+                self._identity.remember()
         except BaseException:
             self.close()
             raise
@@ -59,33 +65,35 @@ class Database:
     def _bring_up_to_date(self) -> None:
         """Upgrade where that is due; Alembic is loaded only then, as most commands find a store up to date."""
         with self.reading() as connection:
-            tables, version = recorded(connection)
+            is_present = read_version(connection) == HEAD
+        if is_present and self.read_only:
+            return
         with self._one_line():
-            if "trials" in tables and version == HEAD:
-                if not self.reads:
-                    write_ahead(self.engine)
+            if is_present:
+                enable_wal(self.engine)
                 return
-            if self.reads:
-                raise StoreError(f"The store {shown(self.url)} has an older form. Bring it up to date: longwave doctor")
-            from longwave.platform.storage.upgrade import bring_up_to_date
+            if self.read_only:
+                url = without_password(self.url)
+                raise StoreError(f"The store {url} has an older form. Bring it up to date: longwave doctor")
+            from longwave.platform.storage.upgrade import upgrade_store
 
-            bring_up_to_date(self.engine)
+            upgrade_store(self.engine)
 
     def close(self) -> None:
         """Close all connections; the next query opens new ones."""
-        self._place.leave()
+        self._identity.forget()
         self.engine.dispose()
 
-    def patiently(self, work: Callable[[], Result]) -> Result:
+    def with_retry(self, work: Callable[[], Result]) -> Result:
         """Return what ``work`` does with this store; do all of it again while the store cannot be used for now.
 
-        What is done must change nothing when it is done twice. ``waiting`` is told once why this waits, and "" when it
-        goes on. Each fault has its own limit (``faults``); ``patience`` or ``LONGWAVE_STORE_WAIT`` overrides them.
+        What is done must change nothing when it is done twice. Each fault has its own limit (``faults``);
+        ``longest_wait`` or ``LONGWAVE_STORE_WAIT`` overrides them.
 
         Raises:
             StoreError: Waiting did not help, or what is wrong does not pass.
         """
-        return patiently(self, work)
+        return retry(work, self.longest_wait, self.on_wait)
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
@@ -118,8 +126,8 @@ class Database:
             StoreUnavailable: The store cannot be used for now.
             StoreError: The database refused, or is not where it was.
         """
-        if not self._lost and self._place.lost():
-            self._turn_to_a_copy()
+        if not self._lost and self._identity.is_lost():
+            self._switch_to_copy()
         with self._one_line():
             yield
         if self._lost:
@@ -131,7 +139,7 @@ class Database:
         try:
             yield
         finally:
-            self.took(kind, time.perf_counter() - start)
+            self.on_transaction(kind, time.perf_counter() - start)
 
     @contextmanager
     def _one_line(self) -> Iterator[None]:
@@ -140,48 +148,41 @@ class Database:
         except REFUSED as error:
             raise refusal(error, self.url, self._wrote) from error
         except ValueError as error:  # a text that is no time, no JSON, no record
-            where = f"longwave doctor --store {shown(self.url)}"
+            where = f"longwave doctor --store {without_password(self.url)}"
             raise StoreError(f"The store holds what cannot be read: {error}. Look at it with: {where}") from error
 
-    def _turn_to_a_copy(self) -> None:
+    def _switch_to_copy(self) -> None:
         """Save the store that was lost, and go on with what was saved: what is still to be written is kept, too."""
-        assert self._place.file
-        saved = self._place.save()
-        self._lost = told(self._place.file, saved)
+        assert self._identity.file
+        saved = self._identity.save_copy()
+        self._lost = explain_loss(self._identity.file, saved)
         if saved is None:
             raise StoreError(self._lost)
         self.engine.dispose()
-        self.engine = engine_of(f"sqlite:///{saved}", create=False)
+        self.engine = make_engine(f"sqlite:///{saved}", create=False)
         self._writing = writing(self.engine)
-
-
-def _count_nothing(_: str, __: float) -> None:
-    """Take no notice of what a transaction took."""
-
-
-def _say_nothing(_: str) -> None:
-    """Nobody is told that a store is waited for."""
-
-
-def put(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, each in place of the one that has its key."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    keys = [column.name for column in sa.inspect(table).primary_key]
-    for row in rows:
-        statement = dialect.insert(table).values(row)
-        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
-
-
-def insert_found(
-    connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
-) -> None:
-    """Insert what a query finds, as ``insert_new`` does with rows."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).from_select(list(columns), query).on_conflict_do_nothing())
 
 
 def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows; those whose key is there already are left as they are."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     if rows:
-        connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), list(rows))
+
+
+def insert_selected(
+    connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
+) -> None:
+    """Insert what a query finds, as ``insert_new`` does with rows."""
+    connection.execute(_insert(connection, table).from_select(list(columns), query).on_conflict_do_nothing())
+
+
+def upsert(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, each in place of the one that has its key."""
+    keys = [column.name for column in sa.inspect(table).primary_key]
+    for row in rows:
+        statement = _insert(connection, table).values(row)
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
+
+
+def _insert(connection: sa.Connection, table: type[Base]) -> Any:
+    return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)

@@ -12,20 +12,18 @@ from longwave.files import own
 from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
-HEAD = max(file.name[:4] for file in (Path(__file__).parent / "migrations/versions").glob("[0-9]*.py"))
-"""Version of the schema: the newest migration's."""
 PRAGMAS = ("busy_timeout=5000", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536")
-"""What is asked of SQLite; after its own 5 s of waiting for a lock, ``patience`` waits on, and says so."""
+"""What is asked of SQLite; after its own 5 s of waiting for a lock, ``retry`` waits on, and says so."""
 POSTGRESQL = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 """Seconds to reach a server, milliseconds until one that does not answer counts as away."""
-PATIENCE = 30.0
+SWITCH_SECONDS = 30.0
 """Seconds that readers have to let a SQLite file be switched to write-ahead logging."""
 REFUSED = (sa.exc.SQLAlchemyError, OSError, ModuleNotFoundError, UnicodeDecodeError)
 """What is raised where a database cannot be reached, or refuses, or is damaged down to its names."""
 
 
-def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
-    """Return an engine for ``url``; one that ``reads`` is refused whatever it would write, by the database itself.
+def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
+    """Return an engine for ``url``; the database refuses what one that is ``read_only`` would write.
 
     Its transactions begin and end where SQLAlchemy says, and hold whatever is done in them. Python's sqlite3 would
     begin one at the first row that is written, and keep changes of the schema out of it.
@@ -35,22 +33,22 @@ def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
     """
     kind, _, driver = url.partition("://")[0].partition("+")
     if kind not in ("sqlite", "postgresql"):
-        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
+        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {without_password(url)}.")
     try:
         engine = sa.create_engine(url)
     except (sa.exc.NoSuchModuleError, ModuleNotFoundError):
         raise StoreError(
-            f"There is no driver {driver or kind!r} here for {shown(url)}. Leave it out: {kind}://..."
+            f"There is no driver {driver or kind!r} here for {without_password(url)}. Leave it out: {kind}://..."
         ) from None
     except ValueError:  # a port that is no number
         advice = "In a user and a password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F."
-        raise StoreError(f"{shown(url)} is no URL of a store. {advice}") from None
+        raise StoreError(f"{without_password(url)} is no URL of a store. {advice}") from None
     file = engine.url.database
     if engine.dialect.name == "postgresql":
-        alone = {"options": "-c default_transaction_read_only=on"} if reads else {}
+        alone = {"options": "-c default_transaction_read_only=on"} if read_only else {}
         return sa.create_engine(url, pool_pre_ping=True, connect_args={**POSTGRESQL, **alone})
     if engine.dialect.name != "sqlite" or not file:
-        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {shown(url)}.")
+        raise StoreError(f"A store is sqlite:///file.db or postgresql://..., got {without_password(url)}.")
     if Path(file).is_dir():
         raise StoreError(f"A store is a file, and {file} is a folder. Name a file in it.")
     if not create and not Path(file).is_file():
@@ -60,7 +58,7 @@ def engine_of(url: str, create: bool, reads: bool = False) -> sa.Engine:
     sa.event.listen(engine, "do_connect", _no_new_file)
     sa.event.listen(engine, "connect", _configure)
     sa.event.listen(engine, "begin", _begin)
-    if reads:
+    if read_only:
         sa.event.listen(engine, "connect", _only_query)
     return engine
 
@@ -74,21 +72,14 @@ def writing(engine: sa.Engine) -> sa.Engine:
     return engine.execution_options(begin="BEGIN IMMEDIATE")
 
 
-def recorded(connection: sa.Connection) -> tuple[set[str], str | None]:
-    """Return the names of a database's tables, and the version of the schema that is recorded there, if one is."""
-    tables = set(sa.inspect(connection).get_table_names())
-    version = sa.text("SELECT version_num FROM alembic_version")
-    return tables, connection.scalar(version) if "alembic_version" in tables else None
-
-
-def write_ahead(engine: sa.Engine) -> None:
+def enable_wal(engine: sa.Engine) -> None:
     """Switch a SQLite file to write-ahead logging, where readers and a writer work side by side; once set, it stays.
 
-    SQLite refuses at once while another process reads, so this tries for ``PATIENCE`` seconds.
+    SQLite refuses at once while another process reads, so this tries for ``SWITCH_SECONDS`` seconds.
     """
     if engine.dialect.name != "sqlite":
         return
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + SWITCH_SECONDS
     while True:
         pooled = engine.raw_connection()  # no transaction: the switch is refused inside one
         try:
@@ -96,13 +87,13 @@ def write_ahead(engine: sa.Engine) -> None:
             return
         except Exception as error:
             if "locked" not in str(error) or time.monotonic() > until:
-                raise StoreError(f"The store {shown(engine.url)} cannot be used: {error}") from error
+                raise StoreError(f"The store {without_password(engine.url)} cannot be used: {error}") from error
             time.sleep(0.02)
         finally:
             pooled.close()
 
 
-def shown(url: str | sa.URL) -> str:
+def without_password(url: str | sa.URL) -> str:
     """Return ``url`` without its user and password."""
     return redacted(url if isinstance(url, str) else url.render_as_string(hide_password=False))
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.engine import cause, shown
+from longwave.platform.storage.engine import cause, without_password
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Fault:
 
     Attributes:
         why: In words.
-        seconds: How long is waited for it to serve again; ``LONGWAVE_STORE_WAIT`` overrides it, see ``patience``.
+        seconds: How long is waited for it to serve again; ``LONGWAVE_STORE_WAIT`` overrides it, see ``retry``.
     """
 
     why: str
@@ -66,15 +66,15 @@ def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreErr
         wrote: Whether the store has been written to by this process, so that it was permitted.
     """
     plain = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    place, said = shown(url), redacted(cause(error), plain)
+    store, reason = without_password(url), redacted(cause(error), plain)
     if _code(error).startswith(DAMAGED):
         return StoreError(
-            f"The store {place} is damaged: {said}. "
-            f"Save what is readable with: longwave doctor --repair --store {place}"
+            f"The store {store} is damaged: {reason}. "
+            f"Save what is readable with: longwave doctor --repair --store {store}"
         )
     if fault := fault_of(error, wrote):
-        return StoreUnavailable(f"The store {place} cannot be used, {fault.why}: {said}", fault.seconds)
-    return StoreError(f"The store {place} cannot be used: {said}")
+        return StoreUnavailable(f"The store {store} cannot be used, {fault.why}: {reason}", fault.seconds)
+    return StoreError(f"The store {store} cannot be used: {reason}")
 
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -13,11 +13,12 @@ import sqlalchemy as sa
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group, RunSummary, Tally
 from longwave.platform.records.search import distinct, searched_by
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
-from longwave.platform.storage.outsearched import Search, read_outsearched
-from longwave.platform.storage.schema import AskRow, EnvironmentRow, FlagRow, KnownRow, SweepRow, TrialRow
+from longwave.platform.storage.extended_searches import Search, read_successors
+from longwave.platform.storage.schema import CatalogueRow, EnvironmentRow, FlagRow, SweepRow, SweepTrialRow, TrialRow
 
+OF_RUN = tuple(f.name for f in fields(RunSummary))
 CellNames = tuple[tuple[str, int | None], ...]
 """Cells of sweeps: names of the sweeps, each with the cell's number in its plan."""
 
@@ -26,51 +27,50 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     """Return the groups of ``task``, or of all tasks, by task and configuration."""
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
-    askers = _askers(connection, where)
-    tallies = _tallies(connection, task, {cells for cells in askers.values() if len(cells) > 1})
-    ways = _ways(connection, {sweep for cells in askers.values() for sweep, _ in cells})
-    ran, flagged, known = _environments(connection, where), _flagged(connection, where), _catalogue(connection)
+    cells_of = _cells(connection, where)
+    tallies = _tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
+    ways = _ways(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
+    facts, flagged, catalogue = _environments(connection, where), _flagged(connection, where), _catalogue(connection)
     groups: list[Group] = []
     abouts: dict[str, About] = {}
-    for (row, model, runs, came), content in zip(_runs(connection, where), _contents(connection, where), strict=True):
-        config, asked = TrialConfig.from_dict(content.config), askers.get(row, ())
-        if (told := content.about) not in abouts:  # many groups say the same
-            abouts[told] = About.from_dict(json.loads(told))
+    for (row, model, trials), content in zip(_trials(connection, where), _contents(connection, where), strict=True):
+        config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
+        if content.about not in abouts:  # many groups say the same
+            abouts[content.about] = About.from_dict(json.loads(content.about))
         vars(config)["row"] = row  # what it would be hashed to: a large board has thousands of rows
-        search = tallies.get((asked, config.task, model), Tally())
-        names = tuple(sorted({sweep for sweep, _ in asked}))
-        places = [ran[place] for place, _, _ in came if place is not None]
+        search = tallies.get((cells, config.task, model), Tally())
+        sweeps = tuple(sorted({sweep for sweep, _ in cells}))
+        environments = [facts[t.environment] for t in trials if t.environment is not None]
+        imported = [t for t in trials if t.origin is not None]
         groups.append(
             Group(
                 config=config,
-                about=abouts[told],
-                runs=runs,
+                about=abouts[content.about],
+                runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
                 search=search,
-                sweeps=names,
-                ways=distinct([ways[name] for name in names]) if search.trials else (),
-                environments=list({id(facts): facts for facts in places}.values()),
-                came={run.id: origin for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None},
-                checks=[
-                    run.id not in flagged for run, (_, origin, _) in zip(runs, came, strict=True) if origin is not None
-                ],
-                reruns=[rerun for _, origin, rerun in came if rerun and origin is None],
-                family=known[key].family if (key := ("model", model, "")) in known else "",
-                superseded=superseded(config, known),
+                sweeps=sweeps,
+                ways=distinct([ways[name] for name in sweeps]) if search.trials else (),
+                environments=list({id(each): each for each in environments}.values()),
+                came={t.id: t.origin for t in imported},
+                checks=[t.id not in flagged for t in imported],
+                reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
+                family=catalogue[key].family if (key := ("model", model, "")) in catalogue else "",
+                superseded=superseded(config, catalogue),
             )
         )
-    return _with_outsearched(connection, groups, askers, tallies)
+    return _with_successors(connection, groups, cells_of, tallies)
 
 
-def superseded(config: TrialConfig, known: Mapping[tuple[str, str, str], Known]) -> str:
+def superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str], CatalogueEntry]) -> str:
     """Return why a configuration is of another version than what is trained now; empty if it is not.
 
     Args:
         config: The configuration.
-        known: The catalogue, by kind, name and variant.
+        catalogue: By kind, name and variant.
     """
-    rules = known.get(("rules", "training", ""))
-    task = known.get(("task", config.task, config.variant))
-    model = known.get(("model", config.model, ""))
+    rules = catalogue.get(("rules", "training", ""))
+    task = catalogue.get(("task", config.task, config.variant))
+    model = catalogue.get(("model", config.model, ""))
     pairs = [
         ("training rules", config.protocol, rules.version if rules else PROTOCOL),
         (f"task {config.task}", config.task_version, task.version if task else config.task_version),
@@ -81,31 +81,26 @@ def superseded(config: TrialConfig, known: Mapping[tuple[str, str, str], Known])
 
 
 def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
-    """Return the search trials of the cells that asked for retrainings of a row, of its model and task, by id."""
+    """Return the search trials of the cells that planned retrainings of a row, of its model and task, by id."""
     t = TrialRow
     again = sa.and_(t.phase == "retrain", t.row == row)
     of = connection.execute(sa.select(t.task, t.model).where(again).limit(1)).one_or_none()
     if of is None:
         return []
-    asked = sa.select(AskRow.trial).where(_in_cells(_askers(connection, again).get(row, ())))
+    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_cells(connection, again).get(row, ())))
     query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
-        t.phase == "search", t.task == of.task, t.model == of.model, t.id.in_(asked)
+        t.phase == "search", t.task == of.task, t.model == of.model, t.id.in_(planned)
     )
     return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
 
 
-def _runs(
-    connection: sa.Connection, where: sa.ColumnElement[bool]
-) -> Iterator[tuple[str, str, list[RunSummary], list[tuple[str | None, str | None, str]]]]:
-    """Yield each group, by task and identity: these, its retrainings, and where each was and how it came."""
+def _trials(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[tuple[str, str, list[sa.Row[Any]]]]:
+    """Yield the identity of each group, its model and its retrainings, by task and identity."""
     t = TrialRow
-    of_run: tuple[Any, ...] = (t.id, t.status, t.test, t.valid, t.seconds, t.parameters, t.joules)
-    found = connection.execute(
-        sa.select(t.row, t.model, t.environment, t.origin, t.rerun, *of_run).where(where).order_by(t.task, t.row, t.id)
-    ).all()
-    for (row, model), lines in groupby(found, key=lambda line: (line[0], line[1])):
-        kept = list(lines)
-        yield row, model, [RunSummary(*line[5:]) for line in kept], [(line[2], line[3], line[4]) for line in kept]
+    columns: list[Any] = [t.row, t.model, t.environment, t.origin, t.rerun, *(getattr(t, name) for name in OF_RUN)]
+    lines = connection.execute(sa.select(*columns).where(where).order_by(t.task, t.row, t.id)).all()
+    for (row, model), trials in groupby(lines, key=lambda line: (line.row, line.model)):
+        yield row, model, list(trials)
 
 
 def _environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, Mapping[str, str]]:
@@ -126,11 +121,12 @@ def _flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[st
     return set(connection.scalars(sa.select(FlagRow.trial).join(TrialRow).where(where)))
 
 
-def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Known]:
-    """Return the versions and families of what is known of models and tasks, by kind, name and variant."""
-    k = KnownRow
-    columns: tuple[Any, ...] = (k.kind, k.name, k.version, k.family, k.variant, k.data)
-    return {(line.kind, line.name, line.variant): Known(*line) for line in connection.execute(sa.select(*columns))}
+def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], CatalogueEntry]:
+    """Return the versions and families of models and tasks, by kind, name and variant."""
+    c = CatalogueRow
+    columns: tuple[Any, ...] = (c.kind, c.name, c.version, c.family, c.variant, c.data)
+    entries = [CatalogueEntry(*line) for line in connection.execute(sa.select(*columns))]
+    return {(entry.kind, entry.name, entry.variant): entry for entry in entries}
 
 
 def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
@@ -141,24 +137,25 @@ def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Seque
     return connection.execute(found.order_by(t.task, t.row)).all()
 
 
-def _askers(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
-    """Return the cells that asked for a retraining of each group, by its identity."""
-    query = sa.select(TrialRow.row, AskRow.sweep, AskRow.cell).join(AskRow, AskRow.trial == TrialRow.id).where(where)
+def _cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
+    """Return the cells that planned a retraining of each group, by its identity."""
+    s = SweepTrialRow
+    query = sa.select(TrialRow.row, s.sweep, s.cell).join(s, s.trial == TrialRow.id).where(where)
     found: dict[str, set[tuple[str, int | None]]] = {}
     for row, sweep, cell in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
         found.setdefault(row, set()).add((sweep, cell))
     return {row: tuple(sorted(cells, key=str)) for row, cells in found.items()}
 
 
-def _with_outsearched(
+def _with_successors(
     connection: sa.Connection,
     groups: Sequence[Group],
-    askers: Mapping[str, CellNames],
+    cells_of: Mapping[str, CellNames],
     tallies: Mapping[tuple[CellNames, str, str], Tally],
 ) -> list[Group]:
     """Return the groups, those whose search went on and chose another with the rows that it chose."""
     chosen = {
-        group.row: [Search(*cell, group.config.task, group.config.model) for cell in askers.get(group.row, ())]
+        group.row: [Search(*cell, group.config.task, group.config.model) for cell in cells_of.get(group.row, ())]
         for group in groups
     }
     sizes = {
@@ -166,16 +163,15 @@ def _with_outsearched(
         for (cells, task, model), tally in tallies.items()
         if len(cells) == 1
     }
-    found = read_outsearched(connection, chosen, sizes)
-    return [replace(group, outsearched=rows) if (rows := found.get(group.row)) else group for group in groups]
+    successors = read_successors(connection, chosen, sizes)
+    return [replace(group, succeeded_by=rows) if (rows := successors.get(group.row)) else group for group in groups]
 
 
 def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
-    """Return the condition that one of ``cells`` asked."""
-    return sa.or_(
-        sa.false(),
-        *(sa.and_(AskRow.sweep == s, AskRow.cell.is_(None) if c is None else AskRow.cell == c) for s, c in cells),
-    )
+    """Return the condition that one of ``cells`` planned a trial."""
+    s = SweepTrialRow
+    each = (sa.and_(s.sweep == sweep, s.cell.is_(None) if cell is None else s.cell == cell) for sweep, cell in cells)
+    return sa.or_(sa.false(), *each)
 
 
 def _tallies(
@@ -185,15 +181,15 @@ def _tallies(
     t = TrialRow
     sums = (t.task, t.model, sa.func.count(), sa.func.sum(sa.case((t.status == "diverged", 1), else_=0)))
     where = t.phase == "search" if task is None else sa.and_(t.phase == "search", t.task == task)
-    seconds, cell = sa.func.sum(t.seconds), (AskRow.sweep, AskRow.cell)
-    one = sa.select(*cell, *sums, seconds).join(AskRow, AskRow.trial == t.id).where(where)
+    seconds, cell = sa.func.sum(t.seconds), (SweepTrialRow.sweep, SweepTrialRow.cell)
+    one = sa.select(*cell, *sums, seconds).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
     found: dict[tuple[CellNames, str, str], Tally] = {}
     for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
         found[((sweep, number),), name, model] = Tally(*tally)
     for cells in several:
-        asked = sa.select(AskRow.trial).where(_in_cells(cells))
+        planned = sa.select(SweepTrialRow.trial).where(_in_cells(cells))
         for name, model, *tally in connection.execute(
-            sa.select(*sums, seconds).where(where, t.id.in_(asked)).group_by(t.task, t.model)
+            sa.select(*sums, seconds).where(where, t.id.in_(planned)).group_by(t.task, t.model)
         ):
             found[cells, name, model] = Tally(*tally)
     return found

@@ -11,22 +11,21 @@ import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from functools import wraps
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import psutil
 import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError
 from longwave.platform.processes import is_running
-from longwave.platform.records.report import Report, apart
+from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import ENDED
-from longwave.platform.storage import entries
-from longwave.platform.storage.among import among
-from longwave.platform.storage.database import Database, insert_found, insert_new
-from longwave.platform.storage.driving import DriverRow, LeaseRow
-from longwave.platform.storage.living import bury, clock, living, place
-from longwave.platform.storage.patience import patient
-from longwave.platform.storage.queries import pieces
+from longwave.platform.storage import trial_writes
+from longwave.platform.storage.database import Database, insert_new, insert_selected
+from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.lease_tables import DriverRow, LeaseRow
+from longwave.platform.storage.liveness import database_clock, end_dead_drivers, live_owners, machine_name
 from longwave.platform.storage.schema import SweepRow, TrialRow
 
 SECONDS = float(os.environ.get("LONGWAVE_LEASE_SECONDS", "30"))
@@ -43,10 +42,7 @@ class Driver:
 
     Attributes:
         owner: Its name in the store.
-        sweep: What it runs.
-        host, process: Where.
-        priority: Of its sweep.
-        note: What it is at.
+        note: What it does now.
         seconds: Since it began.
         silent: Seconds since it was last heard of.
         alive: Whether its leases hold.
@@ -63,6 +59,22 @@ class Driver:
     silent: float
     alive: bool
     devices: Sequence[str] = ()
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def _retried(
+    method: Callable[Concatenate[Leases, Arguments], Result],
+) -> Callable[Concatenate[Leases, Arguments], Result]:
+    """Let a method be done ``with_retry`` of its store. It must change nothing when it is done twice."""
+
+    @wraps(method)
+    def retried(self: Leases, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return self.store.with_retry(lambda: method(self, *args, **kwargs))
+
+    return retried
 
 
 class Leases:
@@ -87,28 +99,19 @@ class Leases:
         self.after_a_death = False
         self.spent: Callable[[], Mapping[str, Mapping[str, float]]] = dict
 
-    @property
-    def waiting(self) -> Callable[[str], None]:
-        """As of its store."""
-        return self.store.waiting
-
-    @property
-    def patience(self) -> float | None:
-        """As of its store."""
-        return self.store.patience
-
-    @patient
+    @_retried
     def __enter__(self) -> Self:
         process = psutil.Process()
         with self.store.transaction() as connection:
-            self.after_a_death = bury(connection) > 0
-            now = connection.scalars(sa.select(clock(connection))).one()
-            row = {"owner": self.owner, "sweep": self.sweep, "place": place(), "process": process.pid}
-            times = {"born": process.create_time(), "started": now, "beat": now, "expires": now + SECONDS}
-            insert_new(connection, DriverRow, [{**row, **times, "priority": self.priority, "note": "", "ended": False}])
+            self.after_a_death = end_dead_drivers(connection) > 0
+            now = connection.scalars(sa.select(database_clock(connection))).one()
+            row = {"owner": self.owner, "sweep": self.sweep, "machine": machine_name(), "process": process.pid}
+            times = {"process_started": process.create_time(), "started": now, "heartbeat": now}
+            row |= {**times, "expires": now + SECONDS, "priority": self.priority, "ended": False}
+            insert_new(connection, DriverRow, [row])
         return self
 
-    @patient
+    @_retried
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
             self._release(connection, self.fences)
@@ -119,40 +122,39 @@ class Leases:
     def beat(self, note: str) -> str:
         """Say that this driver lives, and what it is at; return what its sweep is told to do, as ``state`` says."""
         with self.store.transaction() as connection:
-            now = clock(connection)
-            values = {"beat": now, "expires": now + SECONDS, "note": note, **self.spent()}
+            now = database_clock(connection)
+            values = {"heartbeat": now, "expires": now + SECONDS, "note": note, **self.spent()}
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 
-    @patient
+    @_retried
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
         with self.store.transaction() as connection:
-            bury(connection)
-            alive = sa.select(DriverRow.owner).where(living(connection))
-            free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(alive))
+            end_dead_drivers(connection)
+            free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(live_owners(connection)))
             is_open = LeaseRow.trial.in_(sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED)))
-            for part in pieces(sorted(trials)):
-                nobody = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(among(TrialRow.id, part))
-                insert_found(connection, LeaseRow, ["trial", "owner", "fence"], nobody)
+            for part in batches(sorted(trials)):
+                nobody = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(in_clause(TrialRow.id, part))
+                insert_selected(connection, LeaseRow, ["trial", "owner", "fence"], nobody)
                 # PostgreSQL: whoever takes them at the same moment is waited for, and seen by the next statement
-                connection.execute(sa.select(LeaseRow.trial).where(among(LeaseRow.trial, part)).with_for_update())
-                mine = sa.update(LeaseRow).where(among(LeaseRow.trial, part), free, is_open)
+                connection.execute(sa.select(LeaseRow.trial).where(in_clause(LeaseRow.trial, part)).with_for_update())
+                mine = sa.update(LeaseRow).where(in_clause(LeaseRow.trial, part), free, is_open)
                 connection.execute(mine.values(owner=self.owner, fence=LeaseRow.fence + 1))
-                held = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(among(LeaseRow.trial, part))
+                held = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(in_clause(LeaseRow.trial, part))
                 found = connection.execute(held.where(is_open))
                 mine_now = {line.trial: line.fence for line in found if line.owner == self.owner}
-                entries.leave(connection, mine_now, "its driver was lost")
+                trial_writes.abandon_attempts(connection, mine_now, "its driver was lost")
                 self.fences |= mine_now
         return {trial for trial in trials if trial in self.fences}
 
-    @patient
+    @_retried
     def release(self, trials: Iterable[str]) -> None:
         """Give leases back; attempts under them are over."""
         with self.store.transaction() as connection:
             self._release(connection, trials)
 
-    @patient
+    @_retried
     def write(self, *reports: Report) -> None:
         """Write what packs said, in their order and in one transaction; what is there already stays as it is.
 
@@ -163,27 +165,27 @@ class Leases:
             LeaseLostError: Another driver holds one of its trials. Nothing is written.
         """
         with self.store.transaction() as connection:
-            self._check(connection, {trial for report in reports for trial in report.trials})
-            for part in apart(reports):
-                self._note(connection, part)
+            self._check_fences(connection, {trial for report in reports for trial in report.trials})
+            for part in split_reports(reports):
+                self._write(connection, part)
 
-    def _note(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
-        """Write reports of which none tells of a new beginning of what another tells of."""
-        still = entries.open_of(connection, {trial for report in reports for trial in report.trials})
+    def _write(self, connection: sa.Connection, reports: Sequence[Report]) -> None:
+        """Write reports that ``split_reports`` left together."""
+        still = trial_writes.open_trials(connection, {trial for report in reports for trial in report.trials})
         own = [replace(report.of(still), rungs=report.rungs) for report in reports]
         if any(report.began for report in own):
             began = {trial: epoch for report in own for trial, epoch in report.began.items()}
             stand = [point for report in own if report.began for point in report.points]
-            entries.begin(connection, began, stand, self.owner, self.fences)
+            trial_writes.begin_attempts(connection, began, stand, self.owner, self.fences)
         points, rungs = [p for report in own for p in report.points], [r for report in own for r in report.rungs]
-        entries.note(connection, points, rungs)
-        entries.end(connection, [run for report in own for run in report.runs])
+        trial_writes.write_epochs(connection, points, rungs)
+        trial_writes.write_ends(connection, [run for report in own for run in report.runs])
 
-    def _check(self, connection: sa.Connection, trials: Collection[str]) -> None:
+    def _check_fences(self, connection: sa.Connection, trials: Collection[str]) -> None:
         query = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence)
-        parts = pieces(sorted(trials))
+        parts = batches(sorted(trials))
         # PostgreSQL: nobody else takes them before this is committed; SQLite has one writer anyway
-        found = [connection.execute(query.where(among(LeaseRow.trial, part)).with_for_update()) for part in parts]
+        found = [connection.execute(query.where(in_clause(LeaseRow.trial, part)).with_for_update()) for part in parts]
         held = {line.trial: line.fence for part in found for line in part if line.owner == self.owner}
         if lost := [trial for trial in trials if held.get(trial, -1) != self.fences.get(trial)]:
             raise LeaseLostError(
@@ -193,11 +195,11 @@ class Leases:
 
     def _release(self, connection: sa.Connection, trials: Iterable[str]) -> None:
         mine = {trial for trial in trials if trial in self.fences}
-        for part in pieces(sorted(mine)):
-            of = sa.select(LeaseRow.trial, LeaseRow.owner).where(among(LeaseRow.trial, part)).with_for_update()
+        for part in batches(sorted(mine)):
+            of = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
             held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
-            entries.leave(connection, held, "its driver let go of it")
-            connection.execute(sa.update(LeaseRow).where(among(LeaseRow.trial, held)).values(owner=""))
+            trial_writes.abandon_attempts(connection, held, "its driver let go of it")
+            connection.execute(sa.update(LeaseRow).where(in_clause(LeaseRow.trial, held)).values(owner=""))
         self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
 
@@ -207,20 +209,20 @@ def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
     One that is dead on this machine is not alive, whatever its last word.
     """
     with store.reading() as connection:
-        now = connection.scalars(sa.select(clock(connection))).one()
+        now = connection.scalars(sa.select(database_clock(connection))).one()
         query = sa.select(DriverRow.__table__).where(DriverRow.ended.is_(False)).order_by(DriverRow.started)
         found = connection.execute(query if sweep is None else query.where(DriverRow.sweep == sweep)).all()
     return [
         Driver(
             owner=row.owner,
             sweep=row.sweep,
-            host=row.place.partition("/")[0],
+            host=row.machine.partition("/")[0],
             process=row.process,
             priority=row.priority,
             note=row.note,
             seconds=now - row.started,
-            silent=now - row.beat,
-            alive=row.expires > now and (row.place != place() or is_running(row.process, row.born)),
+            silent=now - row.heartbeat,
+            alive=row.expires > now and (row.machine != machine_name() or is_running(row.process, row.process_started)),
             devices=sorted(row.used or {}),
         )
         for row in found

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import sqlalchemy as sa
 
 from longwave.platform.records.probe import Probe
-from longwave.platform.storage.database import Database, put
-from longwave.platform.storage.driving import ProbeRow
+from longwave.platform.storage.database import Database, upsert
+from longwave.platform.storage.lease_tables import ProbeRow
 
 COLUMNS = ProbeRow.__table__.columns
 
 
-def probes(store: Database) -> list[Probe]:
+def read_probes(store: Database) -> list[Probe]:
     """Return all probes, in the order of their keys."""
     with store.reading() as connection:
         return [Probe(**line) for line in connection.execute(sa.select(*COLUMNS).order_by(*COLUMNS)).mappings()]
 
 
-def keep_probes(store: Database, found: Iterable[Probe]) -> None:
+def write_probes(store: Database, found: Iterable[Probe]) -> None:
     """Write probes, each in place of one of as many members.
 
     Where memory ran out, what was found before for the load on that kind of device is forgotten: it is probed anew.
@@ -29,4 +30,4 @@ def keep_probes(store: Database, found: Iterable[Probe]) -> None:
             if not probe.fits:
                 mine = (ProbeRow.kind == probe.kind, ProbeRow.shape == probe.shape)
                 connection.execute(sa.delete(ProbeRow).where(*mine, ProbeRow.fits.is_(True)))
-            put(connection, ProbeRow, [probe.to_dict()])
+            upsert(connection, ProbeRow, [asdict(probe)])

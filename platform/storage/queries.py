@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,41 +17,42 @@ from longwave.platform.records.run import Measure, Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
-from longwave.platform.storage.among import among
 from longwave.platform.storage.database import Database
-from longwave.platform.storage.driving import AttemptRow
 from longwave.platform.storage.groups import read_groups, read_search
-from longwave.platform.storage.living import in_training
+from longwave.platform.storage.in_clause import batches, in_clause, select_in
+from longwave.platform.storage.lease_tables import AttemptRow
+from longwave.platform.storage.liveness import trials_in_training
 from longwave.platform.storage.schema import (
-    AliasRow,
-    AskRow,
     CurveRow,
     EnvironmentRow,
     FlagRow,
     MeasureRow,
     PatchRow,
     PublishedRow,
+    SweepTrialRow,
     TrialRow,
 )
+
+MEASURE: tuple[Any, ...] = (MeasureRow.trial, *(getattr(MeasureRow, f.name) for f in fields(Measure)))
 
 
 class Queries(Database):
     """The questions a store answers. Nothing is written."""
 
     def trials(self, sweep: str) -> list[Trial]:
-        """Return the trials a sweep asked for, in order."""
-        return self._select(TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep)), sweep)
+        """Return the trials of a sweep, in order."""
+        return self._select(TrialRow.id.in_(sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep)), sweep)
 
-    def trials_of(self, ids: Sequence[str]) -> list[Trial]:
+    def trials_by_id(self, ids: Sequence[str]) -> list[Trial]:
         """Return the trials with these ids, as far as they are there, by id."""
-        return [trial for part in pieces(sorted(ids)) for trial in self._select(among(TrialRow.id, part))]
+        return [trial for part in batches(sorted(ids)) for trial in self._select(in_clause(TrialRow.id, part))]
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
-        """Return what was asked in the trials with these ids, as far as they are there."""
+        """Return the configurations of the trials with these ids, as far as they are there."""
         query = sa.select(TrialRow.id, TrialRow.config)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(TrialRow.id, part))) for part in pieces(sorted(ids))]
-            found = {trial: TrialConfig.from_dict(config) for part in parts for trial, config in part}
+            lines = select_in(connection, query, TrialRow.id, ids)
+            found = {trial: TrialConfig.from_dict(config) for trial, config in lines}
         for trial, config in found.items():
             vars(config)["id"] = trial  # what it would be hashed to: a large sweep has many
         return found
@@ -65,41 +66,36 @@ class Queries(Database):
         """Return the retrainings of a row, ended or not.
 
         Args:
-            name: The row's name or its first hex digits, 4 or more; those it had before schema 0004 count, too.
+            name: The row's name or its first hex digits, 4 or more.
             task: Look at rows of this task alone.
 
         Raises:
             ConfigError: The name fits no row, or several; the message names what to do.
         """
-        name = name.lower()
-        if not re.fullmatch("[0-9a-f]{4,16}", name):
-            raise ConfigError(f"A row is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(task)}")
-        named = sa.or_(_begins(TrialRow.row, name), TrialRow.row.in_(self._renamed(name)))
-        where = [TrialRow.phase == "retrain", named, *([TrialRow.task == task] if task else [])]
-        found = self._select(sa.and_(*where))
+        digits, advice = _digits("row", name), f"See the names with: {_list(task)}"
+        where = [TrialRow.phase == "retrain", _begins(TrialRow.row, digits)]
+        found = self._select(sa.and_(*where, *([TrialRow.task == task] if task else [])))
         known = {t.config.row: t.config for t in found}
         if not known:
-            place = f" of {task}" if task else ""
-            raise ConfigError(f"No row{place} has a name that begins with {name}. See the names with: {_list(task)}")
+            of_task = f" of {task}" if task else ""
+            raise ConfigError(f"No row{of_task} has a name that begins with {digits}. {advice}")
         if len(known) > 1:
             several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(known.items())]
             shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
-            raise ConfigError(f"{name} begins the names of {len(known)} rows: {shown}. Give more digits.")
+            raise ConfigError(f"{digits} begins the names of {len(known)} rows: {shown}. Give more digits.")
         return found
 
-    def named(self, name: str) -> list[Trial]:
+    def trials_named(self, name: str) -> list[Trial]:
         """Return the retrainings of the row, or the one trial, whose name begins with ``name``: 4 hex digits or more.
 
         Raises:
             ConfigError: It fits no row and no trial, or several; the message says what to do.
         """
-        digits = name.lower()
-        if not re.fullmatch("[0-9a-f]{4,16}", digits):
-            raise ConfigError(f"A row or a trial is named by 4 to 16 hex digits, got {name!r}. See: {_list(None)}")
+        digits = _digits("row or a trial", name)
         found = self._select(_begins(TrialRow.id, digits))
+        of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
         with self.reading() as connection:
-            of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
-            rows = connection.scalar(of_row) or self._renamed(digits)
+            rows = connection.scalar(of_row)
         if len(found) + bool(rows) > 1:
             several = [f"trial {t.config.id[:SHORT]}" for t in found[:5]] + (["a row"] if rows else [])
             raise ConfigError(f"{digits} begins the names of {', '.join(several)}. Give more digits.")
@@ -107,21 +103,16 @@ class Queries(Database):
             raise ConfigError(f"No row and no trial has a name that begins with {digits}. See: {_list(None)}")
         return found or self.rows(digits)
 
-    def askers(self, trial: str) -> list[str]:
-        """Return the sweeps that asked for a trial, sorted."""
-        query = sa.select(AskRow.sweep).where(AskRow.trial == trial).order_by(AskRow.sweep)
+    def sweeps_of_trial(self, trial: str) -> list[str]:
+        """Return the sweeps that planned a trial, sorted."""
+        query = sa.select(SweepTrialRow.sweep).where(SweepTrialRow.trial == trial).order_by(SweepTrialRow.sweep)
         with self.reading() as connection:
             return list(connection.scalars(query))
 
-    def present_name(self, name: str) -> str:
-        """Return the name of the row that had ``name``, or one beginning with it, before schema 0004; else ``name``."""
-        renamed = set(self._renamed(name.lower())) if re.fullmatch("[0-9a-fA-F]{4,16}", name) else set()
-        return renamed.pop() if len(renamed) == 1 else name
-
     def failures(self, sweep: str) -> list[tuple[str, str]]:
         """Return model and reason of each trial of a sweep that failed."""
-        query = sa.select(TrialRow.model, TrialRow.reason).join(AskRow, AskRow.trial == TrialRow.id)
-        query = query.where(AskRow.sweep == sweep, TrialRow.status == "failed").order_by(AskRow.position)
+        query = sa.select(TrialRow.model, TrialRow.reason).join(SweepTrialRow, SweepTrialRow.trial == TrialRow.id)
+        query = query.where(SweepTrialRow.sweep == sweep, TrialRow.status == "failed").order_by(SweepTrialRow.position)
         with self.reading() as connection:
             return [(model, reason) for model, reason in connection.execute(query)]
 
@@ -129,17 +120,15 @@ class Queries(Database):
         """Return all epochs of ``trials``, by trial and epoch."""
         query = sa.select(CurveRow.__table__).order_by(CurveRow.trial, CurveRow.epoch)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(CurveRow.trial, part))) for part in pieces(sorted(trials))]
-            return [Point(**row) for part in parts for row in part.mappings()]
+            return [Point(**line._mapping) for line in select_in(connection, query, CurveRow.trial, trials)]
 
     def attempts(self, trials: Sequence[str]) -> dict[str, list[str]]:
         """Return how each attempt at ``trials`` ended, in their order; empty of one that has not."""
         query = sa.select(AttemptRow.trial, AttemptRow.status).order_by(AttemptRow.trial, AttemptRow.number)
         found: dict[str, list[str]] = {}
         with self.reading() as connection:
-            for part in pieces(sorted(trials)):
-                for trial, status in connection.execute(query.where(among(AttemptRow.trial, part))):
-                    found.setdefault(trial, []).append(status)
+            for trial, status in select_in(connection, query, AttemptRow.trial, trials):
+                found.setdefault(trial, []).append(status)
         return found
 
     def groups(self, task: str | None = None) -> list[Group]:
@@ -154,8 +143,8 @@ class Queries(Database):
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def searched(self, row: str) -> list[RunSummary]:
-        """Return the search trials of the cells that asked for retrainings of ``row``, by id."""
+    def search_runs(self, row: str) -> list[RunSummary]:
+        """Return the search trials of the cells that planned retrainings of ``row``, by id."""
         with self.reading() as connection:
             return read_search(connection, row)
 
@@ -165,11 +154,12 @@ class Queries(Database):
         with self.reading() as connection:
             return list(connection.scalars(query))
 
-    def asking(self, rows: Iterable[str]) -> list[str]:
-        """Return the sweeps that asked for retrainings of any of ``rows``, sorted."""
-        query = sa.select(AskRow.sweep).join(TrialRow, TrialRow.id == AskRow.trial).distinct().order_by(AskRow.sweep)
+    def sweeps_of_rows(self, rows: Iterable[str]) -> list[str]:
+        """Return the sweeps that planned retrainings of any of ``rows``, sorted."""
+        s, t = SweepTrialRow, TrialRow
+        query = sa.select(s.sweep).join(t, t.id == s.trial).distinct().order_by(s.sweep)
         with self.reading() as connection:
-            return list(connection.scalars(query.where(TrialRow.phase == "retrain", TrialRow.row.in_(list(rows)))))
+            return list(connection.scalars(query.where(t.phase == "retrain", t.row.in_(list(rows)))))
 
     def patches(self, names: Iterable[str]) -> dict[str, str]:
         """Return how code differed from its commit, by the names that stand as ``diff`` in environments."""
@@ -185,44 +175,36 @@ class Queries(Database):
 
     def _select(self, where: sa.ColumnElement[bool], sweep: str | None = None) -> list[Trial]:
         """Return trials by a condition on their columns; by position in ``sweep``, else by id."""
-        query = sa.select(TrialRow, EnvironmentRow.facts, FlagRow.told).outerjoin(EnvironmentRow)
+        query = sa.select(TrialRow, EnvironmentRow.facts, FlagRow.text).outerjoin(EnvironmentRow)
         query = query.outerjoin(FlagRow, FlagRow.trial == TrialRow.id).where(where)
         if sweep is None:
             query = query.order_by(TrialRow.id)
         else:
-            on = sa.and_(AskRow.trial == TrialRow.id, AskRow.sweep == sweep)
-            query = query.join(AskRow, on).order_by(AskRow.position)
+            on = sa.and_(SweepTrialRow.trial == TrialRow.id, SweepTrialRow.sweep == sweep)
+            query = query.join(SweepTrialRow, on).order_by(SweepTrialRow.position)
         with self.errors(), Session(self.engine) as session:
             measures: dict[str, list[Measure]] = {}
-            for row in session.scalars(sa.select(MeasureRow).join(TrialRow).where(where).order_by(*KEY)):
-                measures.setdefault(row.trial, []).append(rows.measure(row))
-            now = set(session.scalars(in_training(session.connection())))
+            for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*MEASURE)):
+                measures.setdefault(trial, []).append(Measure(*measure))
+            now = set(session.scalars(trials_in_training(session.connection())))
             found = [
-                rows.trial(row, facts, measures.get(row.id, ()), flags) for row, facts, flags in session.execute(query)
+                rows.to_trial(row, facts, measures.get(row.id, ()), flags)
+                for row, facts, flags in session.execute(query)
             ]
         return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in found]
-
-    def _renamed(self, name: str) -> list[str]:
-        """Return the rows whose names before schema 0004, or whose trials' names then, begin with ``name``."""
-        trials = sa.select(TrialRow.row).join(AliasRow, AliasRow.new == TrialRow.id)
-        of_rows = sa.select(AliasRow.new).where(AliasRow.kind == "row", _begins(AliasRow.old, name))
-        of_trials = trials.where(AliasRow.kind == "trial", _begins(AliasRow.old, name))
-        with self.reading() as connection:
-            return [*connection.scalars(of_rows), *connection.scalars(of_trials)]
-
-
-KEY = (MeasureRow.trial, MeasureRow.key, MeasureRow.x_name, MeasureRow.x)
-
-
-def pieces(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
-    """Return ``ids`` in parts that a database takes in one query, and whose rows fit in memory."""
-    return [ids[k : k + size] for k in range(0, len(ids), size)]
 
 
 def _begins(column: Any, name: str) -> sa.ColumnElement[bool]:
     """Return the condition that a name of hex digits begins with ``name``; unlike LIKE, it uses the index."""
     found: sa.ColumnElement[bool] = column.between(name, f"{name}g")
     return found
+
+
+def _digits(what: str, name: str) -> str:
+    """Return the first hex digits of a name, in lower case; ConfigError where they are none, or fewer than 4."""
+    if not re.fullmatch("[0-9a-f]{4,16}", name.lower()):
+        raise ConfigError(f"A {what} is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(None)}")
+    return name.lower()
 
 
 def _list(task: str | None) -> str:

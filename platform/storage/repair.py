@@ -1,107 +1,221 @@
-"""What a database holds before it is upgraded: nothing yet, a store, part of one, or what is not ours.
-
-Longwave 0.1 changed the schema outside a transaction, so that a process which was killed left a store half made: some
-tables of a new one, some columns and indexes of an upgraded one. Here such a store is told from others, and mended.
-"""
+"""Save what is readable of a damaged SQLite store into a new one, row by row. The old one is left as it is."""
 
 from __future__ import annotations
 
-import re
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.engine import HEAD, recorded, shown
-from longwave.platform.storage.schema import Base
+from longwave.platform.records.run import ENDED
+from longwave.platform.storage.base import UTCTime
+from longwave.platform.storage.checksums import BESIDE, find_mismatches, write_checksums
+from longwave.platform.storage.database import Database
+from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.schema import BLANK_TRIAL, Base, TrialRow
+from longwave.platform.storage.store_identity import free_file_beside
 
-WHOLE = "0003"
-"""The last version of the time when stores could be left half made."""
-COLUMNS = {
-    "published": sa.Column("note", sa.Text(), nullable=False, server_default=""),
-    "trials": sa.Column("joules", sa.Double()),
-}
-"""Columns that the versions up to ``WHOLE`` added."""
-GONE = {"imports": {"checked"}, "leases": {"expires"}}
-"""Columns of older versions that there are no more, by table."""
-INDEXES = {
-    "ix_trials_task_phase": None,
-    "ix_asks_trial": "asks (trial, sweep)",
-    "ix_trials_phase_task": "trials (phase, task, model, id, status, seconds)",
-}
-"""Indexes that they dropped or made."""
-TABLES = ("mirrored", "curves", "asks", "trials", "sweeps", "published", "environments", "alembic_version")
-"""Tables of that time, children first."""
-VERSION = (
-    "CREATE TABLE IF NOT EXISTS alembic_version "
-    "(version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))",
-    "DELETE FROM alembic_version",
-    f"INSERT INTO alembic_version VALUES ('{WHOLE}')",  # nosec B608  # a constant
-)
-"""What records the version, as Alembic does."""
+LEFT_OUT = ("published", "leases", "drivers")
+"""Tables that are not saved: a new store has its own published numbers, and nobody writes to it yet."""
+MOST_GAPS = 2_000
+"""Pieces of a table, one after another, that cannot be read; the rest of it is given up then."""
+ROWS = 2**32
+"""No table has a row beyond this one."""
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises; the second where SQLite's own message quotes what is no text any more."""
 
 
-def version_of(connection: sa.Connection) -> str | None:
-    """Return the version of a store of this schema or an older one; None if none is recorded.
+@dataclass(frozen=True)
+class SavedTable:
+    """What became of a table: rows that were saved, and that were lost; None where nobody can tell how many."""
+
+    table: str
+    saved: int
+    lost: int | None
+
+
+@dataclass(frozen=True)
+class RepairedStore:
+    """A store that was saved: its file, what became of each table, and the trials that are to be trained again."""
+
+    file: Path
+    tables: tuple[SavedTable, ...]
+    again: tuple[str, ...]
+
+
+def repair_store(old: Path, to: Path | None = None) -> RepairedStore:
+    """Save what is readable and right of the store ``old`` into a new one.
+
+    A trial whose plan is not what its checksum says is lost; one whose record is not is planned anew. Epochs of trials
+    that had not ended cannot be checked, and are left out: they are trained from the start.
+
+    Args:
+        old: A SQLite file, with its log beside it, if any.
+        to: The new file; by default one beside the old: ``results.repaired-1.db``.
 
     Raises:
-        StoreError: It is newer, or what the database holds is no store.
+        StoreError: There is no such file, or one at ``to``; or nothing can be written there.
     """
-    tables, version = recorded(connection)
-    place = shown(connection.engine.url)
-    tables -= {"alembic_version"}
-    if foreign := _foreign(connection, tables, version):
-        raise StoreError(f"{place} is not a Longwave store: it has {foreign}. Name another with --store.")
-    if version is not None and version > HEAD:
-        raise StoreError(f"The store {place} has schema {version}, newer than this Longwave knows. Upgrade longwave.")
-    for name in sorted(tables & Base.metadata.tables.keys()):
-        unknown = _columns(connection, name) - set(Base.metadata.tables[name].c.keys()) - GONE.get(name, set())
-        if unknown:
-            raise StoreError(
-                f"{place} is not a Longwave store: its table {name} has the column {min(unknown)}. "
-                "Name another with --store."
-            )
-    return version
+    if not old.is_file():
+        raise StoreError(f"There is no store at {old} to be repaired.")
+    if to is not None and to.exists():
+        raise StoreError(f"There is a file at {to}. Name another with --to.")
+    with tempfile.TemporaryDirectory(dir=old.parent, prefix=".repair-") as folder:
+        copy = Path(folder) / old.name
+        for end in ("", "-wal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{old}{end}", f"{copy}{end}")
+        new = to or free_file_beside(old, "repaired")
+        with Database(f"sqlite:///{new}") as database:
+            _replace_header(copy, new)
+            return RepairedStore(new, *_copy_tables(database, copy))
 
 
-def mend(connection: sa.Connection, version: str | None) -> None:
-    """Make a store of a version before ``WHOLE`` one of that version, or an empty database.
+def _copy_tables(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...], tuple[str, ...]]:
+    tables = [t for t in Base.metadata.sorted_tables if t.name not in LEFT_OUT]
+    with closing(sqlite3.connect(copy)) as old, closing(sqlite3.connect(database.engine.url.database or "")) as new:
+        old.execute("PRAGMA writable_schema = ON")  # has SQLite read a file that was cut off, and a schema in part
+        old.row_factory = sqlite3.Row
+        old.text_factory = lambda raw: raw.decode(errors="replace")
+        counted = {table.name: _count(old, table.name) for table in tables}
+        with new:
+            for table in tables:
+                _copy_table(old, new, table)
+    with database.transaction() as connection:
+        again = _keep_only_right(connection)
+        counts = {t.name: connection.scalar(sa.select(sa.func.count()).select_from(t)) or 0 for t in tables}
+    lost = {name: None if n is None else max(0, n - counts[name]) for name, n in counted.items()}
+    return tuple(SavedTable(name, counts[name], lost[name]) for name in counts), tuple(again)
 
-    One without trials and sweeps is dropped, so that it is made anew. One with any had all its tables, as only a whole
-    store was ever written to: it gets what it lacks.
-    """
-    tables, _ = recorded(connection)
-    if not tables or (version is not None and version >= WHOLE):
+
+def _replace_header(copy: Path, new: Path) -> None:
+    """Give a copy that SQLite takes for no database the header that all stores have, with its own count of pages."""
+    with closing(sqlite3.connect(copy)) as old, suppress(*UNREADABLE):
+        old.execute("SELECT 1 FROM sqlite_master").fetchone()
         return
-    if not holds_data(connection):
-        statements = [f"DROP TABLE IF EXISTS {table}" for table in TABLES]
-    else:
-        added = [(t, column) for t, column in COLUMNS.items() if column.name not in _columns(connection, t)]
-        said = [(t, sa.schema.CreateColumn(column).compile(dialect=connection.dialect)) for t, column in added]
-        statements = [f"ALTER TABLE {table} ADD COLUMN {column}" for table, column in said]
-        statements += [f"DROP INDEX IF EXISTS {name}" for name in INDEXES]
-        statements += [f"CREATE INDEX {name} ON {columns}" for name, columns in INDEXES.items() if columns]
-        statements += VERSION
-    for statement in statements:
-        connection.exec_driver_sql(statement)
+    with closing(sqlite3.connect(new)) as sound:
+        sound.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with new.open("rb") as sound_file, copy.open("r+b") as file:
+        header = bytearray(sound_file.read(100))
+        size = int.from_bytes(header[16:18])
+        header[28:32] = (copy.stat().st_size // size).to_bytes(4)
+        header[32:40] = bytes(8)  # no list of free pages, which only a writer asks for
+        header[92:96] = header[24:28]  # the count of pages holds for this count of changes
+        file.write(header)
 
 
-def holds_data(connection: sa.Connection) -> bool:
-    """Return whether a store has any trial or sweep."""
-    tables, _ = recorded(connection)
-    return any(
-        connection.exec_driver_sql(f"SELECT 1 FROM {table} LIMIT 1").first() is not None  # nosec B608  # two names
-        for table in tables & {"trials", "sweeps"}
-    )
+def _count(old: sqlite3.Connection, table: str) -> int | None:
+    """Return how many rows a table has, 0 if there is no such table; None where that cannot be read."""
+    try:
+        if old.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone() is None:
+            return 0
+        return int(old.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])  # nosec B608  # our own names
+    except UNREADABLE:
+        return None
 
 
-def _columns(connection: sa.Connection, table: str) -> set[str]:
-    return {column["name"] for column in sa.inspect(connection).get_columns(table)}
+def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Table) -> None:
+    """Copy the rows of a table that can be read and that the new one takes."""
+    for row in _readable(old, table.name):
+        kept = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
+        if not _has_its_types(table, kept):
+            continue
+        names, marks = ", ".join(f'"{name}"' for name in kept), ", ".join("?" * len(kept))
+        with suppress(sqlite3.Error):
+            query = f'INSERT INTO "{table.name}" ({names}) VALUES ({marks})'  # nosec B608  # our own names
+            new.execute(query, list(kept.values()))
 
 
-def _foreign(connection: sa.Connection, tables: set[str], version: str | None) -> str:
-    """Return what shows that a database was made by something else; empty if nothing does."""
-    if tables and not tables & Base.metadata.tables.keys():
-        return f"the table {min(tables)}"
-    if version is not None and not re.fullmatch(r"\d{4}", version):
-        return f"the version {version}"
-    return ""
+def _readable(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
+    """Yield the rows of a table that can be read, each once: a piece that cannot is looked at in halves."""
+    columns = f'rowid AS "rowid_", * FROM "{table}"'
+    query = f"SELECT {columns} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"  # nosec B608  # our own names
+    pieces, gaps = [(0, ROWS)], 0
+    while pieces and gaps < MOST_GAPS:
+        low, high = pieces.pop()
+        last = low - 1
+        try:
+            for row in old.execute(query, (low, high)):
+                if not last < row["rowid_"] <= high:
+                    break
+                last, gaps = row["rowid_"], 0
+                yield row
+            else:
+                continue
+        except UNREADABLE as error:
+            if getattr(error, "sqlite_errorname", "") in (
+                "SQLITE_NOTADB",
+                "SQLITE_ERROR",
+            ):  # no database, or no such table
+                return
+        gaps += 1
+        if low < high and last < high:
+            middle = (last + 1 + high) // 2
+            pieces += [(middle + 1, high), (last + 1, middle)]
+
+
+def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Return whether each value is of its column's kind: SQLite takes any value in any column."""
+    fits: type | tuple[type, ...]
+    for name, value in row.items():
+        kind = table.c[name].type
+        if value is None:
+            continue
+        if isinstance(kind, sa.JSON):
+            value, fits = _parsed(json.loads, value), dict
+        elif isinstance(kind, UTCTime):
+            value, fits = _parsed(datetime.fromisoformat, value), datetime
+        elif isinstance(kind, sa.String):
+            fits = str
+        else:
+            fits = (int, float) if isinstance(kind, sa.Float) else int if isinstance(kind, sa.Integer) else object
+        if not isinstance(value, fits) or "\ufffd" in str(value):
+            return False
+    return True
+
+
+def _parsed(parse: Callable[[Any], object], value: object) -> object:
+    try:
+        return parse(value)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _keep_only_right(connection: sa.Connection) -> list[str]:
+    """Delete what is not right, or belongs to what is lost; return the trials that are to be trained again."""
+    t = TrialRow
+    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    wrong = find_mismatches(connection)
+    _delete(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
+    _delete_orphans(connection)
+    anew = sa.or_(t.id.in_(list(wrong)), t.status.not_in(ENDED))
+    again = list(connection.scalars(sa.select(t.id).where(anew, t.status != "planned").order_by(t.id)))
+    open_now = list(connection.scalars(sa.select(t.id).where(anew).order_by(t.id)))
+    for part in batches(open_now):
+        connection.execute(sa.update(t).where(in_clause(t.id, part)).values(BLANK_TRIAL))
+    for table in BESIDE:
+        _delete(connection, table.c.trial, open_now)
+    write_checksums(connection, open_now)
+    return again
+
+
+def _delete(connection: sa.Connection, column: Any, keys: Sequence[str]) -> None:
+    for part in batches(keys):
+        connection.execute(sa.delete(column.table).where(in_clause(column, part)))
+
+
+def _delete_orphans(connection: sa.Connection) -> None:
+    """Delete rows whose parent is not there, children of these too."""
+    while wrong := connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall():
+        for table, row, _, _ in wrong:
+            query = f'DELETE FROM "{table}" WHERE rowid = ?'  # nosec B608  # our own names
+            connection.exec_driver_sql(query, (row,))

@@ -1,4 +1,8 @@
-"""The store's tables, as SQLAlchemy classes. ``migrations/`` brings an older store to this shape."""
+"""The store's tables, as SQLAlchemy classes. ``migrations/`` brings an older store to this shape.
+
+A new column has a ``server_default``, or may be None. The checksum of a trial covers each column of ``trials``,
+``curves``, ``measures`` and ``flags`` that differs from its default.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from longwave.platform.storage import driving  # noqa: F401  its tables are of this schema
+from longwave.platform.storage import lease_tables  # noqa: F401  its tables are of this schema
 from longwave.platform.storage.base import Base as Base  # for all that reads tables: this module has seen them all
 from longwave.platform.storage.base import Epoch, utc_now
 
@@ -25,15 +29,15 @@ class SweepRow(Base):
 
 
 class ImportRow(Base):
-    """A bundle that was taken up."""
+    """A bundle that was imported."""
 
     __tablename__ = "imports"
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     at: Mapped[datetime] = mapped_column(default=utc_now)
 
 
-class KnownRow(Base):
-    """What pages need of a model, or of a task's variant; see ``Known``."""
+class CatalogueRow(Base):
+    """What pages need of a model, or of a task's variant; see ``CatalogueEntry``."""
 
     __tablename__ = "catalogue"
     kind: Mapped[str] = mapped_column(String(10), primary_key=True)
@@ -62,15 +66,6 @@ class PatchRow(Base):
     text: Mapped[str] = mapped_column(Text)
 
 
-class AliasRow(Base):
-    """The name that a trial or a row had before schema 0004, and the one it has."""
-
-    __tablename__ = "aliases"
-    old: Mapped[str] = mapped_column(String(16), primary_key=True)
-    new: Mapped[str] = mapped_column(String(16))
-    kind: Mapped[str] = mapped_column(String(10))
-
-
 class TrialRow(Base):
     """A trial: the plan, and its record once it has ended. Columns are what is filtered or sorted."""
 
@@ -97,19 +92,19 @@ class TrialRow(Base):
     origin: Mapped[str | None] = mapped_column(ForeignKey("imports.name"))
     rerun: Mapped[str] = mapped_column(String(10), server_default="")
     ended: Mapped[datetime | None]
-    seal: Mapped[str | None] = mapped_column(String(64))
+    checksum: Mapped[str] = mapped_column(String(80), server_default="")
     __table_args__ = (Index("ix_trials_phase_task", "phase", "task", "model", "id", "status", "seconds"),)
 
 
-class AskRow(Base):
-    """A sweep asked for a trial, in one cell of its plan; see ``Asked``. Two sweeps may ask for the same one."""
+class SweepTrialRow(Base):
+    """A trial in a sweep's plan, in one of its cells; see ``PlannedTrial``. Two sweeps may plan the same one."""
 
-    __tablename__ = "asks"
+    __tablename__ = "sweep_trials"
     sweep: Mapped[str] = mapped_column(ForeignKey("sweeps.name"), primary_key=True)
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     position: Mapped[int]
     cell: Mapped[int | None]
-    __table_args__ = (Index("ix_asks_trial", "trial", "sweep", "cell"),)
+    __table_args__ = (Index("ix_sweep_trials_trial", "trial", "sweep", "cell"),)
 
 
 class CurveRow(Epoch, Base):
@@ -133,11 +128,11 @@ class MeasureRow(Base):
 
 
 class FlagRow(Base):
-    """What checks of its bundle said against an imported trial, a line each; see ``Trial.flags``."""
+    """What checks of its bundle object to in an imported trial, a line each; see ``Trial.flags``."""
 
     __tablename__ = "flags"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
-    told: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
 
 
 class PublishedRow(Base):
@@ -165,13 +160,27 @@ class PublishedRow(Base):
     paper: Mapped[str] = mapped_column(server_default="")
 
 
-class MirroredRow(Base):
-    """How much of a trial a tracking server has; see ``Delivered``."""
+class DeliveryRow(Base):
+    """How much of a trial a tracking server has; see ``Delivery``."""
 
-    __tablename__ = "mirrored"
+    __tablename__ = "deliveries"
     trial: Mapped[str] = mapped_column(ForeignKey("trials.id"), primary_key=True)
     server: Mapped[str] = mapped_column(String(300), primary_key=True)
     run: Mapped[str] = mapped_column(String(64))
     epoch: Mapped[int]
     closed: Mapped[bool]
     attempt: Mapped[int] = mapped_column(server_default="0")
+
+
+def default_of(column: Any) -> Any:
+    """Return the value that a column has in rows that say nothing of it; ``...`` where each row has to."""
+    if column.default is not None and column.default.is_scalar:
+        return column.default.arg
+    if column.server_default is not None:
+        text, kind = str(column.server_default.arg), column.type.python_type
+        return text in ("1", "true") if kind is bool else kind(text)
+    return None if column.nullable else ...
+
+
+BLANK_TRIAL = {column.name: default for column in TrialRow.__table__.c if (default := default_of(column)) is not ...}
+"""What a trial is before anything was recorded of it."""

@@ -4,81 +4,88 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
 from longwave.platform.records.about import About
-from longwave.platform.records.report import Company, Rung
+from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import ENDED, Point, Run
-from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
+from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage import entries, rows
-from longwave.platform.storage.among import among
+from longwave.platform.storage import rows, trial_writes
 from longwave.platform.storage.base import utc_now
-from longwave.platform.storage.database import insert_new, put
-from longwave.platform.storage.driving import CohortRow
-from longwave.platform.storage.living import in_training
-from longwave.platform.storage.queries import pieces
-from longwave.platform.storage.schema import AskRow, CurveRow, FlagRow, ImportRow, KnownRow, SweepRow, TrialRow
-from longwave.platform.storage.seals import fill
+from longwave.platform.storage.checksums import write_checksums
+from longwave.platform.storage.database import insert_new, upsert
+from longwave.platform.storage.in_clause import select_in
+from longwave.platform.storage.lease_tables import CohortRow
+from longwave.platform.storage.liveness import trials_in_training
+from longwave.platform.storage.schema import (
+    CatalogueRow,
+    CurveRow,
+    EnvironmentRow,
+    FlagRow,
+    ImportRow,
+    MeasureRow,
+    PatchRow,
+    SweepRow,
+    SweepTrialRow,
+    TrialRow,
+)
 from longwave.platform.storage.sweeps import Sweeps
 
 
 class Store(Sweeps):
     """Rows of sweeps, trials, curves, environments and published numbers. See ``Database`` for how it is opened."""
 
-    def ask(
+    def add_trials(
         self,
         sweep: str | None,
         trials: Sequence[TrialConfig],
         about: Sequence[About],
         cells: Sequence[int | None] | None = None,
     ) -> None:
-        """Write trials, in order, as asked for by a sweep, behind those it has. Known ones keep their records.
+        """Write trials, in order, as planned by a sweep, behind those it has. Known ones keep their records.
 
         Args:
-            sweep: Its name; None for trials that no sweep asks for.
+            sweep: Its name; None for trials of no sweep.
             trials: What to train.
             about: What explains each of them to a reader.
-            cells: Number of the entry of the sweep's plan that asks for each; none where models tell them apart.
+            cells: Number of each one's cell in the sweep's plan; none where models tell them apart.
         """
+        s, ids = SweepTrialRow, [c.id for c in trials]
         with self.transaction() as connection:
-            insert_new(connection, TrialRow, rows.planned(zip(trials, about, strict=True)))
+            insert_new(connection, TrialRow, rows.planned_trials(zip(trials, about, strict=True)))
             if sweep:
-                last = sa.select(sa.func.coalesce(sa.func.max(AskRow.position) + 1, 0)).where(AskRow.sweep == sweep)
-                start = connection.scalar(last) or 0
-                asks = rows.asks(sweep, [c.id for c in trials], cells, start)
-                insert_new(connection, AskRow, asks)
-            insert_new(connection, CohortRow, rows.competing(trials))
-            fill(connection, [c.id for c in trials])
+                end = sa.select(sa.func.coalesce(sa.func.max(s.position) + 1, 0)).where(s.sweep == sweep)
+                insert_new(connection, s, rows.trials_of_sweep(sweep, ids, cells, connection.scalar(end) or 0))
+            insert_new(connection, CohortRow, rows.cohort_members(trials))
+            write_checksums(connection, ids)
 
-    def asked(self, sweep: str) -> list[Asked]:
-        """Return the trials a sweep asked for in short, in order: without their configurations."""
-        t = TrialRow
-        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, AskRow.cell, t.epochs)
-        query = sa.select(*columns).join(AskRow, AskRow.trial == t.id).where(AskRow.sweep == sweep)
+    def planned(self, sweep: str) -> list[PlannedTrial]:
+        """Return the trials of a sweep in short, in order: without their configurations."""
+        t, s = TrialRow, SweepTrialRow
+        columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, s.cell, t.epochs)
+        query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.reading() as connection:
-            found = [Asked(*line) for line in connection.execute(query.order_by(AskRow.position))]
-            now = set(connection.scalars(in_training(connection)))
+            found = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
+            now = set(connection.scalars(trials_in_training(connection)))
         return [replace(a, status="running") if a.open and a.id in now else a for a in found]
 
     def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
         """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""
-        of = {config.id: pack for pack, configs in packs.items() for config in configs}
-        there: dict[str, str] = {}
+        pack_of = {config.id: pack for pack, configs in packs.items() for config in configs}
         query = sa.select(TrialRow.id, TrialRow.pack).order_by(TrialRow.id).with_for_update()
         with self.transaction() as connection:
             # PostgreSQL: who divides them at the same moment is waited for, in an order that all keep
-            for part in pieces(sorted(of)):
-                there |= {line.id: line.pack for line in connection.execute(query.where(among(TrialRow.id, part)))}
-            _assign(connection, {trial: pack for trial, pack in of.items() if there[trial] is None})
-        return {trial: there[trial] or pack for trial, pack in of.items()}
+            before = {line.id: line.pack for line in select_in(connection, query, TrialRow.id, pack_of)}
+            _assign(connection, {trial: pack for trial, pack in pack_of.items() if before[trial] is None})
+        return {trial: before[trial] or pack for trial, pack in pack_of.items()}
 
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
-        """Write which pack each trial belongs to."""
+        """Write which pack each open trial belongs to."""
         with self.transaction() as connection:
             _assign(connection, {config.id: pack for pack, configs in packs.items() for config in configs})
 
@@ -86,33 +93,29 @@ class Store(Sweeps):
         """Return the pack of each of ``trials`` that belongs to one."""
         query = sa.select(TrialRow.id, TrialRow.pack).where(TrialRow.pack.is_not(None))
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(TrialRow.id, part))) for part in pieces(sorted(trials))]
-            return {trial: str(pack) for part in parts for trial, pack in part}
+            return {trial: str(pack) for trial, pack in select_in(connection, query, TrialRow.id, trials)}
 
-    def shared(self, sweep: str) -> set[str]:
-        """Return the trials of a sweep that another one asked for, too."""
-        other = aliased(AskRow)
-        query = sa.select(AskRow.trial).join(other, sa.and_(other.trial == AskRow.trial, other.sweep != AskRow.sweep))
+    def shared_trials(self, sweep: str) -> set[str]:
+        """Return the trials of a sweep that another one planned, too."""
+        s, other = SweepTrialRow, aliased(SweepTrialRow)
+        query = sa.select(s.trial).join(other, sa.and_(other.trial == s.trial, other.sweep != s.sweep))
         with self.reading() as connection:
-            return set(connection.scalars(query.where(AskRow.sweep == sweep)))
+            return set(connection.scalars(query.where(s.sweep == sweep)))
 
-    def packed(self, packs: Iterable[str]) -> dict[str, int]:
+    def count_open(self, packs: Iterable[str]) -> dict[str, int]:
         """Return how many trials of each pack have not ended. No index helps here: all trials are read for it."""
         query = sa.select(TrialRow.pack, sa.func.count()).where(TrialRow.status.not_in(ENDED)).group_by(TrialRow.pack)
-        found = dict.fromkeys(packs, 0)
-        if not found:
+        counts = dict.fromkeys(packs, 0)
+        if not counts:
             return {}
         with self.reading() as connection:
-            for part in pieces(list(found)):
-                found |= {str(pack): n for pack, n in connection.execute(query.where(among(TrialRow.pack, part)))}
-        return found
+            return counts | {str(pack): n for pack, n in select_in(connection, query, TrialRow.pack, counts)}
 
     def cohorts(self, trials: Sequence[str]) -> dict[str, str]:
         """Return the cohort of each of ``trials`` that competes in one."""
         query = sa.select(CohortRow.trial, CohortRow.cohort).where(CohortRow.epoch == 0)
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(CohortRow.trial, part))) for part in pieces(sorted(trials))]
-            return {trial: cohort for part in parts for trial, cohort in part}
+            return {line.trial: line.cohort for line in select_in(connection, query, CohortRow.trial, trials)}
 
     def write(self, points: Sequence[Point], runs: Sequence[Run], rerun: str = "") -> None:
         """Write epochs and ends of trials that no driver trains, in one transaction; what has ended stays as it is.
@@ -123,64 +126,64 @@ class Store(Sweeps):
             rerun: Of a re-run that is kept, how it stood to its row.
         """
         with self.transaction() as connection:
-            still = entries.open_of(connection, {p.trial for p in points})
-            entries.note(connection, [p for p in points if p.trial in still], ())
-            entries.end(connection, runs, rerun)
+            still_open = trial_writes.open_trials(connection, {p.trial for p in points})
+            trial_writes.write_epochs(connection, [p for p in points if p.trial in still_open])
+            trial_writes.write_ends(connection, runs, rerun)
 
-    def company(self, cohort: str) -> Company:
+    def cohort(self, name: str) -> Cohort:
         """Return what is known of the trials that compete in a cohort."""
-        query = sa.select(CohortRow.__table__).where(CohortRow.cohort == cohort).order_by(CohortRow.epoch)
+        query = sa.select(CohortRow.__table__).where(CohortRow.cohort == name)
+        ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.status.in_(ENDED))
         with self.reading() as connection:
-            found = connection.execute(query.order_by(CohortRow.trial)).all()
-            members = tuple(row.trial for row in found if row.epoch == 0)
-            ends = sa.select(TrialRow.id, TrialRow.epochs).where(TrialRow.status.in_(ENDED))
-            parts = [connection.execute(ends.where(TrialRow.id.in_(part))) for part in pieces(members)]
-            gone = {line.id: line.epochs for part in parts for line in part}
-        rungs = tuple(Rung(cohort, r.epoch, r.trial, r.valid, r.stays) for r in found if r.epoch)
-        return Company(cohort, members, gone, rungs)
+            lines = connection.execute(query.order_by(CohortRow.epoch, CohortRow.trial)).all()
+            members = tuple(line.trial for line in lines if line.epoch == 0)
+            gone = {line.id: line.epochs for line in select_in(connection, ends, TrialRow.id, members)}
+        rungs = tuple(Rung(name, r.epoch, r.trial, r.valid, r.stays) for r in lines if r.epoch)
+        return Cohort(name, members, gone, rungs)
 
-    def take(
+    def import_trials(
         self,
         bundle: str,
         trials: Sequence[Trial],
         points: Sequence[Point],
         sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
-        known: Sequence[Known] = (),
+        catalogue: Sequence[CatalogueEntry] = (),
     ) -> None:
-        """Take up trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
+        """Write trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
 
         Args:
             bundle: Name of what they came in.
             trials: With their ends, patches and flags.
             points: Their epochs.
-            sweeps: What asked for them, each with its trials in order and their cells.
-            known: What pages need of their models and tasks; what is known of any stays as it is.
+            sweeps: What planned them, each with its trials in order and their cells.
+            catalogue: What pages need of their models and tasks; what is known of any stays as it is.
         """
+        runs = [t.run for t in trials if t.run]
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()}])
-            for table, values in rows.beside(t.run for t in trials if t.run)[:2]:
-                insert_new(connection, table, values)
-            connection.execute(sa.insert(TrialRow), [rows.whole(t) for t in trials])
-            for table, values in rows.beside(t.run for t in trials if t.run)[2:]:
-                insert_new(connection, table, values)
+            insert_new(connection, EnvironmentRow, rows.environments(runs))
+            insert_new(connection, PatchRow, rows.patches(runs))
+            connection.execute(sa.insert(TrialRow), rows.ended_trials(trials))
+            insert_new(connection, MeasureRow, rows.measures(runs))
             insert_new(connection, FlagRow, rows.flags(trials))
             insert_new(connection, CurveRow, [vars(point) for point in points])
-            fill(connection, [t.config.id for t in trials])
-            for sweep, asked, cells in sweeps:
+            write_checksums(connection, [t.config.id for t in trials])
+            for sweep, planned, cells in sweeps:
                 insert_new(connection, SweepRow, [{**asdict(sweep), "created": utc_now()}])
-                insert_new(connection, AskRow, rows.asks(sweep.name, asked, cells))
-            insert_new(connection, KnownRow, [{**asdict(entry), "written": utc_now()} for entry in known])
+                insert_new(connection, SweepTrialRow, rows.trials_of_sweep(sweep.name, planned, cells))
+            insert_new(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in catalogue])
 
-    def learn(self, known: Sequence[Known]) -> None:
+    def write_catalogue(self, entries: Sequence[CatalogueEntry]) -> None:
         """Write what pages need of models and tasks, in place of what was known of them."""
         with self.transaction() as connection:
-            put(connection, KnownRow, [{**asdict(entry), "written": utc_now()} for entry in known])
+            upsert(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in entries])
 
-    def catalogue(self) -> list[Known]:
+    def catalogue(self) -> list[CatalogueEntry]:
         """Return what is known of models and tasks."""
-        with self.errors(), Session(self.engine) as session:
-            query = sa.select(KnownRow).order_by(KnownRow.kind, KnownRow.name, KnownRow.variant)
-            return [rows.known(row) for row in session.scalars(query)]
+        columns = [getattr(CatalogueRow, f.name) for f in fields(CatalogueEntry)]
+        query = sa.select(*columns).order_by(CatalogueRow.kind, CatalogueRow.name, CatalogueRow.variant)
+        with self.reading() as connection:
+            return [CatalogueEntry(*line) for line in connection.execute(query)]
 
     def analyse(self) -> None:
         """Let the database count what its planner goes by; worth it after a large import."""
@@ -189,10 +192,11 @@ class Store(Sweeps):
 
 
 def _assign(connection: sa.Connection, packs: Mapping[str, str]) -> None:
-    """Write the pack of each trial: both as one parameter, which a hundred thousand are read from at once."""
-    told: sa.ColumnElement[Any] = sa.literal(json.dumps(packs))
+    """Write the pack of each open trial: both as one parameter, which a hundred thousand are read from at once."""
+    text: sa.ColumnElement[Any] = sa.literal(json.dumps(packs))
     each = sa.func.json_each
     if connection.dialect.name == "postgresql":
-        told, each = sa.cast(told, sa.JSON), sa.func.json_each_text
-    of = each(told).table_valued("key", "value")
-    connection.execute(sa.update(TrialRow).where(TrialRow.id == of.c.key).values(pack=of.c.value))
+        text, each = sa.cast(text, sa.JSON), sa.func.json_each_text
+    pairs = each(text).table_valued("key", "value")
+    which = sa.and_(TrialRow.id == pairs.c.key, TrialRow.status.not_in(ENDED))
+    connection.execute(sa.update(TrialRow).where(which).values(pack=pairs.c.value))

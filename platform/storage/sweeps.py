@@ -10,16 +10,16 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Done, Spent, StoredSweep, Trained
+from longwave.platform.records.stored import EpochCounts, RunningTrial, StoredSweep, SweepCost
 from longwave.platform.records.trial import Phase
-from longwave.platform.storage import entries
-from longwave.platform.storage.among import among
+from longwave.platform.storage import trial_writes
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.driving import AttemptRow, DriverRow
-from longwave.platform.storage.living import in_training
-from longwave.platform.storage.queries import Queries, pieces
-from longwave.platform.storage.schema import AskRow, CurveRow, SweepRow, TrialRow
+from longwave.platform.storage.in_clause import select_in
+from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
+from longwave.platform.storage.liveness import trials_in_training
+from longwave.platform.storage.queries import Queries
+from longwave.platform.storage.schema import CurveRow, SweepRow, SweepTrialRow, TrialRow
 
 MAY_CHANGE = {"budget", "priority", "plugins", "keep_weights"}
 """Settings of a sweep that decide no result."""
@@ -71,7 +71,7 @@ class Sweeps(Queries):
         with self.reading() as connection:
             return list(connection.scalars(sa.select(SweepRow.name).order_by(SweepRow.name)))
 
-    def tell(self, sweep: str, state: str) -> None:
+    def set_state(self, sweep: str, state: str) -> None:
         """Write what the drivers of a sweep are to do: ``pause``, ``stop``, or go on where it is empty.
 
         Raises:
@@ -81,39 +81,41 @@ class Sweeps(Queries):
         with self.transaction() as connection:
             connection.execute(sa.update(SweepRow).where(SweepRow.name == sweep).values(state=state))
 
-    def retry(self, sweep: str) -> int:
+    def reopen_failed(self, sweep: str) -> int:
         """Make the trials of a sweep that failed open again, and return how many they are.
 
-        How they ended stays with their attempts. A trial that failed under a winner's row is asked for as before.
+        How they ended stays with their attempts. A trial that failed under a winner's row is planned as before.
         """
-        failed = sa.select(AskRow.trial).join(TrialRow, TrialRow.id == AskRow.trial)
+        s = SweepTrialRow
+        failed = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial)
         with self.transaction() as connection:
-            trials = connection.scalars(failed.where(AskRow.sweep == sweep, TrialRow.status == "failed")).all()
-            entries.reopen(connection, trials)
+            trials = connection.scalars(failed.where(s.sweep == sweep, TrialRow.status == "failed")).all()
+            trial_writes.reopen(connection, trials)
         return len(trials)
 
     def counts(self, sweep: str) -> dict[tuple[int | None, str], int]:
         """Return how many trials of a sweep there are in each cell and status, ``running`` among them."""
-        is_open = TrialRow.status.not_in(ENDED)
+        t, s = TrialRow, SweepTrialRow
         with self.reading() as connection:
-            now = sa.and_(is_open, TrialRow.id.in_(in_training(connection)))
-            status = sa.case((now, "running"), else_=TrialRow.status)
-            query = sa.select(AskRow.cell, status, sa.func.count()).join(TrialRow, TrialRow.id == AskRow.trial)
-            found = connection.execute(query.where(AskRow.sweep == sweep).group_by(AskRow.cell, status))
-            return {(cell, how): trials for cell, how, trials in found}
+            now = sa.and_(t.status.not_in(ENDED), t.id.in_(trials_in_training(connection)))
+            status = sa.case((now, "running"), else_=t.status)
+            query = sa.select(s.cell, status, sa.func.count()).join(t, t.id == s.trial)
+            found = connection.execute(query.where(s.sweep == sweep).group_by(s.cell, status))
+            return {(cell, status): trials for cell, status, trials in found}
 
-    def done(self, sweep: str) -> dict[tuple[int, Phase], Done]:
+    def epoch_counts(self, sweep: str) -> dict[tuple[int, Phase], EpochCounts]:
         """Return what there is of the trials of a sweep in each cell and phase; without a number, a cell is the first.
 
         The last epoch of an open trial says how many there are.
         """
-        has_ended, cell = TrialRow.status.in_(ENDED), sa.func.coalesce(AskRow.cell, 0)
-        parts = [sa.case((has_ended, 1), else_=0), sa.case((has_ended, TrialRow.epochs), else_=0)]
+        t, s = TrialRow, SweepTrialRow
+        has_ended, cell = t.status.in_(ENDED), sa.func.coalesce(s.cell, 0)
+        parts = [sa.case((has_ended, 1), else_=0), sa.case((has_ended, t.epochs), else_=0)]
         sums = [sa.func.sum(part) for part in (*parts, sa.case((has_ended, 0), else_=_reached()))]
-        query = sa.select(cell, TrialRow.phase, *sums).join(TrialRow, TrialRow.id == AskRow.trial)
+        query = sa.select(cell, t.phase, *sums).join(t, t.id == s.trial)
         with self.reading() as connection:
-            found = connection.execute(query.where(AskRow.sweep == sweep).group_by(cell, TrialRow.phase))
-            return {(number, phase): Done(*map(int, counts)) for number, phase, *counts in found}
+            found = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase))
+            return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in found}
 
     def trained_since(self, sweep: str, seconds: float) -> int:
         """Return how many epochs the trials of a sweep were trained in the last ``seconds``.
@@ -126,33 +128,29 @@ class Sweeps(Queries):
         there = sa.case((TrialRow.status.in_(ENDED), TrialRow.epochs), else_=_reached())
         new = sa.func.sum(there - begun_then.c.epoch)
         query = sa.select(new).join(begun_then, begun_then.c.trial == TrialRow.id)
-        of_sweep = TrialRow.id.in_(sa.select(AskRow.trial).where(AskRow.sweep == sweep))
+        of_sweep = TrialRow.id.in_(sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep))
         with self.reading() as connection:
             return int(connection.scalar(query.where(of_sweep)) or 0)
 
-    def trained(self, trials: Collection[str]) -> list[Trained]:
+    def running_trials(self, trials: Collection[str]) -> list[RunningTrial]:
         """Return how far those of ``trials`` are that somebody trains now."""
         a, c = AttemptRow, CurveRow
-        last = sa.func.max(c.epoch).label("last")
-        heard = sa.func.max(c.at).label("heard")
         query = (
-            sa.select(a.trial, a.owner, a.started, a.epoch, last, heard)
+            sa.select(a.trial, a.owner, a.started, a.epoch, sa.func.max(c.epoch), sa.func.max(c.at))
             .join(c, c.trial == a.trial, isouter=True)
             .where(a.ended.is_(None))
             .group_by(a.trial, a.owner, a.started, a.epoch)
         )
         with self.reading() as connection:
-            parts = [connection.execute(query.where(among(a.trial, p))).all() for p in pieces(sorted(trials))]
-        return [
-            Trained(trial, owner, since.timestamp(), first, last or first, heard)
-            for part in parts
-            for trial, owner, since, first, last, heard in part
-        ]
+            return [
+                RunningTrial(trial, owner, since.timestamp(), first, last or first, reported)
+                for trial, owner, since, first, last, reported in select_in(connection, query, a.trial, trials)
+            ]
 
-    def spent(self, sweep: str) -> Spent:
+    def cost(self, sweep: str) -> SweepCost:
         """Return what a sweep has taken so far, over all its drivers."""
         d = DriverRow
-        query = sa.select(d.beat - d.started, d.used, d.expected).where(d.sweep == sweep)
+        query = sa.select(d.heartbeat - d.started, d.used, d.expected).where(d.sweep == sweep)
         with self.reading() as connection:
-            found = [Spent(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
-        return sum(found, Spent())
+            found = [SweepCost(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
+        return sum(found, SweepCost())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -10,54 +11,83 @@ from alembic import command
 from alembic.config import Config
 from filelock import FileLock
 
+from longwave.files import whole
 from longwave.platform.errors import StoreError
 from longwave.platform.literature.published import published_rows
-from longwave.platform.storage.copies import keep
-from longwave.platform.storage.engine import HEAD, REFUSED, cause, shown, write_ahead, writing
-from longwave.platform.storage.repair import holds_data, mend, version_of
-from longwave.platform.storage.schema import PublishedRow
-from longwave.platform.storage.seals import fill
+from longwave.platform.storage.engine import REFUSED, cause, enable_wal, without_password, writing
+from longwave.platform.storage.schema import Base, PublishedRow
+from longwave.platform.storage.versions import HEAD, read_version
+
+LOCK = 7011983
+"""The advisory lock in PostgreSQL that whoever creates or upgrades a store takes."""
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def bring_up_to_date(engine: sa.Engine) -> None:
+def upgrade_store(engine: sa.Engine) -> None:
     """Bring the schema up to date and take up the published numbers; one process at a time.
 
-    A store that holds anything is copied first: beside a SQLite file ``results.db`` to ``results.before-0009.db``, in
-    PostgreSQL into the schema ``longwave_before_0009``. A copy that is there already is left as it is. One that was
-    left half made by an older Longwave is mended.
+    An older store is copied first: beside a SQLite file ``results.db`` to ``results.before-0013.db``, in PostgreSQL
+    into the schema ``longwave_before_0013``. A copy that is there already is left as it is.
 
     Raises:
-        StoreError: It is no store, or a newer one, or cannot be brought up to date. Nothing is changed.
+        StoreError: ``read_version`` refuses it, or it cannot be brought up to date. Nothing is changed.
     """
-    with engine.begin() as connection:
-        version_of(connection)
     file = engine.url.database if engine.dialect.name == "sqlite" else None
     with FileLock(f"{file}.lock", mode=0o600) if file else nullcontext():
-        write_ahead(engine)
+        enable_wal(engine)
         copy = ""
         try:
             with writing(engine).begin() as connection:
                 if file is None:
-                    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7011983)")
-                if (version := version_of(connection)) == HEAD:
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+                if (version := read_version(connection)) == HEAD:
                     return
-                copy = keep(connection, HEAD) if holds_data(connection) else ""
-                mend(connection, version)
+                copy = _keep_copy(connection) if version else ""
                 _migrate(connection)
-                fill(connection)
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
         except (StoreError, *REFUSED) as error:
             kept = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(
-                f"The store {shown(engine.url)} cannot be brought to schema {HEAD}, and is as it was.{kept} "
-                f"{cause(error)}"
+                f"The store {without_password(engine.url)} cannot be brought to schema {HEAD}, and is as it was."
+                f"{kept} {cause(error)}"
             ) from error
+
+
+def _keep_copy(connection: sa.Connection) -> str:
+    """Copy a store in a transaction that has written nothing yet, if there is no copy; return its file.
+
+    In PostgreSQL the copy is made in the transaction, and goes with it should the upgrade fail: "" is returned.
+    """
+    if connection.dialect.name == "postgresql":
+        _copy_tables(connection, f"longwave_before_{HEAD}")
+        return ""
+    file = Path(connection.engine.url.database or "")
+    copy = file.with_name(f"{file.stem}.before-{HEAD}{file.suffix}")
+    if not copy.exists():
+        # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
+        with (
+            whole(copy, private=True) as partial,
+            closing(sqlite3.connect(file)) as old,
+            closing(sqlite3.connect(partial)) as new,
+        ):
+            old.backup(new)
+    return str(copy)
+
+
+def _copy_tables(connection: sa.Connection, schema: str) -> None:
+    inspector = sa.inspect(connection)
+    if schema in inspector.get_schema_names():
+        return
+    connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+    for table in sorted({*Base.metadata.tables, "alembic_version"} & set(inspector.get_table_names())):
+        connection.exec_driver_sql(f"CREATE TABLE {schema}.{table} (LIKE {table} INCLUDING ALL)")
+        connection.exec_driver_sql(f"INSERT INTO {schema}.{table} SELECT * FROM {table}")  # nosec B608  # our own names
 
 
 def _migrate(connection: sa.Connection) -> None:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

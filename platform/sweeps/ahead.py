@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from longwave.platform.records.stored import Done
+from longwave.platform.records.stored import EpochCounts
 from longwave.platform.records.trial import Phase
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.stops import Halving
@@ -15,7 +15,7 @@ PhaseOfCell = tuple[int, Phase]
 """A part of a sweep: the trials of one phase of a cell."""
 
 
-def ahead(file: SweepFile, epochs: int, search: Done, again: Done) -> int:
+def ahead(file: SweepFile, epochs: int, search: EpochCounts, again: EpochCounts) -> int:
     """Return how many epochs a cell has yet to train, as far as that is known: no trial of it is known to diverge.
 
     Args:
@@ -50,7 +50,7 @@ def halved(trials: int, epochs: int, halving: Halving) -> int:
     return total
 
 
-def epochs_ahead(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, Done]) -> int:
+def epochs_ahead(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
     """Return how many epochs all cells have yet to train.
 
     Args:
@@ -58,6 +58,6 @@ def epochs_ahead(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCe
         epochs: Of each cell, in order, the epochs of a trial that is trained to its end.
         done: What there is of each part.
     """
-    none = Done()
+    none = EpochCounts()
     parts = [(each, done.get((k, "search"), none), done.get((k, "retrain"), none)) for k, each in enumerate(epochs)]
     return sum(ahead(file, *part) for part in parts)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from longwave.platform.records.identity import digest
-from longwave.platform.records.report import Company, Report
+from longwave.platform.records.report import Cohort, Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.store import Store
@@ -20,7 +20,7 @@ def cohort_of(config: TrialConfig) -> str:
     return str(config.halving["cohort"]) if config.halving else ""
 
 
-def decided_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[TrialConfig]) -> dict[str, Company]:
+def decided_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[TrialConfig]) -> dict[str, Cohort]:
     """Return what is known of the cohorts of some trials, by name, once each rung that can be decided is.
 
     A rung is decided when all that compete at it have a score in the store, and for all of them at once; their packs
@@ -32,11 +32,11 @@ def decided_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[T
         trials: Some of each cohort; those of none are passed over.
     """
     goals = {entry.base.task: entry.goal for entry in sweep.entries}
-    found: dict[str, Company] = {}
+    found: dict[str, Cohort] = {}
     for config in trials:
         if not config.halving or cohort_of(config) in found:
             continue
-        company = store.company(cohort_of(config))
+        company = store.cohort(cohort_of(config))
         for epoch in sorted({r.epoch for r in company.rungs if r.stays is None}):
             if (now := decided(company, config.halving, epoch, goals[config.task])) is not None:
                 report = Report(rungs=[rung for rung in now[0].values() if rung.trial in leases.fences])
@@ -49,7 +49,7 @@ def decided_rungs(sweep: Sweep, store: Store, leases: Leases, trials: Iterable[T
 
 def joined(
     packs: Mapping[str, Sequence[TrialConfig]],
-    companies: Mapping[str, Company],
+    companies: Mapping[str, Cohort],
     most: Callable[[TrialConfig, int], int],
 ) -> dict[str, list[str]]:
     """Return which packs are to go on as one, by its key: those that a rung left small, as many as fit.
@@ -79,7 +79,7 @@ def joined(
     return {digest(part): part for part in found if len(part) > 1}
 
 
-def _at_a_rung(company: Company) -> dict[str, bool]:
+def _at_a_rung(company: Cohort) -> dict[str, bool]:
     """Return which open trials of a cohort stay, if all of them stand at one rung that is decided; else nothing."""
     last = {r.trial: r for r in sorted(company.rungs, key=lambda r: r.epoch) if r.trial not in company.gone}
     there = len(last) == len(set(company.members) - company.gone.keys()) and len({r.epoch for r in last.values()}) == 1

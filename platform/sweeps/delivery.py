@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from longwave.platform.storage.mirrored import Waiting
+from longwave.platform.storage.outbox import PendingTrial
 
 LOGGED = ("hidden", "batch", "epochs", "steps", "clip", "optimiser", "schedule", "seed", "precision")
 """Fields of a trial that a server is sent beside its parameters, training numbers and options."""
@@ -33,7 +33,7 @@ class Tracked:
         return self.status in ("FINISHED", "FAILED")
 
 
-def measured(waiting: Waiting) -> Metrics:
+def measured(waiting: PendingTrial) -> Metrics:
     """Return all that was measured in a trial, as a run is to have it in the end."""
     trial, points = waiting.trial, waiting.points
     times = [(p.epoch, int(p.at * 1000)) for p in points]
@@ -47,7 +47,7 @@ def measured(waiting: Waiting) -> Metrics:
     return metrics
 
 
-def asked(waiting: Waiting) -> dict[str, str]:
+def asked(waiting: PendingTrial) -> dict[str, str]:
     """Return the parameters of a trial's run."""
     config = waiting.trial.config
     params = {**config.params, **config.options, "model": config.model, "variant": config.variant, "data": config.data}
@@ -55,19 +55,19 @@ def asked(waiting: Waiting) -> dict[str, str]:
     return {key: str(value)[:LONGEST] for key, value in params.items()}
 
 
-def said(waiting: Waiting) -> dict[str, str]:
+def said(waiting: PendingTrial) -> dict[str, str]:
     """Return the tags that change while a trial is trained; they are written last, so that they tell what is there."""
     tags = {"longwave.epoch": str(last_epoch(waiting)), "longwave.attempt": str(waiting.attempt)}
     return tags | ({"longwave.status": waiting.trial.run.status} if waiting.trial.run else {})
 
 
-def status_of(waiting: Waiting) -> str:
+def status_of(waiting: PendingTrial) -> str:
     """Return MLflow's word for how a trial stands."""
     run = waiting.trial.run
     return ("FINISHED" if run.status in ("ok", "stopped") else "FAILED") if run else "RUNNING"
 
 
-def last_epoch(waiting: Waiting) -> int:
+def last_epoch(waiting: PendingTrial) -> int:
     """Return the last epoch of a trial that there is to send; 0 where there is none."""
     return waiting.points[-1].epoch if waiting.points else 0
 
@@ -81,7 +81,7 @@ def same(ours: float, theirs: float) -> bool:
     )
 
 
-def lack(waiting: Waiting, run: Tracked | None) -> str:
+def lack(waiting: PendingTrial, run: Tracked | None) -> str:
     """Return what a run, as one search shows it, lacks of all that a trial has; empty if nothing."""
     if run is None or run.trial != waiting.trial.config.id:
         return "its run"
@@ -94,13 +94,13 @@ def lack(waiting: Waiting, run: Tracked | None) -> str:
     return f"its {wrong[0]}" if wrong else ""
 
 
-def within(there: Metrics, waiting: Waiting) -> bool:
+def within(there: Metrics, waiting: PendingTrial) -> bool:
     """Return whether all the values that a run has are the trial's own."""
     ours = measured(waiting)
     return all(_known(value, ours.get(key, [])) for key, line in there.items() for value in line)
 
 
-def equal(there: Metrics, waiting: Waiting) -> bool:
+def equal(there: Metrics, waiting: PendingTrial) -> bool:
     """Return whether a run has the values of a trial at their steps and times, all of them, each once, no others."""
     ours = measured(waiting)
     return within(there, waiting) and all(len(there.get(key, [])) == len(line) for key, line in ours.items())

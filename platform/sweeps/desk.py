@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Spent
+from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage.leases import LeaseLostError, Leases
-from longwave.platform.storage.probes import keep_probes
+from longwave.platform.storage.probes import write_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.packing import pack_key
 from longwave.platform.sweeps.placement import Slot
@@ -44,7 +44,7 @@ class Desk:
         self.places: dict[str, Slot] = {}
         self.over: list[str] = []
         self._since: dict[str, tuple[float, Slot]] = {}
-        self._spent, self.probed = Spent(), probed
+        self._spent, self.probed = SweepCost(), probed
         self._said: list[tuple[str, Report]] = []
         self._ended: list[tuple[str, Ending, str]] = []
 
@@ -59,7 +59,7 @@ class Desk:
         return len(self.jobs) - len(self.places)
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> SweepCost:
         """What packs have taken of devices so far. Another thread may ask."""
         return sum((_held(*held) for held in [*self._since.values()]), self._spent)
 
@@ -67,11 +67,11 @@ class Desk:
         if (held := self._since.pop(pack, None)) is not None:
             self._spent += _held(*held)
 
-    def _expected(self, pack: str) -> Spent:
+    def _expected(self, pack: str) -> SweepCost:
         """Return what probes say of a pack where it trained."""
         place, first, members = self.places[pack], self.jobs[pack].configs[0], len(self.jobs[pack].configs)
         epoch = self.probed.epoch(first, place.kind, members)
-        return Spent(expected={"": 1.0} if epoch is None else {place.kind: epoch * first.epochs * place.devices})
+        return SweepCost(expected={"": 1.0} if epoch is None else {place.kind: epoch * first.epochs * place.devices})
 
     def started(self, pack: str, place: Slot) -> None:
         """Show that a pack has a worker. One that it had before has lost its place."""
@@ -114,7 +114,7 @@ class Desk:
                 self._write([one])
             return
         if found := [replace(p, kind=self.places[pack].kind) for pack, report in said for p in report.probes]:
-            self.store.patiently(lambda: keep_probes(self.store, found))
+            self.store.with_retry(lambda: write_probes(self.store, found))
         for pack, report in said:
             self.open[pack] -= {run.trial for run in report.runs}
             self.view.report(report.points, report.runs)
@@ -151,5 +151,5 @@ class Desk:
             self.workers.checkpoint(key).remove()
 
 
-def _held(since: float, place: Slot) -> Spent:
-    return Spent(used={place.kind: (time.monotonic() - since) * place.devices})
+def _held(since: float, place: Slot) -> SweepCost:
+    return SweepCost(used={place.kind: (time.monotonic() - since) * place.devices})

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
 from longwave.platform.paths import ready
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import PlannedTrial
+from longwave.platform.storage.integrity import damage_after_crash
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
-from longwave.platform.storage.soundness import torn
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
@@ -67,13 +67,13 @@ def resume(
         ConfigError: A plugin that it was planned with is not here any more, or breaks a rule.
         Interrupted: A signal ended it in order.
     """
-    if not store.patiently(lambda: is_over(sweep, store, store.asked(sweep.file.name))):
+    if not store.with_retry(lambda: is_over(sweep, store, store.planned(sweep.file.name))):
         brought_back(entry.base for entry in sweep.entries)
         check_plugins(sweep.file)
     ready(workers.storage)
-    store.patiently(lambda: store.tell(sweep.file.name, ""))
+    store.with_retry(lambda: store.set_state(sweep.file.name, ""))
     with Leases(store, sweep.file.name, sweep.file.priority) as leases:
-        if leases.after_a_death and (wrong := torn(store.engine)):
+        if leases.after_a_death and (wrong := damage_after_crash(store.engine)):
             raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
         numbers = numbers or DriverMetrics(sweep.file.name)
         return _Driver(sweep, store, leases, workers, server, console, numbers).run()
@@ -103,7 +103,7 @@ class _Driver:
         self.cut: set[str] = set()
         self.idle = ""
         self.numbers = numbers
-        store.waiting, store.took = self.view.say, numbers.took
+        store.on_wait, store.on_transaction = self.view.say, numbers.took
 
     def run(self) -> Progress:
         """Train until nothing is missing, or until the driver is to end."""
@@ -133,17 +133,17 @@ class _Driver:
             self.console.print(f"{name}: {self.heart.ends}. Go on with: longwave sweep resume {name}", highlight=False)
         return self.view
 
-    def _left(self) -> list[Asked]:
+    def _left(self) -> list[PlannedTrial]:
         """Return the trials that have not ended, and show how all stand."""
-        trials = self.store.patiently(lambda: asked(self.sweep, self.store))
+        trials = self.store.with_retry(lambda: asked(self.sweep, self.store))
         self.view.plan(trials)
         self.numbers.plan(trials)
         return [a for a in trials if a.open]
 
-    def _round(self, left: Sequence[Asked], stack: ExitStack) -> None:
+    def _round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
         """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
         stack.enter_context(running(self.workers))  # starts behind what follows
-        most = self.store.patiently(self.purse.trials_left)
+        most = self.store.with_retry(self.purse.trials_left)
         fleet = self._fleet(left)
         waves = Waves(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, fleet)
         first = waves.next()
@@ -176,13 +176,13 @@ class _Driver:
             self.leases.release(over)
             jobs = {} if self.workers.draining() else waves.next()
 
-    def _fleet(self, left: Sequence[Asked]) -> Fleet:
+    def _fleet(self, left: Sequence[PlannedTrial]) -> Fleet:
         """Return what packs may go to; where that is GPUs, packs yet to be divided are tried there first."""
         fleet = fleet_of(self.workers, self.store)
         fresh = [a.id for a in left if a.pack is None]
         if not fresh or not tries_first(fleet, self.workers):
             return fleet
-        configs = self.store.patiently(lambda: self.store.configs(fresh))
+        configs = self.store.with_retry(lambda: self.store.configs(fresh))
         return tried(fleet, [*configs.values()], self.workers, self.store, self.view.say)
 
     def _say_idle(self, idle: str) -> None:
@@ -192,7 +192,7 @@ class _Driver:
             self.console.print(told, style="yellow", markup=False, highlight=False)
         self.idle = idle
 
-    def _wait(self, left: Sequence[Asked], most: int | None) -> None:
+    def _wait(self, left: Sequence[PlannedTrial], most: int | None) -> None:
         """Wait for others, or find that the budget leaves room for no pack."""
         others = [d for d in drivers(self.store) if d.alive and d.owner != self.leases.owner]
         if most is not None and not any(a.status == "running" for a in left):

@@ -58,11 +58,11 @@ def at_edges(sweep: Sweep, store: Store, name: str) -> tuple[list[AtEdge], list[
         name: Of the sweep there; an imported one has another than its file.
     """
     found, without = list[AtEdge](), list[str]()
-    for entry, mine in zip(sweep.entries, of_cells(sweep, store.asked(name)), strict=True):
+    for entry, mine in zip(sweep.entries, of_cells(sweep, store.planned(name)), strict=True):
         again = [a.id for a in mine if a.phase == "retrain"]
         if not again:
             without.append(entry.label)
-        for trial in store.trials_of(again[:1]):
+        for trial in store.trials_by_id(again[:1]):
             found += at_edge(entry, trial.config)
     return found, without
 

@@ -171,7 +171,7 @@ def probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Workers
     told = [{"kind": kind, "configs": [config.to_dict() for config in configs]} for kind, configs in wanted]
     work = {"ask": "probes", "probes": told, "labels": dict(workers.labels), **_plugins()}
     with closing(_clients[-1].run(work)) as arriving:
-        yield from (Probe.from_dict(event["probe"]) for events in arriving for event in events)
+        yield from (Probe(**event["probe"]) for events in arriving for event in events)
 
 
 def _place_here(workers: Workers) -> Slot:

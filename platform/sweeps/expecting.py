@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longwave.platform.paths import store_url
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.probes import probes
+from longwave.platform.storage.probes import read_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.entry import Sweep
@@ -48,10 +48,10 @@ def expected(
         fleet = Fleet(workers.room(executor.machines(workers)), workers.gpus)
         if probe:
             with Store(store_url(store)) as known:
-                fleet = tried(fleet.knowing(probes(known)), [*chain(*first(sweep))], workers, known, say)
+                fleet = tried(fleet.knowing(read_probes(known)), [*chain(*first(sweep))], workers, known, say)
         elif store or Path(store_url(None).removeprefix("sqlite:///")).exists():
             with Store(store_url(store), create=False) as known:
-                fleet = fleet.knowing(probes(known))
+                fleet = fleet.knowing(read_probes(known))
     return fleet, expect(fleet, [divided(sweep, fleet, stage) for stage in stages(sweep)])
 
 

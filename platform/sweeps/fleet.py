@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from longwave.platform.records.probe import CPU, Probe, load
+from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.placement import PARTS, Room, packs_a_gpu, spread
 from longwave.platform.sweeps.probed import Probed
@@ -73,7 +73,7 @@ class Fleet:
         """
         groups: dict[str, list[TrialConfig]] = {}
         for config in configs:
-            groups.setdefault(load(config), []).append(config)
+            groups.setdefault(load_key(config), []).append(config)
         for group in groups.values():
             same = [c for c in group if c.shape == group[0].shape]
             for kind in self.room.kinds:

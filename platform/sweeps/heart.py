@@ -97,7 +97,7 @@ class Heart:
                 raise KeyboardInterrupt
             self.signal = number
             self.workers.drain()
-            self.store.patience = LAST_PATIENCE
+            self.store.longest_wait = LAST_PATIENCE
             self.say("saving checkpoints; again to end at once")
             self._deadline = time.monotonic() + DRAIN_SECONDS
 

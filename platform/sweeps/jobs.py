@@ -9,8 +9,8 @@ from functools import partial
 
 import psutil
 
-from longwave.platform.records.report import Company
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.report import Cohort
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
@@ -49,14 +49,14 @@ class Waves:
         store: Store,
         leases: Leases,
         workers: Workers,
-        left: Sequence[Asked],
+        left: Sequence[PlannedTrial],
         parents: Mapping[str, tuple[str, ...]],
         most: int | None = None,
         fleet: Fleet | None = None,
     ) -> None:
         self.sweep, self.store, self.leases, self.workers, self.parents = sweep, store, leases, workers, parents
         self.fleet, self.handed = fleet or Fleet(Room([Machine(workers.count or 1)])), 0
-        self._groups = deque(store.patiently(lambda: self._grouped(left, most)))
+        self._groups = deque(store.with_retry(lambda: self._grouped(left, most)))
         self.left = len({a.pack for group in self._groups for a in group})
 
     def next(self) -> dict[str, Job]:
@@ -70,12 +70,12 @@ class Waves:
             while self._groups and len(wave) + len(self._groups[0]) <= A_WAVE:
                 wave += self._groups.popleft()
             self.left -= len({a.pack for a in wave})
-            if jobs := self.store.patiently(partial(self._leased, [a.id for a in wave])):
+            if jobs := self.store.with_retry(partial(self._leased, [a.id for a in wave])):
                 self.handed += len(jobs)
                 return jobs
         return {}
 
-    def _grouped(self, left: Sequence[Asked], most: int | None) -> list[list[Asked]]:
+    def _grouped(self, left: Sequence[PlannedTrial], most: int | None) -> list[list[PlannedTrial]]:
         """Return what is leased together, a pack or a cohort each, in the order of their first trials."""
         cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.halving else {}
         wanted = _within(left, cohorts, most)
@@ -83,7 +83,7 @@ class Waves:
         new = [fresh[a.id] for a in wanted if a.pack is None]
         packs = self.store.assign_new(divided(self.sweep, self.fleet, new)) if new else {}
         self._open = self._still_open({a.id: a.pack for a in left if a.pack is not None} | packs)
-        groups: dict[str, list[Asked]] = {}
+        groups: dict[str, list[PlannedTrial]] = {}
         for a in (replace(a, pack=a.pack or packs[a.id]) for a in wanted):
             groups.setdefault(cohorts.get(a.id) or str(a.pack), []).append(a)
         return list(groups.values())
@@ -94,13 +94,13 @@ class Waves:
         Args:
             packs: Of all open trials of the sweep that are in one; packs may hold those of another sweep, too.
         """
-        shared = {packs[trial] for trial in self.store.shared(self.sweep.file.name) if trial in packs}
-        return Counter(packs.values()) | self.store.packed(shared)
+        shared = {packs[trial] for trial in self.store.shared_trials(self.sweep.file.name) if trial in packs}
+        return Counter(packs.values()) | self.store.count_open(shared)
 
     def _leased(self, wave: Sequence[str]) -> dict[str, Job]:
         """Return the packs of some trials as far as they can be leased."""
         now = self.store.packs(wave)  # another driver may have cut some since
-        self._open |= self.store.packed({*now.values()} - self._open.keys())
+        self._open |= self.store.count_open({*now.values()} - self._open.keys())
         configs = self.store.configs([*now])
         taken = self.leases.take(configs)
         torn = {cohort_of(config) for i, config in configs.items() if i not in taken} - {""}
@@ -140,7 +140,7 @@ class Waves:
         return packs, before
 
     def _joins(
-        self, packs: Mapping[str, Sequence[TrialConfig]], companies: Mapping[str, Company]
+        self, packs: Mapping[str, Sequence[TrialConfig]], companies: Mapping[str, Cohort]
     ) -> dict[str, list[str]]:
         """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
 
@@ -159,12 +159,12 @@ class Waves:
         return joined(whole, companies, most)
 
 
-def _within(left: Sequence[Asked], cohorts: Mapping[str, str], most: int | None) -> list[Asked]:
+def _within(left: Sequence[PlannedTrial], cohorts: Mapping[str, str], most: int | None) -> list[PlannedTrial]:
     """Return the trials that a budget allows: cohorts whole or not at all."""
     if most is None:
         return list(left)
-    found: list[Asked] = []
-    groups: dict[str, list[Asked]] = {}
+    found: list[PlannedTrial] = []
+    groups: dict[str, list[PlannedTrial]] = {}
     for a in left:
         groups.setdefault(cohorts.get(a.id, a.id), []).append(a)
     for group in groups.values():

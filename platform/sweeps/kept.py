@@ -54,7 +54,7 @@ def kept(store: Store, name: str, seed: int | None = None, storage: str | None =
 
 def _retrainings(store: Store, name: str) -> list[Trial]:
     """Return the retrainings that a name stands for."""
-    alone = store.trials_of([name.lower()])
+    alone = store.trials_by_id([name.lower()])
     if alone and alone[0].config.phase != "retrain":
         raise ConfigError(f"Trial {name} is of a search, which keeps no weights. Give a row, or a retraining of one.")
     return alone or store.rows(name)
@@ -64,7 +64,7 @@ def _folders(store: Store, row: str, storage: str | None) -> Iterator[AnyPath]:
     """Yield the storages in which weights of a row may lie: those of its sweeps, then that of re-runs."""
     if storage:
         yield place(storage)
-    for sweep in store.asking([row]):
+    for sweep in store.sweeps_of_rows([row]):
         yield sweep_storage(storage, sweep)
     yield home()
 

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.sweeps.placement import Slot
 from longwave.platform.sweeps.workers import Job, Sink
 
@@ -56,7 +56,7 @@ class DriverMetrics:
         for status in STATUSES:
             self._trials.labels(sweep, status)
 
-    def plan(self, trials: Sequence[Asked]) -> None:
+    def plan(self, trials: Sequence[PlannedTrial]) -> None:
         """Take how all trials stand in the store."""
         self._stand({trial.id: trial.status for trial in trials})
 

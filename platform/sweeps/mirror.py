@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from longwave.platform.errors import StoreError
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.mirrored import Delivered, Outbox, Waiting
+from longwave.platform.storage.outbox import Delivery, Outbox, PendingTrial
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.delivery import Tracked, asked, equal, lack, last_epoch, measured, within
 from longwave.platform.sweeps.tracking import MirrorError, TrackingServer, mended
@@ -99,7 +99,7 @@ class Mailing:
         self._found: dict[str, list[Tracked]] = defaultdict(list)
 
     def __enter__(self) -> Mailing:
-        self._held = self._exit.enter_context(self.outbox.held(self.patience))
+        self._held = self._exit.enter_context(self.outbox.lock(self.patience))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -109,7 +109,7 @@ class Mailing:
         """Look for what the server is believed to have, by searches alone; what is not there is to be sent again."""
         self._server = TrackingServer(self.uri)
         self._there = {run.id: run for run in self._server.runs()}
-        noted = self.outbox.noted()
+        noted = self.outbox.deliveries()
         self.outbox.reset([line.trial for line in noted if not _holds(self._there.get(line.run), line)])
         ours = {line.run for line in noted}
         self._found.clear()
@@ -121,7 +121,7 @@ class Mailing:
         """Send all news once, and return how many trials were touched; nothing is loaded where there are none."""
         self._held()
         touched, after = 0, ""
-        while waiting := self.outbox.waiting(after, BATCH):
+        while waiting := self.outbox.pending(after, BATCH):
             if self._server is None:  # MLflow takes seconds to import: only where there is news
                 self.verify()
                 continue
@@ -129,7 +129,7 @@ class Mailing:
             touched += self._deliver(self._server, waiting)
         return touched
 
-    def _deliver(self, server: TrackingServer, waiting: Sequence[Waiting]) -> int:
+    def _deliver(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> int:
         """Send trials, note those that arrived, and send the others again, once, in new runs."""
         left, lacks = list(waiting), ""
         for _ in range(2):
@@ -138,7 +138,7 @@ class Mailing:
                 server.send(run, trial)
             there = server.read([run for run, _ in placed])
             lacks_of = {run: self._lacks(server, trial, there.get(run)) for run, trial in placed}
-            self.outbox.note(_delivered(run, trial) for run, trial in placed if not lacks_of[run])
+            self.outbox.write_deliveries(_delivered(run, trial) for run, trial in placed if not lacks_of[run])
             left = [replace(trial, sent=0, run=run, superseded=True) for run, trial in placed if lacks_of[run]]
             for run in lacks_of.keys() - there.keys():
                 self._there.pop(run, None)
@@ -147,13 +147,13 @@ class Mailing:
             lacks = next(f"{text} of trial {t.trial.config.id}" for r, t in placed if (text := lacks_of[r]))
         raise MirrorError(f"MLflow at {server.name} answers, but does not keep what it is sent: it lacks {lacks}")
 
-    def _placed(self, server: TrackingServer, waiting: Sequence[Waiting]) -> list[tuple[str, Waiting]]:
+    def _placed(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> list[tuple[str, PendingTrial]]:
         """Return each trial with the run it is sent to, and note new runs before anything is written to them.
 
         A run that a killed process made and did not note is therefore empty, and is taken for the trial it names.
         """
-        placed: list[tuple[str, Waiting]] = []
-        fresh: list[Delivered] = []
+        placed: list[tuple[str, PendingTrial]] = []
+        fresh: list[Delivery] = []
         for trial in waiting:
             known = self._there.get(trial.run or "")
             if known and not trial.superseded and (trial.sent or _agrees(known, trial)):
@@ -164,32 +164,32 @@ class Mailing:
                 del self._there[known.id]
             run = self._adopted(server, trial) or server.create(trial)
             placed.append((run, replace(trial, run=run, sent=0)))
-            fresh.append(Delivered(trial.trial.config.id, run, 0, False, trial.attempt))
+            fresh.append(Delivery(trial.trial.config.id, run, 0, False, trial.attempt))
             self._there.setdefault(run, Tracked(run, trial.trial.config.id, "RUNNING", {}, {}, {}))
         if fresh:
-            self.outbox.note(fresh)
+            self.outbox.write_deliveries(fresh)
         return placed
 
-    def _adopted(self, server: TrackingServer, trial: Waiting) -> str:
+    def _adopted(self, server: TrackingServer, trial: PendingTrial) -> str:
         """Return a run of the trial that nobody noted and that holds nothing but the trial's own; "" if none does."""
         for run in self._found.pop(trial.trial.config.id, []):
             if _agrees(run, trial) and within(server.history(run.id, list(run.values)), trial):
                 return run.id
         return ""
 
-    def _lacks(self, server: TrackingServer, trial: Waiting, run: Tracked | None) -> str:
+    def _lacks(self, server: TrackingServer, trial: PendingTrial, run: Tracked | None) -> str:
         """Return what the server lacks of a trial: what one search shows, and of an ended one its whole curve."""
         if (text := lack(trial, run)) or run is None or not trial.trial.run:
             return text
         return "" if equal(server.history(run.id, list(measured(trial))), trial) else "points of the curve"
 
 
-def _agrees(run: Tracked, trial: Waiting) -> bool:
+def _agrees(run: Tracked, trial: PendingTrial) -> bool:
     """Return whether a run has no parameter that is not the trial's; MLflow lets none be changed."""
     return all(run.params.get(key, value) == value for key, value in asked(trial).items())
 
 
-def _holds(run: Tracked | None, noted: Delivered) -> bool:
+def _holds(run: Tracked | None, noted: Delivery) -> bool:
     """Return whether a run has what is believed of it, as far as a search shows."""
     if run is None or run.trial != noted.trial or (noted.closed and not run.over):
         return False
@@ -197,9 +197,9 @@ def _holds(run: Tracked | None, noted: Delivered) -> bool:
     return not epoch.isdigit() or int(epoch) >= noted.epoch
 
 
-def _delivered(run: str, trial: Waiting) -> Delivered:
+def _delivered(run: str, trial: PendingTrial) -> Delivery:
     closed = trial.trial.run is not None
-    return Delivered(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
+    return Delivery(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
 
 
 def progress(store: Store, server: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longwave.platform.records.stored import Asked, Trained
+from longwave.platform.records.stored import PlannedTrial, RunningTrial
 from longwave.platform.storage.store import Store
 
 
@@ -41,14 +41,14 @@ def packs(store: Store, sweep: str, now: float | None = None) -> list[PackStatus
     Args:
         now: Unix time; by default the clock's.
     """
-    asked = store.asked(sweep)
-    running = store.trained([trial.id for trial in asked if trial.status == "running"])
+    asked = store.planned(sweep)
+    running = store.running_trials([trial.id for trial in asked if trial.status == "running"])
     epochs = {name: config.epochs for name, config in store.configs([t.trial for t in running]).items()}
     of = {trial.id: trial for trial in asked}
-    together: dict[str, list[Trained]] = {}
+    together: dict[str, list[RunningTrial]] = {}
     for one in running:
         together.setdefault(of[one.trial].pack or one.trial, []).append(one)
-    members: dict[str, list[Asked]] = {}
+    members: dict[str, list[PlannedTrial]] = {}
     for trial in asked:
         members.setdefault(trial.pack or trial.id, []).append(trial)
     moment = time.time() if now is None else now
@@ -57,11 +57,11 @@ def packs(store: Store, sweep: str, now: float | None = None) -> list[PackStatus
 
 
 def _standing(
-    name: str, running: Sequence[Trained], members: Sequence[Asked], epochs: Mapping[str, int], now: float
+    name: str, running: Sequence[RunningTrial], members: Sequence[PlannedTrial], epochs: Mapping[str, int], now: float
 ) -> PackStatus:
     done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
     gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
-    heard = max((t.heard for t in running if t.heard is not None), default=since)
+    heard = max((t.reported for t in running if t.heard is not None), default=since)
     pace = gained / max(1e-9, heard - since) if gained and heard > since else None
     return PackStatus(
         pack=name,

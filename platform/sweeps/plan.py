@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any
 
 from longwave.platform.records.identity import derive_seed
-from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.seeds import seed_key
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.entry import Sweep
@@ -56,7 +56,9 @@ def asked(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
 
 
 def further(
-    sweep: Sweep, planned: Sequence[Asked], read: Callable[[Sequence[str]], Mapping[str, tuple[TrialConfig, Run]]]
+    sweep: Sweep,
+    planned: Sequence[PlannedTrial],
+    read: Callable[[Sequence[str]], Mapping[str, tuple[TrialConfig, Run]]],
 ) -> Iterator[tuple[int, TrialConfig]]:
     """Yield the trials that follow from those planned already, which are never planned again, with their cells.
 
@@ -83,9 +85,9 @@ def further(
         yield from ((cell, config) for config in wanted)
 
 
-def of_cells(sweep: Sweep, planned: Sequence[Asked]) -> list[list[Asked]]:
+def of_cells(sweep: Sweep, planned: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
     """Return the trials of each cell; those of before there were cells are told apart by their model."""
-    by_cell: dict[int | str, list[Asked]] = {}
+    by_cell: dict[int | str, list[PlannedTrial]] = {}
     for a in planned:
         by_cell.setdefault(a.model if a.cell is None else a.cell, []).append(a)
     return [by_cell.get(k, []) + by_cell.get(e.base.model, []) for k, e in enumerate(sweep.entries)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from longwave.platform.records.probe import Probe, load
+from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.placement import PARTS
 
@@ -68,7 +68,7 @@ class Probed:
         return _at(members, [(p.members, p.epoch) for p in fitting]) if fitting else None
 
     def _of(self, config: TrialConfig, kind: str) -> list[Probe]:
-        return self._all.get((kind, load(config)), [])
+        return self._all.get((kind, load_key(config)), [])
 
     def _fitting(self, config: TrialConfig, kind: str) -> list[Probe]:
         return [p for p in self._of(config, kind) if p.fits]

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from longwave.platform.records.run import ENDED, Point, Run
-from longwave.platform.records.stored import Asked, Done
+from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.ahead import PhaseOfCell, epochs_ahead
 from longwave.platform.sweeps.entry import ModelPlan, Sweep
@@ -35,7 +35,7 @@ class Progress:
         self.file, self.name, self.entries, self.console = sweep.file, sweep.file.name, sweep.entries, console
         self.trials = self.file.trained * len(self.entries)
         self.cells: dict[str, ModelPlan] = {}
-        self.done: dict[PhaseOfCell, Done] = {}
+        self.done: dict[PhaseOfCell, EpochCounts] = {}
         self.parts: dict[str, PhaseOfCell] = {}
         self.epochs: dict[str, int] = {}
         self.ends: dict[str, str] = {}
@@ -58,7 +58,7 @@ class Progress:
     ) -> None:
         self._live.stop()
 
-    def plan(self, trials: Sequence[Asked]) -> None:
+    def plan(self, trials: Sequence[PlannedTrial]) -> None:
         """Take the trials known so far and how those from earlier runs of the sweep ended."""
         for trial in trials:
             if trial.id not in self.cells:
@@ -125,16 +125,16 @@ class Progress:
         self._tally.update([status])
         self._tally.subtract([self.ends[trial]] if trial in self.ends else [])
         if trial not in self.ends:
-            self._count(trial, Done(ended=1, trained=epochs, reached=-self.epochs.get(trial, 0)))
+            self._count(trial, EpochCounts(ended=1, trained=epochs, reached=-self.epochs.get(trial, 0)))
         self.ends[trial] = status
         if valid is not None:
             self._better(self.cells[trial], valid)
 
-    def _count(self, trial: str, more: Done) -> None:
+    def _count(self, trial: str, more: EpochCounts) -> None:
         part = self.parts[trial]
-        self.done[part] = self.done.get(part, Done()) + more
+        self.done[part] = self.done.get(part, EpochCounts()) + more
 
-    def _cell(self, trial: Asked) -> int:
+    def _cell(self, trial: PlannedTrial) -> int:
         """Return the number of the cell that asked for a trial."""
         if trial.cell is not None:
             return trial.cell
@@ -149,7 +149,7 @@ class Progress:
         """Count an epoch of a trial, and those of its checkpoint before it, unless they were heard of before."""
         if (more := epoch - self.epochs.get(trial, 0)) > 0 and trial not in self.ends:
             self.epochs[trial] = epoch
-            self._count(trial, Done(reached=more))
+            self._count(trial, EpochCounts(reached=more))
             self._new += 1
 
     def _left(self, further: int) -> str:
@@ -162,7 +162,7 @@ class Progress:
 
     def _view(self) -> RenderableType:
         further = 0 if self.over else epochs_ahead(self.file, [entry.epochs for entry in self.entries], self.done)
-        there = sum(self.done.values(), Done()).epochs
+        there = sum(self.done.values(), EpochCounts()).epochs
         states = Text("  ").join(Text(f"{self._tally[s]} {s}", COLOURS[s]) for s in ENDED)
         head = Table.grid(padding=(0, 2))
         head.add_row(Text(self.name, "bold"), f"{len(self.ends)} of {self._total} trials", states, self._left(further))

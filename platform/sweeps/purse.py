@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from longwave.platform.records.probe import CPU
-from longwave.platform.records.stored import Spent
+from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.desk import Desk
@@ -23,12 +23,12 @@ class Purse:
 
     def __init__(self, store: Store, file: SweepFile) -> None:
         self.store, self.file = store, file
-        self.before = store.spent(file.name)
+        self.before = store.cost(file.name)
         self._start, self._closed = time.monotonic(), False
-        self._own = Spent()
+        self._own = SweepCost()
         self._desk: Desk | None = None
 
-    def own(self) -> Spent:
+    def own(self) -> SweepCost:
         """Return what this driver's packs have taken."""
         desk = self._desk
         return self._own + desk.spent if desk else self._own
@@ -53,7 +53,7 @@ class Purse:
         """Return how many trials may yet be trained; None where any number may."""
         if self.file.budget.trials is None:
             return None
-        ended = sum(not a.open for a in self.store.asked(self.file.name))
+        ended = sum(not a.open for a in self.store.planned(self.file.name))
         return max(0, self.file.budget.trials - ended)
 
     def close(self) -> None:

@@ -12,10 +12,10 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
 from longwave.platform.records.identity import derive_seed, digest
-from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import HERE, Trial
+from longwave.platform.records.seeds import seed_key
+from longwave.platform.records.stored import LOCAL, Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.statistics.contrast import improvement, logs, ratio
 from longwave.platform.statistics.scale import Scale
@@ -157,8 +157,8 @@ def compared(row: Sequence[Trial]) -> list[Trial]:
 
     Re-runs alone speak for no row: they are compared with what they were to show.
     """
-    here = [t for t in row if t.origin == HERE]
-    return here if any(not t.rerun for t in here) else [t for t in row if t.origin != HERE] or here
+    here = [t for t in row if t.origin == LOCAL]
+    return here if any(not t.rerun for t in here) else [t for t in row if t.origin != LOCAL] or here
 
 
 def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
@@ -213,7 +213,7 @@ def keep(store: Store, done: Rerun) -> bool:
     if done.run.status == "failed":
         return False
     check_new(done.plan)
-    store.ask(None, [done.plan.config], [done.plan.row[0].about])
+    store.add_trials(None, [done.plan.config], [done.plan.row[0].about])
     store.write(done.points, [done.run], rerun=done.outcome)
     return True
 

@@ -9,7 +9,7 @@ from typing import Any
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.about import about, known_model, known_task
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.cells import Settled, settle
@@ -49,7 +49,7 @@ def explained(sweep: Sweep) -> Sweep:
     return replace(sweep, entries=tuple(replace(entry, about=about(entry.base)) for entry in sweep.entries))
 
 
-def catalogue(sweep: Sweep) -> list[Known]:
+def catalogue(sweep: Sweep) -> list[CatalogueEntry]:
     """Return what pages need of the sweep's tasks and models."""
     tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.entries}
     return [*tasks.values(), *(known_model(get_model(name)) for name in sweep.file.models)]

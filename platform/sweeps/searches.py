@@ -14,7 +14,7 @@ def searches(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
     """Return the search of each model's best row on each task of ``rows``; see ``budgets``."""
     rows = list(rows)
     learned = [name for name in sorted({name for row in rows for name in row.sweeps}) if learns(store, name)]
-    return budgets(rows, lambda row: store.searched(row.config), learned)
+    return budgets(rows, lambda row: store.search_runs(row.config), learned)
 
 
 def learns(store: Store, sweep: str) -> bool:

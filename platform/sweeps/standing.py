@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import Done, Spent
+from longwave.platform.records.stored import EpochCounts, SweepCost
 from longwave.platform.storage.leases import Driver, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.ahead import epochs_ahead
@@ -43,7 +43,7 @@ class SweepStatus:
     cells: Mapping[str, Mapping[str, int]]
     drivers: Sequence[Driver]
     failures: Mapping[str, int]
-    spent: Spent = Spent()
+    spent: SweepCost = SweepCost()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data: the counts first, as ``sweep status`` has always printed them."""
@@ -61,10 +61,10 @@ def standing(store: Store, name: str) -> SweepStatus:
     sweep = stored_sweep(store, name) if found.plan is not None else None
     counts, mine = store.counts(name), drivers(store, name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
-    parts = store.done(name)
-    epochs = sum(parts.values(), Done()).epochs
+    parts = store.epoch_counts(name)
+    epochs = sum(parts.values(), EpochCounts()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
-    over = ended and (not sweep or is_over(sweep, store, store.asked(name)))
+    over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
     expected = sweep.file.trained * len(sweep.entries) if sweep and not over else planned
     further = epochs_ahead(sweep.file, [e.epochs for e in sweep.entries], parts) if sweep and not over else 0
     left, since = None, max((d.seconds for d in alive), default=0.0)
@@ -82,7 +82,7 @@ def standing(store: Store, name: str) -> SweepStatus:
         cells={label: tally({at: n for at, n in counts.items() if at[0] == k}) for k, label in enumerate(labels)},
         drivers=mine,
         failures=dict(Counter(f"{model}: {reason}" for model, reason in store.failures(name))),
-        spent=store.spent(name),
+        spent=store.cost(name),
     )
 
 

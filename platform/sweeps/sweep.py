@@ -14,7 +14,7 @@ from longwave.platform.plugins.known import as_planned, keep
 from longwave.platform.plugins.plugin import is_brought
 from longwave.platform.records.about import About, departures
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile, check_sweep
@@ -38,7 +38,7 @@ def plan(sweep: Sweep, store: Store) -> Sweep:
     check_plugins(sweep.file)
     name, content = sweep.file.name, settings(sweep.file)
     if new := name not in store.sweeps():
-        store.learn(catalogue(sweep))
+        store.write_catalogue(catalogue(sweep))
     store.add_sweep(name, content, explained(with_rows(sweep, store)).to_dict() if new else None)
     found = stored_sweep(store, name)
     for ours, theirs in zip(sweep.entries, found.entries, strict=True):
@@ -97,33 +97,33 @@ def stored_sweep(store: Store, name: str) -> Sweep:
     return _of_before(file, store)
 
 
-def missing(sweep: Sweep, store: Store) -> list[Asked]:
+def missing(sweep: Sweep, store: Store) -> list[PlannedTrial]:
     """Return the trials of the sweep that have not ended, after writing those that follow from what has ended."""
     return [a for a in asked(sweep, store) if a.open]
 
 
-def asked(sweep: Sweep, store: Store) -> list[Asked]:
+def asked(sweep: Sweep, store: Store) -> list[PlannedTrial]:
     """Return all trials of the sweep, after writing those that follow from what has ended."""
     while True:
-        planned = store.asked(sweep.file.name)
+        planned = store.planned(sweep.file.name)
         there = {a.id for a in planned}
         if new := [(cell, config) for cell, config in _following(sweep, store, planned) if config.id not in there]:
             about = _explained(sweep, new)
             before = any(a.cell is None for a in planned)  # there were cells: it goes on without them
             cells = None if before else [cell for cell, _ in new]
-            store.ask(sweep.file.name, [config for _, config in new], about, cells)
+            store.add_trials(sweep.file.name, [config for _, config in new], about, cells)
         else:
             return planned
 
 
-def is_over(sweep: Sweep, store: Store, planned: Sequence[Asked]) -> bool:
+def is_over(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> bool:
     """Return whether all trials of the sweep have ended and none follows from them; nothing is written."""
     return not any(a.open for a in planned) and next(_following(sweep, store, planned), None) is None
 
 
-def _following(sweep: Sweep, store: Store, planned: Sequence[Asked]) -> Iterator[tuple[int, TrialConfig]]:
+def _following(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> Iterator[tuple[int, TrialConfig]]:
     def read(trials: Sequence[str]) -> dict[str, tuple[TrialConfig, Run]]:
-        return {t.config.id: (t.config, t.run) for t in store.trials_of(trials) if t.run}
+        return {t.config.id: (t.config, t.run) for t in store.trials_by_id(trials) if t.run}
 
     return further(_drawable(sweep, planned), planned, read)
 
@@ -154,9 +154,9 @@ def _explained(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> list[
 def _of_before(file: SweepFile, store: Store) -> Sweep:
     """Return a sweep of a store before schema 0004, which kept no plan: made of its trials, if each model has some."""
     firsts: dict[str, str] = {}
-    for trial in store.asked(file.name):
+    for trial in store.planned(file.name):
         firsts.setdefault(trial.model, trial.id)
-    known = {t.config.model: t for t in store.trials_of(list(firsts.values()))}
+    known = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
     if file.tasks or file.grids or not {*file.models} <= known.keys():
         return looked_up(Sweep(file, ()))
     found = [(known[model].config, known[model].about) for model in file.models]
@@ -164,7 +164,7 @@ def _of_before(file: SweepFile, store: Store) -> Sweep:
     return Sweep(file, tuple(entries))
 
 
-def _drawable(sweep: Sweep, planned: Sequence[Asked]) -> Sweep:
+def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
     """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
     return sweep if all(len(mine) >= sweep.file.searched for mine in of_cells(sweep, planned)) else looked_up(sweep)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.mirrored import Waiting
+from longwave.platform.storage.outbox import PendingTrial
 from longwave.platform.sweeps import localfile
 from longwave.platform.sweeps.delivery import Metrics, Tracked, asked, measured, said, status_of
 
@@ -80,7 +80,7 @@ class TrackingServer:
             found = {key: self._client.get_metric_history(run, key) for key in keys}
         return {key: sorted((m.step, m.timestamp, m.value) for m in points) for key, points in found.items()}
 
-    def create(self, waiting: Waiting) -> str:
+    def create(self, waiting: PendingTrial) -> str:
         """Make an empty run for a trial and return its id."""
         config = waiting.trial.config
         name = f"longwave/{config.task}"
@@ -94,7 +94,7 @@ class TrackingServer:
                 raise MirrorError(f"MLflow at {self.name} answers, but not as MLflow does: a new run has no id")
         return run
 
-    def send(self, run: str, waiting: Waiting) -> None:
+    def send(self, run: str, waiting: PendingTrial) -> None:
         """Send what ``run`` lacks of a trial: the epochs behind those that were sent, then its state, then its end."""
         from mlflow.entities import Metric, Param, RunTag
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from longwave.platform.records.probe import CPU
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.probes import keep_probes, probes
+from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.fleet import Fleet
@@ -21,7 +21,7 @@ def fleet_of(workers: Workers, store: Store) -> Fleet:
         WorkerError: There is no place, or as ``run_packs``.
     """
     room = workers.room(executor.machines(workers))
-    return Fleet(room, workers.gpus, Probed(store.patiently(lambda: probes(store))))
+    return Fleet(room, workers.gpus, Probed(store.with_retry(lambda: read_probes(store))))
 
 
 def tried(
@@ -44,9 +44,9 @@ def tried(
         return fleet
     say(f"tries {len(wanted)} packs for the memory and the time they take")
     found = [*executor.probes(wanted, workers)]
-    store.patiently(lambda: keep_probes(store, found))
+    store.with_retry(lambda: write_probes(store, found))
     say("")
-    return fleet.knowing(store.patiently(lambda: probes(store)))
+    return fleet.knowing(store.with_retry(lambda: read_probes(store)))
 
 
 def tries_first(fleet: Fleet, workers: Workers) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import reaching
-from longwave.platform.records.report import Company, Ending, Report, Rung
+from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.placement import Machine, Room, Slot, asked_for, offered
 from longwave.platform.training.checkpoint import Checkpoint
@@ -49,7 +49,7 @@ class Job:
     """
 
     configs: Sequence[TrialConfig]
-    company: Company | None = None
+    company: Cohort | None = None
     before: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Job:
         company = data["company"]
         if company is not None:
             rungs = tuple(Rung(**rung) for rung in company["rungs"])
-            company = Company(company["cohort"], tuple(company["members"]), company["gone"], rungs)
+            company = Cohort(company["cohort"], tuple(company["members"]), company["gone"], rungs)
         configs, told = [TrialConfig.from_dict(c) for c in data["configs"]], {k: data[k] for k in ("shares", "weights")}
         return cls(configs, company, tuple(data["before"]), **told)
 

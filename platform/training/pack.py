@@ -15,7 +15,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from longwave.platform.records.report import Company, Report, Rung
+from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -139,7 +139,7 @@ class Pack:
         self.note(Report((), ends, rungs))
         return Report(points, ends, rungs)
 
-    def halve(self, company: Company) -> Report | None:
+    def halve(self, company: Cohort) -> Report | None:
         """Let the members leave that do not stay at the last epoch's rung of successive halving, if it had one.
 
         Returns:

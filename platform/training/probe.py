@@ -12,7 +12,7 @@ from typing import Protocol
 import psutil
 import torch
 
-from longwave.platform.records.probe import Probe, load
+from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training import energy, environment
 from longwave.platform.training.pack import Pack
@@ -134,8 +134,8 @@ def probe(configs: Sequence[TrialConfig], kind: str, gauge: Gauge | None = None)
     except Exception as error:
         if not out_of_memory(error):
             raise
-        return Probe(kind, load(first), len(configs), gauge.capacity(), gauge.capacity(), fits=False)
-    return Probe(kind, load(first), len(configs), gauge.peak(), gauge.capacity(), step, epoch, busy)
+        return Probe(kind, load_key(first), len(configs), gauge.capacity(), gauge.capacity(), fits=False)
+    return Probe(kind, load_key(first), len(configs), gauge.peak(), gauge.capacity(), step, epoch, busy)
 
 
 def _step_seconds(pack: Pack, gauge: Gauge) -> float:

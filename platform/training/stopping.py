@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from longwave.platform.records.report import Company, Rung
+from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.trial import TrialConfig
 
 Goal = Literal["max", "min"]
@@ -28,7 +28,7 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
     return halving is not None and epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
-def decided(company: Company, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
+def decided(company: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each trial that competes at an epoch with what becomes of it, and why some do not stay.
 
     It follows from the whole cohort's recorded scores alone, not from who trained with whom or when: the best of them

@@ -16,8 +16,8 @@ import torch
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.plugins.known import as_planned
 from longwave.platform.records.identity import digest
-from longwave.platform.records.probe import CPU, Probe, load
-from longwave.platform.records.report import Company, Ending, Report
+from longwave.platform.records.probe import CPU, Probe, load_key
+from longwave.platform.records.report import Cohort, Ending, Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -50,7 +50,7 @@ class _Undelivered(Exception):
 class _Teller:
     """Hands reports on, with where they were made, and keeps what they say of the trials that compete."""
 
-    def __init__(self, emit: Emit, company: Company, weights: AnyPath | None = None) -> None:
+    def __init__(self, emit: Emit, company: Cohort, weights: AnyPath | None = None) -> None:
         self.emit, self.company, self.weights = emit, company, weights
         self.facts, self.patch = environment.describe(), environment.patch() or ""
         self.ended: set[str] = set()
@@ -72,7 +72,7 @@ def train(
     configs: Sequence[TrialConfig],
     emit: Emit,
     checkpoint: Checkpoint | None = None,
-    company: Company | None = None,
+    company: Cohort | None = None,
     draining: Callable[[], bool] = lambda: False,
     weights: AnyPath | None = None,
 ) -> Ending:
@@ -99,7 +99,7 @@ def train(
             cannot train in; none is ended by that.
         Exception: Whatever ``emit`` raises; no trial is ended by that.
     """
-    alone = Company((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
+    alone = Cohort((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
     try:
         return _in_parts(configs, _Teller(emit, company or alone, weights), checkpoint, draining)
     except _Undelivered as error:
@@ -138,7 +138,9 @@ def _tried(
     except Exception as error:  # one pack's error must not stop a sweep; it is recorded in full
         left = [c for c in configs if c.id not in teller.ended]
         if out_of_memory(error) and len(left) > 1:
-            teller(Report(probes=[Probe(CPU, load(left[0]), len(left), 0, 0, fits=False)]))  # its driver knows where
+            teller(
+                Report(probes=[Probe(CPU, load_key(left[0]), len(left), 0, 0, fits=False)])
+            )  # its driver knows where
             return "split"
         reason = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0]
         teller(Report((), [Run(c.id, "failed", reason, members=len(configs)) for c in left]))

@@ -20,7 +20,7 @@ from longwave.dashboard import cells
 from longwave.platform.bench.lab import serving
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.storage import leases
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
@@ -51,7 +51,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     cornn, found = [trial("cornn", k) for k in range(3)], [trial("cornn", k, phase="search") for k in (8, 9)]
     adding = [trial("gru", 1, "adding", "N=500"), trial("gru", 1, "adding", "N=2000")]
     asked = [*found, *lem, *lstm, *cornn, *adding]
-    store.ask("demo", asked, [about(c) for c in asked])
+    store.add_trials("demo", asked, [about(c) for c in asked])
     runs = [ok(c, s) for c, s in zip(lem, (0.003, 0.005, 0.007), strict=True)]
     runs += [ok(c, s) for c, s in zip(lstm, (0.010, 0.011, 0.012, 0.013, 0.014), strict=True)]
     runs += [Run(c.id, "diverged", "loss is nan in epoch 2", 1, seconds=1.0) for c in cornn[:2]]
@@ -60,7 +60,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     points = [p for k, c in enumerate(lem) for p in curve(c, [0.3 + k, 0.1 + k, 0.2 + k])]
     points += [*curve(cornn[0], [0.9]), *curve(lstm[0], [0.8, 0.7, 0.6])]
     store.write(points, runs)
-    store.learn([Known("model", model, "2", family, facts=FACTS_OF_MODEL) for model, family in FAMILIES.items()])
+    store.write_catalogue(
+        [CatalogueEntry("model", model, "2", family, facts=FACTS_OF_MODEL) for model, family in FAMILIES.items()]
+    )
     with pytest.MonkeyPatch.context() as patch:  # it lives as long as the tests, however slow they are
         patch.setattr(leases, "SECONDS", 3600.0)
         driver = Leases(store, "demo").__enter__()

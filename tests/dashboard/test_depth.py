@@ -26,7 +26,7 @@ def test_the_page_draws_scores_and_measures_by_depth_and_only_where_there_are_de
     store.add_sweep("demo", {"trials": 1})
     for layers, error, energy in ((2, 0.1, 3.0), (4, 0.2, 0.5)):
         configs = [replace(trial("lstm", k), options={"layers": layers}) for k in range(3)]
-        store.ask("demo", configs, [replace(about(c), layers=layers) for c in configs])
+        store.add_trials("demo", configs, [replace(about(c), layers=layers) for c in configs])
         runs = [replace(ok(c, error + c.seed / 100), measures=(Measure("energy", "1", energy),)) for c in configs]
         store.write([], runs)
     store.engine.dispose()

@@ -134,7 +134,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> str:
             for task in ("fitzhugh_nagumo", f"odd {name[:40]}"):
                 seeds = [replace(config, task=task, seed=k) for k in range(3)]
                 told = [replace(about(replace(c, model="lem")), model=name, task=name) for c in seeds]
-                store.ask("demo", seeds, told)
+                store.add_trials("demo", seeds, told)
                 lost = Run(seeds[2].id, "failed", f"it died: {name}", 0)
                 store.write([], [ok(seeds[0], 0.1 + number), ok(seeds[1], 0.2), lost])
     return place
@@ -142,7 +142,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("name", ["overview", "task", "model", "compare", "sweep", "cost", "coverage", "row"])
 def test_names_that_mean_harm_are_text(odd: str, come: Come, name: str) -> None:
-    with Store(odd, create=False, reads=True) as store:
+    with Store(odd, create=False, read_only=True) as store:
         rows = [t.config.row for t in store.retrainings("fitzhugh_nagumo") if t.about.model == ODD["markdown"]]
     named = {
         "task": {"task": "fitzhugh_nagumo", "select": rows[0]},

@@ -39,7 +39,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
         fill(store, MODELS * TASKS * 11, TASKS, MODELS)
         lost = [trial("lem", seed) for seed in range(5)]
         store.add_sweep("lost", {})
-        store.ask("lost", lost, [about(c) for c in lost])
+        store.add_trials("lost", lost, [about(c) for c in lost])
         store.write([], [Run(c.id, "failed", "out of memory: it needed 200 GiB", 0) for c in lost])
     return url
 
@@ -48,7 +48,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_page_over_many_rows_opens_and_can_be_read_by_all(large: str, come: Come, name: str, theme: str) -> None:
-    with Store(large, create=False, reads=True) as store:
+    with Store(large, create=False, read_only=True) as store:
         row = store.retrainings("task 03")[0].config.row
     query = {"task": {"task": "task 03"}, "row": {"row": row}, "sweep": {"sweep": "lost"}}.get(name, {})
     visitor = come(large, name, look={"color_scheme": theme}, **query)
@@ -66,7 +66,7 @@ def test_a_sweep_that_runs_is_followed_to_its_end_on_one_open_page(
     (tmp_path / "live.toml").write_text(SWEEP)
     command = [sys.executable, "-m", "longwave", "sweep", "run", str(tmp_path / "live.toml"), "--store", url]
     with subprocess.Popen([*command, "--workers", "1"], stdout=subprocess.DEVNULL) as sweep:
-        with Store(url, create=False, reads=True) as store:
+        with Store(url, create=False, read_only=True) as store:
             while sweep.poll() is None and not store.sweeps():
                 pass
         page = come(url, "sweep", sweep="live").page

@@ -256,7 +256,7 @@ def test_a_sweep_that_has_just_begun_is_seen(tmp_path: Path, visit: Visit) -> No
     config = trial("lem", 1)
     with Store(place) as store:
         store.add_sweep("demo", {})
-        store.ask("demo", [config], [about(config)])
+        store.add_trials("demo", [config], [about(config)])
     assert "No row is ranked here yet." in notes(visit(place, "task"))
     assert "No epoch of these retrainings is stored yet." in notes(visit(place, "row", row=config.row))
     st.cache_resource.clear()

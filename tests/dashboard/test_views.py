@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from longwave.dashboard import found, pace, sheet, taken
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Known
+from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, write
 from longwave.platform.storage import leases
@@ -40,7 +40,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     won = [trial("lem", k) for k in range(5)]
     others = [trial("gru", 0), trial("lstm", 0)]
     asked = [*search, late, failed, *won, *others]
-    store.ask("s", asked, [about(c) for c in asked])
+    store.add_trials("s", asked, [about(c) for c in asked])
     runs = [
         Run(c.id, "ok", "", 3, 2, valid, None, 2.0, 1, 1233) for c, valid in zip(search, (3.0, 1.0, 2.0), strict=False)
     ]
@@ -55,7 +55,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "lag": "some 50 steps",
         "chance": 0.25,
     }
-    store.learn([Known("task", "fitzhugh_nagumo", "1", "dynamics", data="d1", facts=facts)])
+    store.write_catalogue([CatalogueEntry("task", "fitzhugh_nagumo", "1", "dynamics", data="d1", facts=facts)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leases, "SECONDS", 3600.0)
         driver = Leases(store, "s").__enter__()

@@ -43,11 +43,11 @@ STATISTIC: Edits = {
 COLUMN: Edits = {
     "platform/records/run.py": [("    measures: tuple[Measure, ...] = ()", "    tokens: int | None = None\n")],
     "platform/storage/schema.py": [("    joules: Mapped[float | None]\n", "    tokens: Mapped[int | None]\n")],
-    "platform/storage/migrations/versions/0012_tokens.py": [
+    "platform/storage/migrations/versions/0013_tokens.py": [
         (
             "",
             '"""Tokens seen."""\n\nimport sqlalchemy as sa\nfrom alembic import op\n\n'
-            'revision, down_revision, branch_labels, depends_on = "0012", "0011", None, None\n\n\n'
+            'revision, down_revision, branch_labels, depends_on = "0013", "0012", None, None\n\n\n'
             'def upgrade() -> None:\n    """Add them."""\n'
             '    op.add_column("trials", sa.Column("tokens", sa.Integer(), nullable=True))\n',
         )
@@ -64,6 +64,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.editions.publish import publish
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
@@ -94,9 +95,14 @@ for form in ("table", "csv", "markdown", "latex"):
 
 first = store.trials("tiny")[0]
 more = replace(first.config, seed=1)
-store.ask(None, [more], [first.about])
+store.add_trials(None, [more], [first.about])
 store.write([], [Run(more.id, "ok", valid=1.0, tokens=7)])
-found["tokens"] = [store.trials_of([c.id])[0].run.tokens for c in (first.config, more)]
+found["tokens"] = [store.trials_by_id([c.id])[0].run.tokens for c in (first.config, more)]
+found["damage"] = [describe_damage(store.engine)]
+with store.transaction() as connection:
+    connection.exec_driver_sql("UPDATE trials SET tokens = 8 WHERE tokens = 7")
+found["damage"].append(describe_damage(store.engine))
+found["more"] = more.id
 store.close()
 print(json.dumps(found))
 """
@@ -136,3 +142,5 @@ def test_a_statistic_of_a_board_is_its_function_and_its_line_and_stands_in_every
 
 def test_a_column_of_the_store_is_the_record_the_schema_and_a_migration(grown: dict[str, Any]) -> None:
     assert len(COLUMN) == 3 and grown["tokens"] == [None, 7]
+    before, after = grown["damage"]
+    assert before == "" and after.startswith(f"trial {grown['more']} is damaged"), "a checksum covers it"

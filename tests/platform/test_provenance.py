@@ -17,7 +17,7 @@ from trials import present_trial
 
 from longwave.platform.about import about
 from longwave.platform.records.identity import digest
-from longwave.platform.records.report import Company
+from longwave.platform.records.report import Cohort
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -162,7 +162,7 @@ def test_the_store_keeps_a_patch_once_and_every_run_names_it(any_store_url: str)
         for c, place in zip(configs, places, strict=True)
     ]
     with Store(any_store_url) as store:
-        store.ask(None, configs, [about(c) for c in configs])
+        store.add_trials(None, configs, [about(c) for c in configs])
         store.write([], runs[:2])
         store.write([], runs)
         stored = store.retrainings("adding")
@@ -198,7 +198,7 @@ def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypa
     while pack.configs and pack.epoch <= 3:
         pack.train_epoch()
         said = pack.close_epoch()
-        halved = pack.halve(Company("", tuple(c.id for c in configs), {}).after(said))
+        halved = pack.halve(Cohort("", tuple(c.id for c in configs), {}).after(said))
         assert halved is not None
         ends += [*said.runs, *halved.runs]
     ends += pack.close().runs

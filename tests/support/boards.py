@@ -17,7 +17,7 @@ ABOUT = (
     "called", "trivial", "metric", "unit", "departures", "recipe", "paper", "known", "minor", "margin", "floor",
 )  # fmt: skip
 OF_RUN = ("status", "valid", "test", "seconds", "parameters", "joules")
-GROUP = ("search", "sweeps", "environments", "came", "checks", "reruns", "family", "superseded", "outsearched")
+GROUP = ("search", "sweeps", "environments", "came", "checks", "reruns", "family", "superseded", "succeeded_by")
 CONFIG = TrialConfig("t", "", "d", "m", {}, {"lr": 0.1}, 8, 2, 3, "retrain", 0, task_version="1", model_version="1")
 
 
@@ -84,5 +84,5 @@ def trials(group: Group) -> list[Trial]:
 def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:
     """Write the retrainings of groups to a store, as asked for by a sweep that is there."""
     for trial in (trial for group in groups for trial in trials(group)):
-        store.ask(sweep, [trial.config], [trial.about])
+        store.add_trials(sweep, [trial.config], [trial.about])
         store.write([], [trial.run] if trial.run else [])

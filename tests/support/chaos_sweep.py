@@ -23,10 +23,10 @@ from chaos_audit import Scene, Told
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.processes import Births, known, living
-from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.storage.integrity import describe_damage
+from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import drivers
 from longwave.platform.storage.schema import TrialRow
-from longwave.platform.storage.soundness import sound
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mirror import sync
 from longwave.platform.training.journal import VARIABLE
@@ -170,7 +170,7 @@ class Running:
             with Store(self.url, create=False) as store:
                 told, again = tell(store), _again(store)
                 left += _open(store)
-                if wrong := sound(store.engine):
+                if wrong := describe_damage(store.engine):
                     self.broken.append(f"the store is damaged: {wrong}")
         except LongwaveError as error:
             told, again = {}, []

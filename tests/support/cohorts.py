@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longwave.platform.records.report import Company, Report
+from longwave.platform.records.report import Cohort, Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training import train as training
@@ -30,7 +30,7 @@ class Ledger:
     def __init__(self, configs: Sequence[TrialConfig]) -> None:
         self.configs, self.runs = list(configs), dict[str, Run]()
         self.points: dict[tuple[str, int], Point] = {}
-        self.company = Company("c", tuple(c.id for c in configs), {})
+        self.company = Cohort("c", tuple(c.id for c in configs), {})
 
     @property
     def open(self) -> list[TrialConfig]:

@@ -189,7 +189,7 @@ def _ended(settings: dict[str, Any]) -> list[Any]:
         file = check_sweep({"name": "gpu", **settings}, "gpu.toml")
         with Store(f"sqlite:///{folder}/store.db") as store:
             driver.start(file, store, Workers(1, Path(folder), here=True), None, Console(file=io.StringIO()))
-            return [(t.config.model, t.run) for t in store.trials_of([a.id for a in store.asked("gpu")])]
+            return [(t.config.model, t.run) for t in store.trials_by_id([a.id for a in store.planned("gpu")])]
 
 
 def examine(scale: Scale, device: str) -> dict[str, Any]:

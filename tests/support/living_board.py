@@ -145,7 +145,7 @@ def publish(board: LivingBoard) -> str:
         longwave(one, "import", results)
         name = bundle.read(results).name
         longwave(one, "publish", made, "--results", "--title", TITLE, "--trust", name)
-        with Store(one.store, create=False, reads=True) as store:
+        with Store(one.store, create=False, read_only=True) as store:
             rows = read_board(store, pool=Pool(trust=(name,)))
             tell(rows, edges(store), ahead(board, rows), edition_in(made), made, board.board, board.readme)
         shutil.rmtree(board.edition, ignore_errors=True)
@@ -164,7 +164,7 @@ def ahead(board: LivingBoard, rows: Sequence[Row]) -> dict[str, float]:
 
 def edges(store: Store) -> list[AtEdge]:
     """Return what of the winners of a store's sweeps sits at an edge of its range, of all that was searched."""
-    trials = {name: {a.id for a in store.asked(name) if a.phase == "search"} for name in store.sweeps()}
+    trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
     last = [name for name, mine in trials.items() if not any(mine < others for others in trials.values())]
     return [edge for name in last for edge in at_edges(looked_up(stored_sweep(store, name)), store, name)[0]]
 

@@ -1,7 +1,8 @@
 """Open stores in processes of their own, and kill them at moments of one's choice; run as a program.
 
-For each line of the input, ``["URL", SECONDS]``, a forked process opens the store. It is killed after that time; null
-lets it end. One line of output each: the signal that ended it or its exit status, and the seconds it took.
+For each line of the input, ``["URL", SECONDS, FOLDER]``, a forked process opens the store. It is killed after that
+time; null lets it end. With a folder it is a Longwave that has one more migration, whose migrations lie there. One line
+of output each: the signal that ended it or its exit status, and the seconds it took.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
-from longwave.platform.storage import upgrade  # noqa: F401  (imported before the clock starts)
+from next_migration import with_next_migration
+
 from longwave.platform.storage.database import Database
 
 for line in sys.stdin:
-    url, delay = json.loads(line)
+    url, delay, folder = json.loads(line)
     started = time.monotonic()
     if (child := os.fork()) == 0:
         status = 1
         try:
+            if folder:
+                with_next_migration(Path(folder))
             Database(url).close()
             status = 0
         finally:

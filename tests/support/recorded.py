@@ -1,4 +1,4 @@
-"""Stores with records for tests: two sweeps' worth of trials with curves, measures and places, sealed."""
+"""Stores with records for tests: two sweeps' worth of trials with curves, measures and places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from trials import present_trial
 from longwave.platform.about import about
 from longwave.platform.records.run import Measure, Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage import seals
 from longwave.platform.storage.store import Store
 
 
@@ -24,7 +23,7 @@ def recorded_store(store: Store, trials: int = 12, epochs: int = 8) -> list[Tria
     base = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, epochs, "search", 0, steps=5)
     configs = [replace(base, seed=k, phase="retrain" if k % 2 else "search") for k in range(trials)]
     store.add_sweep("one", {"trials": trials})
-    store.ask("one", configs, [about(c) for c in configs], [0] * trials)
+    store.add_trials("one", configs, [about(c) for c in configs], [0] * trials)
     for c in configs[:-2]:
         level = int(c.id[:4], 16) / 65536
         test = 3 * level if c.phase == "retrain" else None
@@ -33,6 +32,4 @@ def recorded_store(store: Store, trials: int = 12, epochs: int = 8) -> list[Tria
         run = Run(c.id, "ok", "", epochs, epochs, 2 * level, test, 9.5, 4, 1233, facts, 12.5, measures=more)
         store.write(points_of(c, epochs), [run])
     store.write(points_of(configs[-2], 3), [])
-    with store.transaction() as connection:
-        seals.fill(connection)
     return configs

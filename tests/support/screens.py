@@ -145,7 +145,7 @@ def search(store: Store, group: Group) -> None:
     """Write eight search trials behind a row, one of which diverged."""
     base, about = group.config, trials(group)[0].about
     configs = [replace(base, phase="search", seed=90 + k, params={"lr": 0.1 / (k + 1)}) for k in range(8)]
-    store.ask("demo", configs, [about] * 8)
+    store.add_trials("demo", configs, [about] * 8)
     ends = [Run(c.id, "ok", epochs=3, best_epoch=2, valid=0.0131 * (k + 1), seconds=2.5) for k, c in enumerate(configs)]
     store.write([], [*ends[:7], Run(configs[7].id, "diverged", "a loss that is not finite", epochs=1, seconds=1.0)])
 

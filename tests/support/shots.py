@@ -25,7 +25,7 @@ def shots(url: str, folder: Path) -> list[Path]:
         folder: Is made where it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with Store(url, create=False, reads=True) as store:
+    with Store(url, create=False, read_only=True) as store:
         first = next(iter(store.retrainings(store.tasks()[0])), None) if store.tasks() else None
     query = {"task": first.config.task, "row": first.config.row} if first else {}
     made = []

@@ -2,14 +2,6 @@
 
 from alembic import context
 
-from longwave.platform.storage.schema import Base
-
-connection = context.config.attributes["connection"]
-context.configure(
-    connection=connection,
-    target_metadata=Base.metadata,
-    render_as_batch=connection.dialect.name == "sqlite",
-    compare_type=True,
-)
+context.configure(connection=context.config.attributes["connection"])
 with context.begin_transaction():
     context.run_migrations()

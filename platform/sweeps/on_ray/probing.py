@@ -41,6 +41,8 @@ def _remote(kind: str, where: Mapping[str, str]) -> Any:
 
 
 def _tried(kind: str, configs: Sequence[Mapping[str, Any]], plugins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    from dataclasses import asdict
+
     from longwave.platform.plugins.known import pin
     from longwave.platform.plugins.plugin import Plugin
     from longwave.platform.training.environment import keep_to
@@ -48,4 +50,4 @@ def _tried(kind: str, configs: Sequence[Mapping[str, Any]], plugins: Sequence[Ma
 
     keep_to(1)
     pin(map(Plugin.from_dict, plugins))
-    return tried([TrialConfig.from_dict(config) for config in configs], kind).to_dict()
+    return asdict(tried([TrialConfig.from_dict(config) for config in configs], kind))

@@ -68,7 +68,7 @@ def test_the_script_starts_two_nodes_runs_the_sweep_on_them_and_ends_both(tmp_pa
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("Ray runtime started") == 2 and "6 of 6 trials done (6 ok)" in done.stdout
     with Store(f"sqlite:///{tmp_path}/home/longwave.db", create=False) as store:
-        assert [trial.status for trial in store.asked("tiny")] == ["ok"] * 6
+        assert [trial.status for trial in store.planned("tiny")] == ["ok"] * 6
     assert not list((tmp_path / "home").glob("slurm-*")), "the token is gone"
     assert not _of_job(), "no process is left"
 

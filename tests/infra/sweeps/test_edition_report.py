@@ -58,7 +58,7 @@ def test_a_size_that_differs_from_recipe_and_number_is_told_once() -> None:
 def test_what_a_second_search_changed_is_told_and_no_search_is_counted_twice() -> None:
     spent = Tally(32, 0, 3600.0), Tally(48, 0, 5400.0)
     chosen = retrained("a", [2.0, 2.1, 2.2], params={"lr": 0.5}, search=spent[1], valid=0.25)
-    first = retrained("a", [1.0, 1.1, 1.2], outsearched=[chosen.row], search=spent[0], valid=0.5)
+    first = retrained("a", [1.0, 1.1, 1.2], succeeded_by=[chosen.row], search=spent[0], valid=0.5)
     text = report(
         rows([first, chosen, retrained("a", [3.0, 3.1], hidden=9)], [printed("a", 1.0)]), [], {}, "T", "0", ""
     )

@@ -316,7 +316,7 @@ def test_names_that_are_none_are_refused_in_one_line(url: str, storage: str, row
     with pytest.raises(ConfigError, match="has no retraining with seed 7 that ended well"):
         lw.load(row[0].config.row, store=url, seed=7)
     with Store(url) as store:
-        [search] = [a.id for a in store.asked("kept") if a.id not in {t.config.id for t in row}]
+        [search] = [a.id for a in store.planned("kept") if a.id not in {t.config.id for t in row}]
     with pytest.raises(ConfigError, match=f"Trial {search} is of a search, which keeps no weights"):
         lw.load(search, store=url)
     with pytest.raises(StoreError, match="There is no store at .*none.db. Make one with: longwave sweep run FILE"):

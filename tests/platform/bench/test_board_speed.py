@@ -93,10 +93,10 @@ def shared(any_store_url: str, open_store: OpenStore) -> Iterator[Store]:
     for sweep, seeds in {"one": (0, 1), "two": (1, 2)}.items():
         trials = [*(replace(base, seed=seed) for seed in seeds), again]
         store.add_sweep(sweep, {})
-        store.ask(sweep, trials, [about(c) for c in trials])
+        store.add_trials(sweep, trials, [about(c) for c in trials])
         store.write([], [Run(c.id, "ok", valid=1.0, test=2.0 if c == again else None, seconds=3.0) for c in trials])
     other = replace(base, model="gru", seed=5)
-    store.ask("two", [other], [about(other)])
+    store.add_trials("two", [other], [about(other)])
     yield store
 
 
@@ -122,8 +122,8 @@ def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url
         for c, (_, device, joules) in zip(configs, came, strict=False)
     ]
     imported = Trial(configs[1], about(configs[1]), "ok", None, runs[1], utc_now(), "b")
-    store.take("b", [imported], [], [])
-    store.ask(None, configs, [about(c) for c in configs])
+    store.import_trials("b", [imported], [], [])
+    store.add_trials(None, configs, [about(c) for c in configs])
     for run, (rerun, _, _) in zip(runs, came, strict=True):
         store.write([], [run], rerun)
     assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
@@ -135,7 +135,7 @@ def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url
 def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStore, any_store_url: str) -> None:
     store = open_store(any_store_url)
     config = present_trial("adding", "N=20", "d", "lem", {}, {"lr": 0.1}, 8, 10, 3, "retrain", 0, steps=5)
-    store.ask(None, [config], [about(config)])
+    store.add_trials(None, [config], [about(config)])
     [row] = [row for row in read_board(store) if row.kind == "reproduced"]
     assert (row.searched, row.sweeps, row.missing, row.state) == (0, (), 1, "missing")
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from longwave.platform.bench.scale import ScaleReport, ScaleRun
 from longwave.platform.bench.scale_page import page
 from longwave.platform.bench.scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
-from longwave.platform.bench.shares import LEASES, READS, SEALS, WRITES, part_of
+from longwave.platform.bench.shares import CHECKSUMS, LEASES, READS, WRITES, part_of
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
@@ -85,7 +85,7 @@ def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     with pytest.raises(Ended, match="at half"):
         driven(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
     with Store(any_store_url, create=False) as store:
-        assert any(a.open for a in store.asked(NAME)), "how much of it was written depends on how it came"
+        assert any(a.open for a in store.planned(NAME)), "how much of it was written depends on how it came"
     took = driven(any_store_url, SIZE, str(tmp_path))
     assert 0 < took["first"] < took["seconds"] and sum(took["shares"].values()) == pytest.approx(1)
     assert audited(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}
@@ -99,7 +99,7 @@ def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_agai
     planned(url, size)
     driven(url, size, str(tmp_path))
     store = open_store(url)
-    one, two = [a.id for a in store.asked(NAME) if a.status == "ok"][:2]
+    one, two = [a.id for a in store.planned(NAME) if a.status == "ok"][:2]
     with store.transaction() as connection:
         connection.execute(sa.delete(CurveRow).where(CurveRow.trial == one, CurveRow.epoch == 2))
         connection.execute(
@@ -135,11 +135,12 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
     ]
     assert part_of(store) == LEASES and part_of(store[:1]) == READS
     written = [
-        ("x/storage/leases.py", "_note"),
+        ("x/storage/leases.py", "_write"),
         ("x/storage/leases.py", "write"),
+        ("x/storage/leases.py", "retried"),
         ("x/platform/sweeps/desk.py", "settle"),
     ]
-    assert part_of(written) == WRITES and part_of([("x/storage/seals.py", "fill"), *written]) == SEALS
+    assert part_of(written) == WRITES and part_of([("x/storage/checksums.py", "write"), *written]) == CHECKSUMS
     assert part_of([("y/json/decoder.py", "decode"), ("x/client.py", "run")]) == "JSON of events and work"
     assert part_of([("x/client.py", "_arriving"), ("x/client.py", "run")]) == "waiting for workers"
     assert part_of([("x/platform/sweeps/plan.py", "further")]) == "planning"

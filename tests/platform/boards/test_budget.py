@@ -32,7 +32,7 @@ def searched(store: Store, name: str, valid: Sequence[float | None], **settings:
     trials = [replace(BASE, seed=k, params={"lr": 0.1 + k}) for k in range(len(valid))]
     again = replace(BASE, phase="retrain", seed=99)
     store.add_sweep(name, settings)
-    store.ask(name, [*trials, again], [ABOUT] * (len(trials) + 1))
+    store.add_trials(name, [*trials, again], [ABOUT] * (len(trials) + 1))
     ends = [
         Run(c.id, "diverged", "it did", seconds=4.0) if v is None else Run(c.id, "ok", valid=v, seconds=4.0)
         for c, v in zip(trials, valid, strict=True)

@@ -99,7 +99,7 @@ def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
 def went_on(tests: Sequence[float | str] = LOW, **changes: Any) -> tuple[Group, Group]:
     """Return a row whose search went on, and the row of the same model that was chosen then."""
     chosen = retrained("a", tests, hidden=9, **changes)
-    return retrained("a", HIGH, outsearched=[chosen.row]), chosen
+    return retrained("a", HIGH, succeeded_by=[chosen.row]), chosen
 
 
 def test_a_row_whose_search_went_on_and_chose_another_stands_behind_that_even_where_it_is_better() -> None:

@@ -161,7 +161,7 @@ def _contents(place: Path) -> dict[str, object]:
     }
     engine = create_engine(f"sqlite:///{place}/s.db")
     with engine.begin() as connection:
-        for table in ("trials", "sweeps", "asks", "attempts"):
+        for table in ("trials", "sweeps", "sweep_trials", "attempts"):
             found[table] = connection.scalars(text(f"SELECT count(*) FROM {table}")).all()
     engine.dispose()
     return found

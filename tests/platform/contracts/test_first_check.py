@@ -111,7 +111,7 @@ def test_a_sweep_that_was_planned_without_a_check_is_refused_when_it_goes_on(
     again()
     with pytest.raises(ConfigError, match=REFUSED):
         resume(stored_sweep(store, "own"), store, here, None, Console(quiet=True))
-    assert not [a for a in store.asked("own") if not a.open]
+    assert not [a for a in store.planned("own") if not a.open]
 
 
 def test_a_task_that_breaks_a_rule_is_refused_like_a_model(tmp_path: Path, store: Store) -> None:

@@ -298,7 +298,7 @@ def test_results_that_import_would_reject_are_left_out(swept: str, tmp_path: Pat
         entries = [t for t in other.trials("tiny") if t.config.phase == "retrain" and t.config.model == "gru"]
         told = other.sweep("tiny").content
     store.add_sweep("tiny", dict(told))
-    store.ask("tiny", [t.config for t in entries], [t.about for t in entries])
+    store.add_trials("tiny", [t.config for t in entries], [t.about for t in entries])
     store.write([], [replace(t.run, environment={}) for t in entries if t.run])
     lines: list[str] = []
     publish(tmp_path / "one", store, "Ours", "c", tell=lines.append)

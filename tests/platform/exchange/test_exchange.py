@@ -93,7 +93,7 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     assert list(intake.conflicts(store, genuine)) == []
     assert len(intake.take(store, genuine, [])) == 12
     before = counts(store)
-    assert (before["trials"], before["curves"], before["asks"], before["sweeps"]) == (12, 48, 12, 1)
+    assert (before["trials"], before["curves"], before["sweep_trials"], before["sweeps"]) == (12, 48, 12, 1)
     assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
     assert counts(store) == before and seal(collect(store)) == genuine
     assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"
@@ -180,7 +180,7 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
 
 def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:
     entry = genuine.content.trials[0]
-    store.ask(None, [entry.config], [entry.about])
+    store.add_trials(None, [entry.config], [entry.about])
     [found] = intake.conflicts(store, genuine)
     assert found.severity == "reject" and "is in the store with no end yet" in found.message
 
@@ -198,7 +198,7 @@ def test_what_import_would_reject_is_not_written(
 ) -> None:
     with Store(swept) as other:
         [first, *_] = other.retrainings("adding")
-    store.ask(None, [first.config], [first.about])
+    store.add_trials(None, [first.config], [first.about])
     store.write([], [Run(first.config.id, "ok", epochs=4, best_epoch=1, valid=1.0, test=0.1)])
     assert main(["submit", str(tmp_path / "out.json.xz"), "--store", store.url]) == 2
     assert "reject: plan: row" in capsys.readouterr().err and not (tmp_path / "out.json.xz").exists()

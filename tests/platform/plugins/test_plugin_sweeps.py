@@ -64,7 +64,7 @@ def version_of(store: Store) -> str:
 def train(store: Store, workers: Workers) -> dict[str, int]:
     """Run the sweep of the store to its end; return how many trials ended ok, by model."""
     resume(stored_sweep(store, "own"), store, workers, None, Console(quiet=True))
-    ended = [a for a in store.asked("own") if a.status == "ok"]
+    ended = [a for a in store.planned("own") if a.status == "ok"]
     return {model: sum(a.model == model for a in ended) for model in ("my-leaky", "gru")}
 
 
@@ -83,7 +83,7 @@ def test_what_is_planned_goes_on_as_it_was_though_its_file_is_another_now(
     with pytest.raises(ConfigError, match=rule):
         plan(resolve(read_sweep(file)), planned)
     assert train(planned, here) == {"my-leaky": 4, "gru": 4}
-    trained = planned.configs([a.id for a in planned.asked("own") if a.model == "my-leaky"])
+    trained = planned.configs([a.id for a in planned.planned("own") if a.model == "my-leaky"])
     assert {c.model_version for c in trained.values()} == {version_of(planned)}
 
 
@@ -94,7 +94,7 @@ def test_what_is_not_here_in_any_way_is_told_before_anything_runs(
         shutil.rmtree(gone)
     with pytest.raises(ConfigError, match=r"^The (task my-sign|model my-leaky) of version .*: --plugins FILE\.$"):
         train(planned, here)
-    assert not [a for a in planned.asked("own") if not a.open]
+    assert not [a for a in planned.planned("own") if not a.open]
 
 
 @pytest.mark.integration

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.errors import StoreError
-from longwave.platform.records import legacy
 from longwave.platform.records.identity import digest, sparse
 from longwave.platform.records.run import Measure, Run
+from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig, cohort_key, hashed
 
 OTHER: dict[str, Any] = {
@@ -142,26 +142,21 @@ def test_a_measure_has_a_key_and_finite_numbers() -> None:
 @given(
     clip=st.none() | st.floats(0.1, 2.0),
     drops=st.lists(st.integers(1, 50), max_size=3, unique=True).map(sorted),
-    option=st.sampled_from([{}, {"start": "chrono"}, {"multiscale": False}, {"biases": 4, "start": "chrono"}]),
+    options=st.sampled_from([{}, {"start": "chrono"}, {"multiscale": False}, {"biases": 4, "start": "chrono"}]),
 )
-def test_a_configuration_carried_over_keeps_its_old_name_as_its_seed_key(
-    clip: float | None, drops: list[int], option: dict[str, Any]
+def test_seeds_are_derived_from_all_fields_and_options_and_from_no_version(
+    clip: float | None, drops: list[int], options: dict[str, Any]
 ) -> None:
-    old = {**legacy.content(replace(PLAIN, clip=clip, drops=tuple(drops))), "task": "digits"}
-    old["options"] = {**legacy.OPTIONS["lem"], **option}
-    [carried] = legacy.carried([old])
-    assert carried.options == option
-    assert legacy.content(carried) == old
-    assert legacy.seed_key(carried) == digest({k: v for k, v in old.items() if k not in OF_ONE_TRIAL})
-    assert (carried.task_version, carried.model_version, carried.protocol) == ("1", "1", "1")
-
-
-def test_cohorts_are_named_anew_by_their_members_in_the_order_of_the_plan() -> None:
-    halving = {"eta": 3, "first": 1, "cohort": "old"}
-    old = [{**legacy.content(replace(PLAIN, seed=k, phase="search")), "halving": halving} for k in range(3)]
-    carried = legacy.carried(old)
-    alone = [replace(c, halving=None) for c in carried]
-    assert {c.halving["cohort"] for c in carried if c.halving} == {digest([c.id for c in alone])}
+    config = replace(PLAIN, clip=clip, drops=tuple(drops), options=options)
+    hashed = {
+        "task": "adding", "variant": "N=20", "data": "0" * 12, "model": "lem", "params": {"lr": 0.01}, "hidden": 8,
+        "batch": 4, "epochs": 3, "steps": None, "drops": drops, "clip": clip, "optimiser": "adam",
+        "precision": "float32", "selection": "best",
+        "options": {"start": "uniform", "multiscale": True, "biases": 8, **options},
+    }  # fmt: skip
+    assert seed_key(config) == digest(hashed)
+    later = replace(config, task_version="9", model_version="9", protocol="9", phase="search", seed=1)
+    assert seed_key(later) == seed_key(config)
 
 
 def test_fields_that_are_always_said_have_no_value_to_leave_out() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.records.probe import Probe
-from longwave.platform.records.report import Company, Report, Rung
+from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.records.run import Measure, Point, Run
 
 POINTS = [Point(t, e, 0.5, 0.25, 1.0, 2.0) for t in "ab" for e in (1, 2)]
@@ -42,7 +42,7 @@ scores = st.lists(st.builds(Rung, st.just("c"), st.integers(1, 2), st.sampled_fr
 
 @given(scores)
 def test_the_first_score_and_the_first_decision_at_a_rung_stand(said: list[Rung]) -> None:
-    company = Company("c", ("a", "b"), {})
+    company = Cohort("c", ("a", "b"), {})
     for rung in said:
         company = company.after(Report(rungs=[rung]))
     for rung in company.rungs:
@@ -53,4 +53,4 @@ def test_the_first_score_and_the_first_decision_at_a_rung_stand(said: list[Rung]
 
 
 def test_trials_that_end_are_gone_from_their_company_with_the_epochs_they_trained() -> None:
-    assert Company("c", ("a", "b"), {"b": 1}).after(SAID).gone == {"a": 2, "b": 1}
+    assert Cohort("c", ("a", "b"), {"b": 1}).after(SAID).gone == {"a": 2, "b": 1}

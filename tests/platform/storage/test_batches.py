@@ -13,11 +13,11 @@ import sqlalchemy as sa
 from rich.console import Console
 
 from longwave.platform.about import about
-from longwave.platform.records.report import Report, apart
+from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.among import among
-from longwave.platform.storage.driving import ArchiveRow, AttemptRow
+from longwave.platform.storage.in_clause import in_clause
+from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.schema import CurveRow, TrialRow
 from longwave.platform.storage.store import Store
@@ -37,7 +37,7 @@ OpenStore = Callable[[str], Store]
 def filled(store: Store, tiny: Tiny) -> list[TrialConfig]:
     configs = asked(resolve(tiny(models=["lem"])), {})
     store.add_sweep("tiny", {})
-    store.ask("tiny", configs, [about(c) for c in configs])
+    store.add_trials("tiny", configs, [about(c) for c in configs])
     return configs
 
 
@@ -62,7 +62,7 @@ def held(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         "curves": sa.select(CurveRow.__table__),
         "archive": sa.select(ArchiveRow.__table__),
         "attempts": sa.select(a.trial, a.number, a.epoch, a.status, a.reason),
-        "ends": sa.select(t.id, t.status, t.reason, t.epochs, t.seal),
+        "ends": sa.select(t.id, t.status, t.reason, t.epochs),
     }
     with store.reading() as connection:
         return {name: sorted(tuple(row) for row in connection.execute(query)) for name, query in queries.items()}
@@ -92,10 +92,12 @@ def test_a_batch_leaves_what_its_reports_leave_one_after_another(
 def test_reports_are_taken_together_until_one_begins_anew_what_was_told_of() -> None:
     first, other = Report(began={"a": 0}), Report([Point("b", 1, 1.0, 1.0, 1.0, 1.0)])
     told, again = Report([Point("a", 1, 1.0, 1.0, 1.0, 1.0)]), Report(began={"a": 1})
-    assert [*apart([first, other, told, again, told])] == [[first, other, told], [again, told]]
+    assert [*split_reports([first, other, told, again, told])] == [[first, other, told], [again, told]]
     over = Report(runs=[Run("b", "failed", "x")])
-    assert [*apart([over, told, other])] == [[over, told], [other]]
-    assert [*apart([first, Report(began={"b": 0})])] == [[first, Report(began={"b": 0})]] and [*apart([])] == []
+    assert [*split_reports([over, told, other])] == [[over, told], [other]]
+    assert [*split_reports([first, Report(began={"b": 0})])] == [[first, Report(began={"b": 0})]] and [
+        *split_reports([])
+    ] == []
 
 
 def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
@@ -104,7 +106,7 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
     configs = filled(store, tiny)
     jobs = {key: Job([config]) for key, config in zip("abcd", configs, strict=True)}
     view = Progress(resolve(tiny(models=["lem"])), Console(file=io.StringIO()))
-    view.plan(store.asked("tiny"))
+    view.plan(store.planned("tiny"))
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])
         desk = Desk(store, zombie, Workers(1, tmp_path, here=True), view, Probed([]))
@@ -121,7 +123,7 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
             desk.ended(key, "over")
         with pytest.raises(LeaseLostError, match="1 of these trials"):
             desk.settle()
-    assert [a.status for a in store.asked("tiny")] == ["ok", "planned", "planned", "planned"]
+    assert [a.status for a in store.planned("tiny")] == ["ok", "planned", "planned", "planned"]
 
 
 def test_any_number_of_texts_is_asked_for_at_once(any_store_url: str, open_store: OpenStore, tiny: Tiny) -> None:
@@ -131,6 +133,6 @@ def test_any_number_of_texts_is_asked_for_at_once(any_store_url: str, open_store
     with store.reading() as connection:
         query = sa.select(TrialRow.id)
         many = [*known, *hostile, *(f"{k:016x}" for k in range(50_000))]
-        assert {*connection.scalars(query.where(among(TrialRow.id, many)))} == known
-        assert [*connection.scalars(query.where(among(TrialRow.id, [])))] == []
-        assert {*connection.scalars(query.where(~among(TrialRow.id, hostile)))} == known
+        assert {*connection.scalars(query.where(in_clause(TrialRow.id, many)))} == known
+        assert [*connection.scalars(query.where(in_clause(TrialRow.id, [])))] == []
+        assert {*connection.scalars(query.where(~in_clause(TrialRow.id, hostile)))} == known

@@ -16,8 +16,8 @@ from recorded import recorded_store
 from longwave.platform.cli.main import main
 from longwave.platform.errors import StoreError
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.rescue import Rescued, rescue
-from longwave.platform.storage.soundness import faults_at, sound
+from longwave.platform.storage.integrity import describe_damage, find_damage_at
+from longwave.platform.storage.repair import RepairedStore, repair_store
 from longwave.platform.storage.store import Store
 
 
@@ -80,7 +80,7 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
     for file in damaged(whole, tmp_path, times):
         before = file.read_bytes()
         try:
-            wrong = faults_at(f"sqlite:///{file}")
+            wrong = find_damage_at(f"sqlite:///{file}")
         except StoreError as error:
             wrong = [str(error)]
         found += bool(wrong)
@@ -88,7 +88,7 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
             harmless += 1
             assert reported(file) == right, f"{file.name} is damaged, and nothing tells"
             continue
-        kept = rescue(file, file.with_suffix(".new"))
+        kept = repair_store(file, file.with_suffix(".new"))
         assert file.read_bytes() == before
         assert wrong_rows(kept.file, right) == [], f"{file.name} was repaired to something else"
         saved += count(kept, "trials")
@@ -96,7 +96,7 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
     assert saved > 0.5 * found * len(right["trials"])
 
 
-def count(found: Rescued, table: str) -> int:
+def count(found: RepairedStore, table: str) -> int:
     return next(t.saved for t in found.tables if t.table == table)
 
 
@@ -104,23 +104,23 @@ def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_p
     file = tmp_path / "store.db"
     shutil.copy(whole, file)
     with closing(sqlite3.connect(file)) as connection, connection:
-        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(seal) = 64 ORDER BY id")]
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 66 ORDER BY id")]
         connection.execute("UPDATE trials SET valid = 0 WHERE id = ?", ids[:1])
         connection.execute("UPDATE trials SET config = '{}' WHERE id = ?", ids[1:2])
-    kept = rescue(file)
+    kept = repair_store(file)
     assert kept.file == tmp_path / "store.repaired-1.db" and kept.file.stat().st_mode & 0o777 == 0o600
     assert set(kept.again) == {ids[0]}
     by_table = {t.table: (t.saved, t.lost) for t in kept.tables}
     assert by_table["trials"] == (39, 1) and by_table["asks"] == (39, 1)
     assert by_table["curves"] == (36 * 8, 2 * 8 + 3)
     with Store(f"sqlite:///{kept.file}") as store:
-        assert sound(store.engine) == ""
+        assert describe_damage(store.engine) == ""
         assert {t.config.id for t in store.trials("one") if t.run} == set(ids[2:])
-    assert rescue(file).file.name == "store.repaired-2.db"
+    assert repair_store(file).file.name == "store.repaired-2.db"
     with pytest.raises(StoreError, match="There is a file at .*store.repaired-2.db. Name another with --to"):
-        rescue(file, tmp_path / "store.repaired-2.db")
+        repair_store(file, tmp_path / "store.repaired-2.db")
     with pytest.raises(StoreError, match="There is no store at .*none.db to be repaired"):
-        rescue(tmp_path / "none.db")
+        repair_store(tmp_path / "none.db")
 
 
 def test_a_store_that_sqlite_takes_for_no_database_is_named_with_its_cure_and_saved(
@@ -145,7 +145,7 @@ def test_the_doctor_names_each_damaged_trial_and_no_password(
     file = tmp_path / "store.db"
     shutil.copy(whole, file)
     with closing(sqlite3.connect(file)) as connection, connection:
-        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(seal) = 64 LIMIT 3")]
+        ids = [key for (key,) in connection.execute("SELECT id FROM trials WHERE length(checksum) = 66 LIMIT 3")]
         connection.execute("UPDATE trials SET test = 1e9 WHERE id IN (?, ?, ?)", ids)
     assert main(["doctor", "--store", f"sqlite:///{file}"]) == 1
     out = capsys.readouterr().out
@@ -167,7 +167,7 @@ def test_a_schema_that_is_no_text_any_more_is_repaired_all_the_same(whole: Path,
     file.write_bytes(content)
     with closing(sqlite3.connect(file)) as old, pytest.raises(UnicodeDecodeError, match="invalid continuation byte"):
         old.execute("SELECT 1 FROM sqlite_master")
-    kept = rescue(file, tmp_path / "new.db")
+    kept = repair_store(file, tmp_path / "new.db")
     assert {t.table: t.saved for t in kept.tables}["curves"] == 0, "no curve without its trial"
     with Store(f"sqlite:///{kept.file}", create=False) as store:
         assert store.sweeps() == ["one"] and store.trials("one") == []
@@ -183,8 +183,8 @@ def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
     content = bytearray(whole.read_bytes())
     content[content.index(ended.encode()) + 15] = byte
     file.write_bytes(content)
-    [wrong] = faults_at(f"sqlite:///{file}")
+    [wrong] = find_damage_at(f"sqlite:///{file}")
     assert wrong.startswith("it cannot be read: ")
     with pytest.raises(StoreError, match=r"is damaged: Could not decode|holds what cannot be read: Invalid isoformat"):
         reported(file)
-    assert wrong_rows(rescue(file, tmp_path / "new.db").file, right) == []
+    assert wrong_rows(repair_store(file, tmp_path / "new.db").file, right) == []

@@ -43,11 +43,11 @@ def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: st
         assert set(store.sweeps()) == {*kept}
         assert [store.sweep(name).content["name"] for name in kept] == kept
         before = content(store)
-        looks = (store.rows, store.present_name, store.retrainings, store.trials, store.failures, store.sweep)
+        looks = (store.rows, store.trials_named, store.retrainings, store.trials, store.failures, store.sweep)
         for name, look in zip(NAMED, cycle(looks), strict=False):
             with suppress(LongwaveError):
                 look(name)
-        assert store.patches(NAMED) == {} and store.asking(NAMED) == [] and store.curves(NAMED) == []
+        assert store.patches(NAMED) == {} and store.sweeps_of_rows(NAMED) == [] and store.curves(NAMED) == []
         assert content(store) == before
 
 
@@ -58,13 +58,13 @@ def test_no_statement_is_put_together_from_values() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             if formatted.search(line) and "migrations" not in path.parts:
                 found |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
-    ours = {("copies.py", "schema"), ("copies.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
+    ours = {("upgrade.py", "schema"), ("upgrade.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
     ours |= {
         ("localfile.py", "query"),
-        ("mirrored.py", "LOCK"),
-        ("rescue.py", "table"),
-        ("rescue.py", "names"),
-        ("rescue.py", "marks"),
+        ("outbox.py", "LOCK"),
+        ("repair.py", "table"),
+        ("repair.py", "names"),
+        ("repair.py", "marks"),
     }
     assert found <= ours, "a statement may hold names of our own tables alone; values travel as parameters"
 

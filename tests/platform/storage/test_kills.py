@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,14 +14,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from old_store import old_store
+from next_migration import NEXT, with_next_migration
+from recorded import recorded_store
 from tree import ROOT
 
 from longwave.platform.storage.database import Database
-from longwave.platform.storage.engine import HEAD
+from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed")
-Opener = Callable[[Path, float | None], tuple[int, float]]
+Opener = Callable[[Path, float | None, Path | None], tuple[int, float]]
 
 
 @pytest.fixture
@@ -31,8 +33,8 @@ def opened() -> Iterator[Opener]:
         assert process.stdin and process.stdout
         tell, hear = process.stdin, process.stdout
 
-        def ask(file: Path, seconds: float | None) -> tuple[int, float]:
-            print(json.dumps([f"sqlite:///{file}", seconds]), file=tell, flush=True)
+        def ask(file: Path, seconds: float | None, later: Path | None) -> tuple[int, float]:
+            print(json.dumps([f"sqlite:///{file}", seconds, later and str(later)]), file=tell, flush=True)
             status, took = json.loads(hear.readline())
             return status, took
 
@@ -48,13 +50,15 @@ def content(file: Path) -> list[str]:
         return sorted(connection.iterdump())
 
 
-def kill_often(opened: Opener, times: int, make: Callable[[Path], Path], folder: Path) -> Iterator[Path]:
+def kill_often(
+    opened: Opener, times: int, make: Callable[[Path], Path], folder: Path, later: Path | None = None
+) -> Iterator[Path]:
     """Yield stores whose opening was killed, at moments spread over all of the time that it takes."""
-    took = min(opened(make(folder / f"whole{k}.db"), None)[1] for k in range(2))
+    took = min(opened(make(folder / f"whole{k}.db"), None, later)[1] for k in range(2))
     draw, killed = random.Random(times), 0
     for k in range(times):
         file = make(folder / f"{k}.db")
-        status, _ = opened(file, took * (k + draw.random()) / times)
+        status, _ = opened(file, took * (k + draw.random()) / times, later)
         assert status in (0, -signal.SIGKILL)
         killed += status != 0
         yield file
@@ -75,15 +79,24 @@ def test_a_kill_while_a_store_is_created_bricks_none(opened: Opener, tmp_path: P
 
 @pytest.mark.integration
 @pytest.mark.parametrize("times", SHORT_AND_LONG)
-def test_a_kill_while_a_store_is_upgraded_loses_nothing(opened: Opener, tmp_path: Path, times: int) -> None:
-    old = dump(old_store(tmp_path / "clean.db"))
-    clean = content(tmp_path / "clean.db")
-    assert sum('INTO "curves"' in line for line in clean) == 259
-    for file in kill_often(opened, times, old_store, tmp_path):
-        copy = file.with_name(f"{file.stem}.before-{HEAD}.db")
-        assert not copy.exists() or dump(copy) == old
+def test_a_kill_while_a_store_is_upgraded_loses_nothing(
+    opened: Opener, tmp_path: Path, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(f"sqlite:///{tmp_path}/older.db") as store:
+        recorded_store(store)
+    older, later = dump(tmp_path / "older.db"), tmp_path / "migrations"
+
+    def copy(path: Path) -> Path:
+        return Path(shutil.copy(tmp_path / "older.db", path))
+
+    with_next_migration(later, change=monkeypatch.setattr)
+    clean = content(copy(tmp_path / "clean.db"))
+    assert sum('INTO "curves"' in line for line in clean) == 83
+    for file in kill_often(opened, times, copy, tmp_path, later):
+        kept = file.with_name(f"{file.stem}.before-{NEXT}.db")
+        assert not kept.exists() or dump(kept) == older
         assert content(file) == clean
-        assert dump(copy) == old
+        assert dump(kept) == older
 
 
 def dump(file: Path) -> list[str]:

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from longwave.platform.about import about
 from longwave.platform.records.report import Report, Rung
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Spent
+from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage import leases as leasing
-from longwave.platform.storage.driving import ArchiveRow, AttemptRow, CohortRow
+from longwave.platform.storage.checksums import find_mismatches
+from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
-from longwave.platform.storage.seals import broken
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.plan import asked
@@ -35,7 +35,7 @@ def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store
     """A store with the plan of one sweep, and its trials."""
     store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
     store.add_sweep("tiny", {"trials": 4})
-    store.ask("tiny", trials, [about(c) for c in trials])
+    store.add_trials("tiny", trials, [about(c) for c in trials])
     return store, [c.id for c in trials]
 
 
@@ -106,7 +106,7 @@ def test_a_heartbeat_keeps_leases_and_brings_what_the_sweep_is_told(
     monkeypatch.setattr(leasing, "SECONDS", 0.4)
     with Leases(store, "tiny") as lively, Leases(store, "tiny") as other:
         lively.take(trials)
-        store.tell("tiny", "pause")
+        store.set_state("tiny", "pause")
         for _ in range(4):
             time.sleep(0.15)
             assert lively.beat("at work") == "pause" and other.beat("") == "pause"
@@ -165,15 +165,15 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
     store = open_store(any_store_url)
     trials = asked(resolve(tiny(models=["lem"], halving={"eta": 2, "first": 2})), {})
     store.add_sweep("tiny", {})
-    store.ask("tiny", trials, [about(c) for c in trials])
+    store.add_trials("tiny", trials, [about(c) for c in trials])
     cohort, ids = str(trials[0].halving["cohort"]), [c.id for c in trials]  # type: ignore[index]
-    assert store.company(cohort).members == tuple(sorted(ids))
+    assert store.cohort(cohort).members == tuple(sorted(ids))
     with Leases(store, "tiny") as driver:
         driver.take(ids)
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
-    found = store.company(cohort)
+    found = store.cohort(cohort)
     assert found.gone == {ids[3]: 1}
     assert sorted(found.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
     with store.reading() as connection:
@@ -188,7 +188,7 @@ def test_a_failed_trial_that_is_tried_again_keeps_how_it_failed(filled: tuple[St
         driver.write(
             Report(points(bad, range(1, 3)), [Run(bad, "failed", "the disk is full"), Run(good, "ok", valid=1.0)])
         )
-    assert store.retry("tiny") == 1 and store.retry("tiny") == 0
+    assert store.reopen_failed("tiny") == 1 and store.reopen_failed("tiny") == 0
     again = {t.config.id: t for t in store.trials("tiny")}
     assert (again[bad].status, again[bad].run, again[good].status) == ("planned", None, "ok")
     assert attempts(store, bad) == [(1, 0, "failed", "the disk is full")]
@@ -196,7 +196,7 @@ def test_a_failed_trial_that_is_tried_again_keeps_how_it_failed(filled: tuple[St
         assert driver.take([bad, good]) == {bad}
         driver.write(Report(began={bad: 0}))
         driver.write(Report(points(bad, range(1, 2), loss=3.0), [Run(bad, "ok", epochs=1, valid=0.2)]))
-    assert [t.status for t in store.trials_of([bad])] == ["ok"]
+    assert [t.status for t in store.trials_by_id([bad])] == ["ok"]
     assert archived(store, bad) == [(1, 1, 1.0), (1, 2, 0.5)] and store.curves([bad]) == points(bad, range(1, 2), 3.0)
 
 
@@ -216,11 +216,11 @@ def test_a_sweep_tells_what_it_has_cost_over_all_its_drivers(filled: tuple[Store
     with Leases(store, "tiny") as second:
         second.spent = lambda: {"used": {"A100": 0.25}}
         second.beat("")
-        assert store.spent("tiny").used == {"A100": 1.75, "cpu": 2.0}
+        assert store.cost("tiny").used == {"A100": 1.75, "cpu": 2.0}
         second.spent = lambda: {"used": {"A100": 0.5}, "expected": {"A100": 0.75, "": 1.0}}
-    found = store.spent("tiny")
+    found = store.cost("tiny")
     assert 0.05 <= found.ran < 30 and found.used == {"A100": 2.0, "cpu": 2.0}
-    assert found.expected == {"A100": 1.75, "": 3.0} and store.spent("nobody") == Spent()
+    assert found.expected == {"A100": 1.75, "": 3.0} and store.cost("nobody") == SweepCost()
 
 
 def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(filled: tuple[Store, list[str]]) -> None:
@@ -236,4 +236,4 @@ def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(fil
         assert (store.curves([one]), attempts(store, one)) == before and archived(store, one) == []
         assert len(store.curves([other])) == 3 and [n for n, *_ in attempts(store, other)] == [1, 2]
         with store.reading() as connection:
-            assert broken(connection) == {}
+            assert find_mismatches(connection) == {}

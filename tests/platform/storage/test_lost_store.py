@@ -113,7 +113,7 @@ def test_a_dropped_postgresql_store_is_noticed_in_one_line(
     if dropped == "its tables, and made anew":
         open_store(url)
     with pytest.raises(StoreError, match="does not exist|was dropped, or made anew while it was in use") as caught:
-        store.patiently(lambda: store.assign({"p": [trials[-1]]}))
+        store.with_retry(lambda: store.assign({"p": [trials[-1]]}))
     assert "\n" not in str(caught.value)
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +18,9 @@ from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.literature.published import FILE, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Measure, Point, Run
-from longwave.platform.records.stored import Asked, Known, StoredSweep, Trial
+from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, StoredSweep, Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.storage.schema import AskRow, Base
+from longwave.platform.storage.schema import SweepTrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.plan import asked
@@ -40,7 +36,7 @@ def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store
     """A store with the plan of one sweep."""
     store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
     store.add_sweep("tiny", {"trials": 4})
-    store.ask("tiny", trials, [about(c) for c in trials])
+    store.add_trials("tiny", trials, [about(c) for c in trials])
     return store, trials
 
 
@@ -80,14 +76,14 @@ def test_two_sweeps_that_ask_for_the_same_trial_share_its_record(filled: tuple[S
     store, trials = filled
     store.write([], [Run(trials[1].id, "ok", valid=0.5)])
     store.add_sweep("other", {})
-    store.ask("other", trials[1:3], [about(c) for c in trials[1:3]])
+    store.add_trials("other", trials[1:3], [about(c) for c in trials[1:3]])
     assert [t.status for t in store.trials("other")] == ["ok", "planned"]
 
 
 def test_asking_again_keeps_rows_and_packs(filled: tuple[Store, list[TrialConfig]]) -> None:
     store, trials = filled
     store.assign({"p1": trials[:3], "p2": trials[3:]})
-    store.ask("tiny", trials, [about(c) for c in trials])
+    store.add_trials("tiny", trials, [about(c) for c in trials])
     assert [t.pack for t in store.trials("tiny")] == ["p1"] * 3 + ["p2"] * 5
 
 
@@ -105,7 +101,7 @@ def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[Trial
 def test_any_text_is_stored_as_text(store: Store, tiny: Tiny, reason: str) -> None:
     [config] = asked(resolve(tiny(models=["lem"], trials=1, name="s", seed=abs(hash(reason)) % 10**9)), {})
     store.add_sweep("s", {})
-    store.ask("s", [config], [about(config)])
+    store.add_trials("s", [config], [about(config)])
     store.write([], [Run(config.id, "failed", reason)])
     assert next(t.run.reason for t in store.trials("s") if t.config == config and t.run) == reason
 
@@ -122,18 +118,19 @@ def test_what_is_asked_is_told_in_short_and_by_id(filled: tuple[Store, list[Tria
     store, trials = filled
     store.assign({"p": trials[2:]})
     store.write([], [Run(trials[1].id, "ok", valid=0.25), Run(trials[4].id, "failed", "lost")])
-    asked_for = store.asked("tiny")
+    asked_for = store.planned("tiny")
     assert [a.id for a in asked_for] == [c.id for c in trials]
-    second = Asked(trials[1].id, trials[1].model, "search", "ok", None, 0.25)
+    second = PlannedTrial(trials[1].id, trials[1].model, "search", "ok", None, 0.25)
     assert (asked_for[1], asked_for[1].open, asked_for[2].open, asked_for[2].pack) == (second, False, True, "p")
     assert store.configs([c.id for c in trials[:3]]) == {c.id: c for c in trials[:3]}
-    assert [t.config.id for t in store.trials_of([trials[5].id, trials[0].id])] == sorted([trials[5].id, trials[0].id])
+    two = sorted([trials[5].id, trials[0].id])
+    assert [t.config.id for t in store.trials_by_id(two[::-1])] == two
     assert store.failures("tiny") == [(trials[4].model, "lost")]
     more = [replace(trials[0], seed=seed) for seed in (1, 2, 3)]
-    store.ask("tiny", more, [about(c) for c in more])
-    assert [a.id for a in store.asked("tiny")] == [c.id for c in (*trials, *more)]
+    store.add_trials("tiny", more, [about(c) for c in more])
+    assert [a.id for a in store.planned("tiny")] == [c.id for c in (*trials, *more)]
     with store.reading() as connection:
-        assert sorted(connection.scalars(sa.select(AskRow.position))) == list(range(11))
+        assert sorted(connection.scalars(sa.select(SweepTrialRow.position))) == list(range(11))
 
 
 def test_a_runs_measures_patch_and_place_come_back(filled: tuple[Store, list[TrialConfig]]) -> None:
@@ -151,10 +148,10 @@ def test_a_runs_measures_patch_and_place_come_back(filled: tuple[Store, list[Tri
 
 def test_what_pages_need_is_the_newest_that_was_learnt(any_store_url: str, open_store: OpenStore) -> None:
     store = open_store(any_store_url)
-    old, new = (Known("model", "lem", v, "multiscale", facts={"title": f"LEM {v}"}) for v in ("1", "2"))
-    task = Known("task", "adding", "2", "arithmetic", "N=20", "d" * 12, {"metric": {"name": "mse"}})
-    store.learn([old, task])
-    store.learn([new])
+    old, new = (CatalogueEntry("model", "lem", v, "multiscale", facts={"title": f"LEM {v}"}) for v in ("1", "2"))
+    task = CatalogueEntry("task", "adding", "2", "arithmetic", "N=20", "d" * 12, {"metric": {"name": "mse"}})
+    store.write_catalogue([old, task])
+    store.write_catalogue([new])
     assert store.catalogue() == [new, task]
 
 
@@ -169,9 +166,9 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     ]
     sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
-        store.take("bundle", [*told, told[0]], [], sweeps)
+        store.import_trials("bundle", [*told, told[0]], [], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
-    store.take("bundle", told, points(trials[0], 2), sweeps)
+    store.import_trials("bundle", told, points(trials[0], 2), sweeps)
     assert store.trials("there@1") == told and store.count() == {"trials": 4, "epochs": 2}
 
 
@@ -179,8 +176,13 @@ def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(stor
     [first, *_] = asked(resolve(tiny(models=["lem"])), {})
     base = replace(first, phase="retrain")
     others = [replace(base, model_version="0"), replace(base, data="0" * 12), replace(base, protocol="0")]
-    store.ask(None, [base, *others], [about(base)] * 4)
-    store.learn([Known("model", "lem", "1", "multiscale"), Known("task", "adding", "2", "", "N=20", base.data)])
+    store.add_trials(None, [base, *others], [about(base)] * 4)
+    store.write_catalogue(
+        [
+            CatalogueEntry("model", "lem", "1", "multiscale"),
+            CatalogueEntry("task", "adding", "2", "", "N=20", base.data),
+        ]
+    )
     told = {group.row: group.superseded for group in store.groups("adding")}
     assert told == {
         base.row: "",
@@ -188,25 +190,6 @@ def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(stor
         others[1].row: f"data of adding: version {'0' * 12}, now {base.data}",
         others[2].row: "training rules: version 0, now 1",
     }
-
-
-def test_the_migrations_give_the_tables_that_the_code_declares(any_store_url: str, open_store: OpenStore) -> None:
-    store = open_store(any_store_url)
-    with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Base.metadata) == []
-
-
-def test_a_store_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "newer.db"
-    Store(f"sqlite:///{file}").close()
-    with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.close()
-    before = file.read_bytes()
-    with pytest.raises(StoreError, match="has schema 9999, newer than this Longwave knows. Upgrade longwave"):
-        Store(f"sqlite:///{file}")
-    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -254,21 +237,11 @@ def test_a_store_that_is_opened_to_read_refuses_every_write_and_makes_and_upgrad
     any_store_url: str, tmp_path: Path
 ) -> None:
     Store(any_store_url).close()
-    with Store(any_store_url, reads=True) as store:
+    with Store(any_store_url, read_only=True) as store:
         assert store.sweeps() == []
         with pytest.raises(StoreError, match=r"readonly|read-only"):
             store.add_sweep("demo", {})
         assert store.sweeps() == []
     with pytest.raises(StoreError, match=r"^There is no store at "):
-        Store(f"sqlite:///{tmp_path}/none.db", reads=True)
+        Store(f"sqlite:///{tmp_path}/none.db", read_only=True)
     assert not (tmp_path / "none.db").exists()
-
-
-def test_an_older_store_that_is_opened_to_read_is_left_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "old.db"
-    with closing(sqlite3.connect(file)) as old, old:
-        old.execute("CREATE TABLE trials (id TEXT)")
-    before = file.read_bytes()
-    with pytest.raises(StoreError, match=r"has an older form\. Bring it up to date: longwave doctor$"):
-        Store(f"sqlite:///{file}", reads=True)
-    assert file.read_bytes() == before

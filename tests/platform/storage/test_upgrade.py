@@ -1,8 +1,8 @@
-"""No store is bricked: whatever older code left half made is mended, whatever is not ours is left alone."""
+"""A store is created and upgraded whole or not at all; what is not ours, or too old, or too new, is left alone."""
 
 from __future__ import annotations
 
-import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,116 +10,29 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from old_store import disposed, migrate, old_rows, old_store, old_store_at, reflected
+from next_migration import NEXT, with_next_migration
+from recorded import recorded_store
 from sqlalchemy.orm import Session
-from tree import ROOT
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.base import utc_now
+from longwave.platform.storage import upgrade
+from longwave.platform.storage.base import Base, utc_now
 from longwave.platform.storage.database import Database
-from longwave.platform.storage.engine import HEAD
-from longwave.platform.storage.schema import Base, SweepRow
+from longwave.platform.storage.schema import CurveRow, SweepRow
+from longwave.platform.storage.store import Store
+from longwave.platform.storage.versions import BASELINE, HEAD
 
-
-def statements(file: Path) -> list[str]:
-    """Return what the migrations up to schema 0003 execute that changes a database."""
-    found: list[str] = []
-    with disposed(f"sqlite:///{file}") as engine:
-
-        @sa.event.listens_for(engine, "before_cursor_execute")
-        def note(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
-            if not statement.lstrip().startswith(("PRAGMA", "SELECT")):
-                assert not parameters
-                found.append(statement)
-
-        with engine.begin() as connection:
-            migrate(connection, "0003")
-    return found
-
-
-def killed_after(file: Path, done: list[str]) -> None:
-    """Execute statements as the old code did, each committed at once, and stop there."""
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        for statement in done:
-            connection.execute(statement)
-
-
-def content(file: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of a store that has the declared shape; a row's columns in the order of their names."""
-    with Database(f"sqlite:///{file}", create=False) as database, database.reading() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Base.metadata) == []
-        return {
-            name: sorted((tuple(repr(row[c]) for c in sorted(row)) for row in rows), key=str)
-            for name, rows in (
-                (n, connection.execute(sa.select(t)).mappings().all()) for n, t in reflected(connection).items()
-            )
-        }
-
-
-@pytest.mark.integration
-def test_a_store_whose_creation_was_cut_short_anywhere_is_made_anew(tmp_path: Path) -> None:
-    steps = statements(tmp_path / "whole.db")
-    assert len(steps) == 22
-    Database(f"sqlite:///{tmp_path}/new.db").close()
-    fresh = content(tmp_path / "new.db")
-    for k in range(len(steps) + 1):
-        file = tmp_path / f"{k}.db"
-        killed_after(file, steps[:k])
-        assert content(file) == fresh, f"after {k} statements"
-        assert not list(tmp_path.glob(f"{k}.before*")), "There was nothing to copy."
-
-
-@pytest.mark.integration
-def test_a_store_whose_upgrade_was_cut_short_anywhere_keeps_all_its_runs(tmp_path: Path) -> None:
-    old_store_at(f"sqlite:///{tmp_path}/first.db", old_store(tmp_path / "old.db"), "0001")
-    first = (tmp_path / "first.db").read_bytes()
-    (tmp_path / "whole.db").write_bytes(first)
-    steps = statements(tmp_path / "whole.db")
-    assert len(steps) == 8
-    (tmp_path / "clean.db").write_bytes(first)
-    clean = content(tmp_path / "clean.db")
-    assert len(clean["trials"]) == 55 and len(clean["curves"]) == 259
-    for k in range(len(steps) + 1):
-        file = tmp_path / f"{k}.db"
-        file.write_bytes(first)
-        killed_after(file, steps[:k])
-        assert content(file) == clean, f"after {k} statements"
-        assert (tmp_path / f"{k}.before-{HEAD}.db").is_file()
-
-
-def test_a_store_that_lost_its_version_keeps_its_runs(tmp_path: Path) -> None:
-    clean, lost = (old_store(tmp_path / name) for name in ("clean.db", "lost.db"))
-    killed_after(lost, ["DROP TABLE alembic_version"])
-    assert content(lost) == content(clean)
-
-
-MIGRATIONS = ScriptDirectory(ROOT / "platform/storage/migrations")
-VERSIONS = sorted(script.revision for script in MIGRATIONS.walk_revisions())
-
-
-@pytest.mark.parametrize("version", [version for version in VERSIONS if "0003" < version < HEAD])
-def test_a_store_of_every_version_since_is_brought_up_to_date_and_keeps_its_runs(tmp_path: Path, version: str) -> None:
-    clean, older = (old_store(tmp_path / name) for name in ("clean.db", "older.db"))
-    with disposed(f"sqlite:///{older}") as engine, engine.begin() as connection:
-        migrate(connection, version)
-    assert content(older) == content(clean)
-
-
+Rows = dict[str, list[str]]
 FOREIGN = {
     "the table notes": ["CREATE TABLE notes (text TEXT)"],
     "the table experiments": ["CREATE TABLE experiments (id TEXT)", "CREATE TABLE alembic_version (version_num TEXT)"],
-    "its table trials has the column number": [
-        "CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER)"
-    ],
+    "the version None": ["CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER)"],
     "the version v3.0.0.d": [
         "CREATE TABLE trials (id TEXT)",
         "CREATE TABLE alembic_version (version_num TEXT)",
@@ -128,12 +41,16 @@ FOREIGN = {
 }
 
 
+def execute(file: Path, statements: list[str]) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
 @pytest.mark.parametrize("what", FOREIGN)
 def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, what: str) -> None:
     file = tmp_path / "other.db"
-    with closing(sqlite3.connect(file)) as connection, connection:
-        for statement in FOREIGN[what]:
-            connection.execute(statement)
+    execute(file, FOREIGN[what])
     before = file.read_bytes()
     with pytest.raises(StoreError, match=f"other.db is not a Longwave store: .*{what}. Name another with --store.$"):
         Database(f"sqlite:///{file}")
@@ -141,28 +58,50 @@ def test_a_database_of_something_else_is_refused_and_left_as_it_is(tmp_path: Pat
 
 
 def test_a_foreign_postgresql_database_is_refused(postgres: Callable[[], str]) -> None:
-    url = postgres()
-    with disposed(url) as engine:
-        with engine.begin() as connection:
-            connection.exec_driver_sql("CREATE TABLE notes (text TEXT)")
-        with pytest.raises(StoreError, match="is not a Longwave store: it has the table notes"):
-            Database(url)
-        assert sa.inspect(engine).get_table_names() == ["notes"]
+    engine = sa.create_engine(url := postgres())
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE notes (text TEXT)")
+    with pytest.raises(StoreError, match="is not a Longwave store: it has the table notes"):
+        Database(url)
+    assert sa.inspect(engine).get_table_names() == ["notes"]
+    engine.dispose()
 
 
-@pytest.mark.parametrize("version", [f"{int(HEAD) + 1:04}", "9999"])
-def test_a_newer_store_is_refused_whatever_its_columns(tmp_path: Path, version: str) -> None:
-    file = tmp_path / "newer.db"
+REFUSED = {
+    "9999": "has schema 9999, newer than this Longwave knows. Upgrade longwave.$",
+    NEXT: f"has schema {NEXT}, newer than this Longwave knows. Upgrade longwave.$",
+    "0011": "has schema 0011, which no release made. Import its bundle or edition into a new store: longwave import ",
+    "0001": "has schema 0001, which no release made. Import its bundle or edition into a new store: longwave import ",
+}
+
+
+@pytest.mark.parametrize("version", REFUSED)
+def test_a_newer_store_and_one_of_before_the_first_release_are_refused_and_left_as_they_are(
+    tmp_path: Path, version: str
+) -> None:
+    file = tmp_path / "other.db"
     Database(f"sqlite:///{file}").close()
-    killed_after(file, [f"UPDATE alembic_version SET version_num = '{version}'"])
+    execute(file, [f"UPDATE alembic_version SET version_num = '{version}'"])
     before = file.read_bytes()
-    with pytest.raises(StoreError, match=f"has schema {version}, newer than this Longwave knows. Upgrade longwave.$"):
-        Database(f"sqlite:///{file}")
-    assert file.read_bytes() == before
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match=REFUSED[version]) as caught:
+            Database(f"sqlite:///{file}", read_only=read_only)
+        assert "\n" not in str(caught.value) and file.read_bytes() == before
 
 
-def test_the_version_that_is_looked_for_is_the_newest_migration() -> None:
-    assert MIGRATIONS.get_current_head() == HEAD
+def test_the_versions_are_those_of_the_oldest_and_the_newest_migration() -> None:
+    scripts = ScriptDirectory(str(upgrade.MIGRATIONS))
+    assert (scripts.get_base(), scripts.get_current_head()) == (BASELINE, HEAD)
+
+
+def test_the_migrations_give_the_tables_that_the_code_declares(any_store_url: str) -> None:
+    with Database(any_store_url) as database:
+        with database.reading() as connection:
+            # Alembic misreads an empty text as SQLite's default.
+            options = {"compare_type": True, "compare_server_default": connection.dialect.name == "postgresql"}
+            assert compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata) == []
+        with pytest.raises(StoreError, match=r"(?i)foreign key"), database.transaction() as connection:
+            connection.execute(sa.insert(CurveRow).values(trial="none", epoch=1, loss=0, valid=0, seconds=0, at=0))
 
 
 def test_a_store_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) -> None:
@@ -174,42 +113,69 @@ def test_a_store_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) ->
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_a_copy_from_before_the_upgrade_is_kept_once(tmp_path: Path) -> None:
-    file, copy = old_store(tmp_path / "old.db"), tmp_path / f"old.before-{HEAD}.db"
-    rows = old_rows(file)
-    Database(f"sqlite:///{file}").close()
-    assert old_rows(copy) == rows
-    assert {path.name for path in tmp_path.iterdir() if "before" in path.name} == {copy.name}
+def content(url: str, schema: str | None = None) -> Rows:
+    """Return the rows of a database, but for the published numbers, which are written anew."""
+    engine, metadata = sa.create_engine(url), sa.MetaData(schema=schema)
+    with engine.connect() as connection:
+        metadata.reflect(connection)
+        tables = [table for table in metadata.sorted_tables if table.name != "published"]
+        rows = {t.name: sorted(map(repr, connection.execute(sa.select(t)).all())) for t in tables}
+    engine.dispose()
+    return rows
+
+
+@pytest.fixture
+def older(any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Rows]:
+    """A store of this version, and its rows, where Longwave is of a later one from now on."""
+    with Store(any_store_url) as store:
+        recorded_store(store, 4)
+    before = content(any_store_url)
+    with_next_migration(tmp_path / "migrations", change=monkeypatch.setattr)
+    return any_store_url, before
+
+
+def test_an_older_store_is_upgraded_and_keeps_its_rows_and_a_copy(older: tuple[str, Rows], tmp_path: Path) -> None:
+    url, before = older
+    with pytest.raises(StoreError, match=r"has an older form\. Bring it up to date: longwave doctor$"):
+        Database(url, read_only=True)
+    assert content(url) == before
+    with Store(url) as store, store.reading() as connection:
+        assert store.count() == {"trials": 4, "epochs": 2 * 8 + 3}
+        assert set(connection.execute(sa.text("SELECT tokens FROM trials")).scalars()) == {7}
+    after = content(url)
+    assert after.pop("alembic_version") == [f"('{NEXT}',)"]
+    assert {name: rows for name, rows in after.items() if name != "trials"} == {
+        name: rows for name, rows in before.items() if name not in ("trials", "alembic_version")
+    }
+    assert [re.sub(r", 7\)$", ")", row) for row in after["trials"]] == before["trials"]
+    if url.startswith("sqlite"):
+        [copy] = Path(url.removeprefix("sqlite:///")).parent.glob(f"*.before-{NEXT}.db")
+        assert content(f"sqlite:///{copy}") == before
+    else:
+        assert content(url, f"longwave_before_{NEXT}") == before
+
+
+def test_a_copy_from_before_the_upgrade_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Database(f"sqlite:///{tmp_path}/store.db").close()
+    copy = tmp_path / f"store.before-{NEXT}.db"
     copy.write_text("kept")
-    old_store(tmp_path / "again.db").replace(file)
-    Database(f"sqlite:///{file}").close()
+    with_next_migration(tmp_path / "migrations", change=monkeypatch.setattr)
+    Database(f"sqlite:///{tmp_path}/store.db").close()
     assert copy.read_text() == "kept"
 
 
-def test_postgresql_keeps_the_copy_in_a_schema_of_its_own(postgres: Callable[[], str], tmp_path: Path) -> None:
-    url, rows = postgres(), old_rows(old_store(tmp_path / "old.db"))
-    old_store_at(url, tmp_path / "old.db")
-    with Database(url) as database, database.reading() as connection:
-        for name, kept in rows.items():
-            metadata = sa.MetaData(schema=f"longwave_before_{HEAD}")
-            table = sa.Table(name, metadata, autoload_with=connection)
-            found = [dict(row) for row in connection.execute(sa.select(table)).mappings()]
-            assert sorted(map(stable, found)) == sorted(map(stable, kept))
-        version = connection.exec_driver_sql(f"SELECT version_num FROM longwave_before_{HEAD}.alembic_version").scalar()
-        assert version == "0003"
-
-
-def test_a_failed_upgrade_leaves_postgresql_as_it_was(postgres: Callable[[], str], tmp_path: Path) -> None:
-    url = postgres()
-    old_store_at(url, old_store(tmp_path / "old.db"))
-    with disposed(url) as engine:
-        with engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE trials SET config = '[]' WHERE id = (SELECT min(id) FROM trials)")
-        with pytest.raises(StoreError, match="is as it was. Trial .* cannot be carried over"):
-            Database(url)
-        inspector = sa.inspect(engine)
-        assert f"longwave_before_{HEAD}" not in inspector.get_schema_names() and not inspector.has_table("aliases")
-        assert {key["name"] for key in inspector.get_foreign_keys("curves")} == {"fk_curves_trial"}
+def test_a_failed_upgrade_leaves_the_store_as_it_was(
+    older: tuple[str, Rows], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, before = older
+    with_next_migration(tmp_path / "broken", "INSERT INTO absent VALUES (1)", monkeypatch.setattr)
+    with pytest.raises(StoreError, match=f"cannot be brought to schema {NEXT}, and is as it was.*absent") as caught:
+        Database(url)
+    assert "\n" not in str(caught.value) and content(url) == before
+    if url.startswith("sqlite"):
+        assert "A copy of it is at " in str(caught.value)
+    else:
+        assert content(url, f"longwave_before_{NEXT}") == {}
 
 
 def test_processes_that_open_a_new_store_at_once_make_one(any_store_url: str) -> None:
@@ -259,41 +225,3 @@ def test_a_reader_sees_one_moment_beside_a_writer(tmp_path: Path) -> None:
         assert before.scalars(names).all() == []
         with database.reading() as after:
             assert after.scalars(names).all() == ["new"]
-
-
-def stable(row: dict[str, Any]) -> str:
-    """Return a row as text that does not depend on the order of keys, or on the time zone in which moments are told."""
-    return json.dumps(row, sort_keys=True, default=lambda moment: moment.timestamp())
-
-
-def test_servers_lose_their_passwords_and_two_that_become_one_keep_a_row_a_trial(any_store_url: str) -> None:
-    plain, first, second = "http://h/x", "http://u:one@h/y", "http://u:two@h/y"
-    rows = [
-        ("a", plain),
-        ("a", first),
-        ("a", second),
-        ("b", first),
-        ("c", second),
-        ("d", "http://***@h/y"),
-        ("d", first),
-    ]
-    with disposed(any_store_url) as engine, engine.begin() as connection:
-        migrate(connection, "0007")
-        mirrored = sa.Table("mirrored", sa.MetaData(), autoload_with=connection, resolve_fks=False)
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("ALTER TABLE mirrored DROP CONSTRAINT fk_mirrored_trial")
-        for trial, server in rows:
-            row = {"trial": trial, "server": server, "run": f"{trial} of {server}", "epoch": 3, "closed": True}
-            connection.execute(mirrored.insert(), row)
-        migrate(connection, "0008")
-        columns = sa.text("SELECT trial, server, run, epoch, attempt FROM mirrored ORDER BY trial, server")
-        found = connection.execute(columns).all()
-    assert sorted(tuple(row[:2]) for row in found) == [
-        ("a", "http://***@h/y"),
-        ("a", plain),
-        *((t, "http://***@h/y") for t in "bcd"),
-    ]
-    assert {(row.epoch, row.attempt) for row in found} == {(3, 0)}
-    runs = {row.trial: row.run for row in found if row.server != plain}
-    assert runs["d"] == "d of http://***@h/y" and runs["b"] == f"b of {first}" and runs["c"] == f"c of {second}"
-    assert runs["a"] in (f"a of {first}", f"a of {second}")

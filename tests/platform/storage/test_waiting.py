@@ -25,7 +25,6 @@ from recorded import points_of, recorded_store
 from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import engine
-from longwave.platform.storage.patience import patient
 from longwave.platform.storage.store import Store
 
 OpenStore = Callable[[str], Store]
@@ -50,7 +49,7 @@ def locked(file: Path, seconds: float) -> subprocess.Popen[str]:
 
 def heard(store: Store) -> list[str]:
     said: list[str] = []
-    store.waiting = said.append
+    store.on_wait = said.append
     return said
 
 
@@ -62,7 +61,7 @@ def trial(store: Store) -> TrialConfig:
 def test_a_writer_waits_for_a_lock_says_so_once_and_goes_on(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
     said, holder = heard(store), locked(tmp_path / "store.db", 1.0)
     with holder:
-        store.patiently(lambda: store.write(points_of(trial, 5), []))
+        store.with_retry(lambda: store.write(points_of(trial, 5), []))
     assert len(store.curves([trial.id])) == 5
     assert said[1:] == [""]
     assert re.fullmatch(
@@ -73,7 +72,7 @@ def test_a_writer_waits_for_a_lock_says_so_once_and_goes_on(store: Store, trial:
 @pytest.mark.slow  # 40 seconds of a lock, as it was seen to end a sweep
 def test_a_lock_of_forty_seconds_ends_nothing(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
     with locked(tmp_path / "store.db", 40.0):
-        store.patiently(lambda: store.write(points_of(trial, 5), []))
+        store.with_retry(lambda: store.write(points_of(trial, 5), []))
     assert len(store.curves([trial.id])) == 5
 
 
@@ -81,10 +80,10 @@ def test_after_the_limit_it_is_one_line_and_the_store_is_as_it_was(
     store: Store, trial: TrialConfig, tmp_path: Path
 ) -> None:
     holder = locked(tmp_path / "store.db", 60.0)
-    said, store.patience = heard(store), 0.3
+    said, store.longest_wait = heard(store), 0.3
     with holder, pytest.raises(StoreError, match=r"database is locked \(waited 0.3 s\). What was .* safe") as caught:
         try:
-            store.patiently(lambda: store.write(points_of(trial, 5), []))
+            store.with_retry(lambda: store.write(points_of(trial, 5), []))
         finally:
             holder.kill()
     assert "\n" not in str(caught.value) and not isinstance(caught.value, StoreUnavailable)
@@ -95,7 +94,7 @@ def test_after_the_limit_it_is_one_line_and_the_store_is_as_it_was(
 def test_the_longest_wait_is_set_by_one_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LONGWAVE_STORE_WAIT", "7")
     with Store(f"sqlite:///{tmp_path}/a.db") as store:
-        assert store.patience == 7.0
+        assert store.longest_wait == 7.0
     for wrong in ("soon", "-1", "inf", "nan"):
         monkeypatch.setenv("LONGWAVE_STORE_WAIT", wrong)
         with pytest.raises(ConfigError, match=f"LONGWAVE_STORE_WAIT is seconds from 0 on, got '{wrong}'"):
@@ -105,18 +104,15 @@ def test_the_longest_wait_is_set_by_one_variable(monkeypatch: pytest.MonkeyPatch
 def test_what_waiting_cannot_help_is_tried_once(store: Store) -> None:
     tries: list[int] = []
 
-    class Other(Store):
-        @patient
-        def ask_nonsense(self) -> None:
-            tries.append(1)
-            with self.transaction() as connection:
-                connection.exec_driver_sql("INSERT INTO curves VALUES ('no such trial', 1, 0, 0, 0, 0)")
+    def write_nonsense() -> None:
+        tries.append(1)
+        with store.transaction() as connection:
+            connection.exec_driver_sql("INSERT INTO curves VALUES ('no such trial', 1, 0, 0, 0, 0)")
 
-    with Other(store.url) as other:
-        with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
-            other.ask_nonsense()
-        with pytest.raises(StoreError, match="no such table: absent"), other.transaction() as connection:
-            other.patiently(lambda: connection.exec_driver_sql("SELECT * FROM absent"))
+    with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
+        store.with_retry(write_nonsense)
+    with pytest.raises(StoreError, match="no such table: absent"), store.transaction() as connection:
+        store.with_retry(lambda: connection.exec_driver_sql("SELECT * FROM absent"))
     assert tries == [1]
 
 
@@ -132,7 +128,7 @@ def test_a_commit_whose_answer_was_lost_is_done_once(any_store_url: str, open_st
             raise sa.exc.OperationalError("COMMIT", {}, OSError("the answer was lost"), connection_invalidated=True)
 
     sa.event.listen(store.engine, "commit", commit_and_lose_the_answer)
-    store.patiently(lambda: store.write(points_of(trial, 5), []))
+    store.with_retry(lambda: store.write(points_of(trial, 5), []))
     assert lost == 1 and len(said) == 2 and "its server is away" in said[0]
     assert store.curves([trial.id]) == points_of(trial, 5)
 
@@ -162,7 +158,7 @@ def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> N
         comes = threading.Timer(1.0, server.ensure_postgres_running)
         comes.start()
         for epochs in range(1, 6):
-            store.patiently(lambda n=epochs: store.write(points_of(trial, n), []))  # type: ignore[misc]
+            store.with_retry(lambda n=epochs: store.write(points_of(trial, n), []))  # type: ignore[misc]
         comes.join()
         assert store.curves([trial.id]) == points_of(trial, 5)
         assert len(said) == 2 and "its server is away" in said[0] and said[1] == ""
@@ -179,7 +175,7 @@ def test_a_server_that_refuses_for_good_is_not_waited_for(postgres: Callable[[],
             connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}")
         dropping.dispose()
         with pytest.raises(StoreError, match='cannot be used: .*database "test[0-9]+" does not exist'):
-            store.patiently(store.tasks)
+            store.with_retry(store.tasks)
     assert said == []
 
 
@@ -202,7 +198,7 @@ def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> N
         room = threading.Timer(0.7, (small_disk / "other").unlink)
         room.start()
         for epochs in range(100, 4000, 300):
-            store.patiently(lambda n=epochs: store.write(points_of(trials[-1], n), []))  # type: ignore[misc]
+            store.with_retry(lambda n=epochs: store.write(points_of(trials[-1], n), []))  # type: ignore[misc]
         room.join()
         assert any("its disk has no room: database or disk is full" in line for line in said)
         assert len(store.curves([trials[-1].id])) == 3700
@@ -233,7 +229,7 @@ def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None
             folder.chmod(0o500)
             back = threading.Timer(0.7, folder.chmod, [0o700])
             back.start()
-            store.patiently(lambda: store.write(points_of(trial, 5), []))
+            store.with_retry(lambda: store.write(points_of(trial, 5), []))
             back.join()
             assert len(said) == 2 and "its folder or disk refuses" in said[0]
             assert len(store.curves([trial.id])) == 5
@@ -241,7 +237,7 @@ def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None
             folder.chmod(0o500)
             start = time.monotonic()
             with pytest.raises(StoreError, match="unable to open|readonly") as caught, Store(store.url) as never:
-                never.patiently(lambda: never.write(points_of(trial, 6), []))
+                never.with_retry(lambda: never.write(points_of(trial, 6), []))
             assert not isinstance(caught.value, StoreUnavailable) and time.monotonic() - start < 60
     finally:
         folder.chmod(0o700)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from small_sweeps import small
 
-from longwave.platform.records.report import Company, Rung
+from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.stored import Done
+from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.ahead import ahead, companies, epochs_ahead, halved
@@ -40,7 +40,7 @@ def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: 
         trained += len(left)
         if epoch < epochs and epoch in decides:
             at = tuple(Rung("c", epoch, trial, float(trial)) for trial in left)
-            found = decided(Company("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
+            found = decided(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
             left = [trial for trial in left if found and found[0][trial].stays]
     assert halved(n, epochs, Halving(eta=eta, first=first)) == trained
 
@@ -62,21 +62,28 @@ def test_who_competes_is_of_one_round_and_of_one_pack_or_cohort(file: dict[str, 
 @pytest.mark.parametrize(
     ("halving", "search", "again", "left"),
     [
-        (None, Done(), Done(), 4 * 6 + 2 * 6),
-        (None, Done(1, 3, 5), Done(), 3 * 6 - 5 + 2 * 6),
-        (None, Done(4, 9), Done(1, 2, 4), 6 - 4),
-        (HALVING, Done(), Done(), 4 + 2 + 2 + 2 + 2 * 6),  # at 1 and 2 epochs half stay, at 4 the only one does
-        (HALVING, Done(2, 2, 3), Done(), 10 - 5 + 2 * 6),
-        (HALVING, Done(2, 9, 3), Done(), 2 * 6),
-        (HALVING, Done(4, 5), Done(2, 7), 0),
+        (None, EpochCounts(), EpochCounts(), 4 * 6 + 2 * 6),
+        (None, EpochCounts(1, 3, 5), EpochCounts(), 3 * 6 - 5 + 2 * 6),
+        (None, EpochCounts(4, 9), EpochCounts(1, 2, 4), 6 - 4),
+        (
+            HALVING,
+            EpochCounts(),
+            EpochCounts(),
+            4 + 2 + 2 + 2 + 2 * 6,
+        ),  # at 1 and 2 epochs half stay, at 4 the only one does
+        (HALVING, EpochCounts(2, 2, 3), EpochCounts(), 10 - 5 + 2 * 6),
+        (HALVING, EpochCounts(2, 9, 3), EpochCounts(), 2 * 6),
+        (HALVING, EpochCounts(4, 5), EpochCounts(2, 7), 0),
     ],
 )
 def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
-    halving: object, search: Done, again: Done, left: int
+    halving: object, search: EpochCounts, again: EpochCounts, left: int
 ) -> None:
     assert ahead(small(halving=halving), 6, search, again) == left
     two = {(1, "search"): search, (1, "retrain"): again}
-    assert epochs_ahead(small(halving=halving), [6, 6], two) == left + ahead(small(halving=halving), 6, Done(), Done())
+    assert epochs_ahead(small(halving=halving), [6, 6], two) == left + ahead(
+        small(halving=halving), 6, EpochCounts(), EpochCounts()
+    )
 
 
 def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import AskRow, SweepRow
+from longwave.platform.storage.schema import SweepRow, SweepTrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile, read_sweep
@@ -94,7 +94,7 @@ def test_a_gridded_sweep_that_was_killed_ends_with_the_trials_of_its_plan(killed
         assert 30 <= at < store.count()["epochs"] == CELLS * 4 * 4
         ends = {t.config.id: t.run for t in store.trials("depth") if t.run}
         assert {c.id for c in asked(resolve(read_sweep(file)), ends)} == set(ends) and len(ends) == CELLS * 4
-        cells = Counter((a.cell, a.phase) for a in store.asked("depth"))
+        cells = Counter((a.cell, a.phase) for a in store.planned("depth"))
         assert cells == {(k, phase): 2 for k in range(CELLS) for phase in ("search", "retrain")}
         assert sweep.missing(sweep.stored_sweep(store, "depth"), store) == []
 
@@ -112,7 +112,7 @@ def test_each_cell_is_a_row_with_its_own_search_and_says_what_it_is(killed: tupl
             want = {f"weight_decay {decay:g} (published none)"} if decay is not None else set()
             assert told == want | ({f"schedule {schedule} (published drops)"} if schedule != "drops" else set())
             assert (decay is not None) == (row.model == "gru")
-            found = store.searched(row.config)
+            found = store.search_runs(row.config)
             configs = store.configs([r.id for r in found])
             assert len(found) == 2 and {c.hidden for c in configs.values()} == {row.hidden}
             assert {digest(c.options) for c in configs.values()} == {digest(row.options)}
@@ -168,10 +168,10 @@ def test_a_sweep_planned_before_there_were_cells_goes_on_without_them(
     old = {"goal": "min", "metric": "mse", "length": entry["places"], "entries": [plain]}
     with store.transaction() as connection:
         connection.execute(sa.update(SweepRow).values(plan=old))
-        connection.execute(sa.update(AskRow).values(cell=None))
+        connection.execute(sa.update(SweepTrialRow).values(cell=None))
     known = sweep.stored_sweep(store, "tiny")
     view = driver.resume(known, store, here, None, console_of)
-    assert view.counts() == "6 of 6 trials done (6 ok)" and {a.cell for a in store.asked("tiny")} == {None}
+    assert view.counts() == "6 of 6 trials done (6 ok)" and {a.cell for a in store.planned("tiny")} == {None}
     [row] = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
     assert (row.n, row.searched) == (2, 4)
 
@@ -193,7 +193,7 @@ def test_winners_are_retrained_and_explained_without_torch_whatever_was_drawn(ti
         "from longwave.platform.sweeps import driver, sweep\n"
         f"with Store({store.url!r}, create=False) as store:\n"
         "    left = sweep.missing(sweep.stored_sweep(store, 'tiny'), store)\n"
-        "    for trial in store.trials_of([a.id for a in left]):\n"
+        "    for trial in store.trials_by_id([a.id for a in left]):\n"
         "        print(trial.config.phase, *trial.about.departures, sep=';')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -18,8 +18,8 @@ from rich.console import Console
 from small_sweeps import small
 
 from longwave.platform.errors import ConfigError, Interrupted
-from longwave.platform.records.report import Company, Report, Rung
-from longwave.platform.storage.driving import AttemptRow
+from longwave.platform.records.report import Cohort, Report, Rung
+from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor
@@ -74,7 +74,7 @@ def check(store: Store, whole: Store) -> None:
         assert mine.run and [p.epoch for p in store.curves([trial])] == list(range(1, mine.run.epochs + 1))
         assert mine.run.valid == pytest.approx(theirs[trial].run.valid, rel=1e-4)  # type: ignore[union-attr]
     [cohort] = {cohort_of(t.config) for t in ours.values()} - {""}
-    rungs = store.company(cohort).rungs
+    rungs = store.cohort(cohort).rungs
     assert {(r.epoch, r.trial): r.stays for r in rungs} == {
         (epoch, trial): last > epoch for trial, (_, last) in ends(store).items() for epoch in RUNGS if last >= epoch
     }
@@ -121,7 +121,7 @@ class Fate:
 
     def cut(self, store: Store) -> None:
         """Divide the open trials anew by chance, as after deaths of workers; some checkpoints are lost with that."""
-        left = [a.id for a in store.asked("tiny") if a.open and a.phase == "search"]
+        left = [a.id for a in store.planned("tiny") if a.open and a.phase == "search"]
         configs = store.configs(self.chance.sample(left, len(left)))
         size = self.chance.randint(1, TRIALS)
         packs = [[configs[i] for i in list(configs)[k : k + size]] for k in range(0, len(configs), size)]
@@ -177,7 +177,7 @@ def test_a_rung_is_decided_in_the_store_before_any_pack_goes_on(
         if job.company and job.company.rungs:
             last = max(r.epoch for r in job.company.rungs)
             here, there = (
-                [r for r in c.rungs if r.epoch == last] for c in (job.company, store.company(job.company.cohort))
+                [r for r in c.rungs if r.epoch == last] for c in (job.company, store.cohort(job.company.cohort))
             )
             assert {(r.trial, r.stays) for r in here} == {(r.trial, r.stays) for r in there}
             companies.append([r.stays for r in here])
@@ -198,7 +198,7 @@ def test_a_rung_is_decided_by_what_the_tasks_metric_should_be(task: str, best: l
         leases.take([c.id for c in trials])
         leases.write(Report(rungs=scores))
         [company] = decided_rungs(sweep, store, leases, trials).values()
-    stays = {rung.trial: rung.stays for rung in store.company(company.cohort).rungs}
+    stays = {rung.trial: rung.stays for rung in store.cohort(company.cohort).rungs}
     assert [k for k, c in enumerate(trials) if stays[c.id]] == best
 
 
@@ -301,7 +301,7 @@ def test_packs_are_joined_whole_and_hold_no_more_than_they_may(stays: list[list[
         for part, kept in zip(packs.values(), stays, strict=True)
         for c, stay in zip(part, kept, strict=True)
     ]
-    company = Company(cohort_of(first), tuple(r.trial for r in rungs), {}, tuple(rungs))
+    company = Cohort(cohort_of(first), tuple(r.trial for r in rungs), {}, tuple(rungs))
     joins = joined(packs, {company.cohort: company}, lambda config, total: most)
     inside = [key for part in joins.values() for key in part]
     assert len(inside) == len(set(inside)) and all(len(part) > 1 for part in joins.values())
@@ -348,4 +348,4 @@ def test_what_a_death_cut_is_not_joined_again(store: Store, here: Workers) -> No
         assert {len(job.joined) for job in Waves(sweep, store, leases, here, left, {}).next().values()} == {0, 2}
         again = Waves(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",))).next()
         assert again.keys() == first.keys() and all(job.before == ("dead",) for job in again.values())
-    assert [r.stays for r in store.company(cohort).rungs if r.trial == left[0].id] == [True]
+    assert [r.stays for r in store.cohort(cohort).rungs if r.trial == left[0].id] == [True]

@@ -20,7 +20,7 @@ from mirrors import fill, points
 from rich.console import Console
 
 from longwave.platform.cli.main import main
-from longwave.platform.storage.soundness import sound
+from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
@@ -98,7 +98,7 @@ def test_a_store_whose_writes_are_refused_for_a_while_is_waited_for_and_checkpoi
     assert code == 0 and why in said and "waiting up to 600 s" in said
     goes_on = "A checkpoint could not be written; the training goes on with the one before: "
     assert err and all(line.startswith(goes_on) for line in err.splitlines()), err
-    assert results(store) == undisturbed and sound(store.engine) == ""
+    assert results(store) == undisturbed and describe_damage(store.engine) == ""
     assert not list((tmp_path / "storage").rglob("*.safetensors"))
 
 
@@ -110,7 +110,7 @@ def test_a_store_whose_disk_may_have_lost_what_was_written_ends_the_sweep_in_a_l
     code, said, err = refused(tmp_path, *sweep(tmp_path, store), faults=[f"fdatasync:{fault}"], paths=[wal])
     assert code == 2 and "Traceback" not in said and re.fullmatch(r"longwave: The store .* cannot be used: .*\n", err)
     assert main(sweep(tmp_path, store, "resume")) == 0
-    assert results(store) == undisturbed and sound(store.engine) == ""
+    assert results(store) == undisturbed and describe_damage(store.engine) == ""
 
 
 @slow  # MLflow is loaded four times

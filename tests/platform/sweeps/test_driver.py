@@ -25,7 +25,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
-from longwave.platform.storage.driving import AttemptRow, DriverRow
+from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
@@ -160,7 +160,7 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     before = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
     assert "interrupted, 0 of 2 trials done" in capsys.readouterr().out and drivers(store) == []
-    again = store.asked("tiny")[0]
+    again = store.planned("tiny")[0]
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
     assert store.count()["epochs"] == 2 * 40 > before and attempts(store)[again.id] == 2
     assert results(store) == undisturbed
@@ -183,7 +183,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
     _, alive = psutil.wait_procs(ours, timeout=30)
     assert ours and not alive and drivers(store) == []
     assert 3 < store.count()["epochs"] < 80, "it ended before it was told to"
-    begun = attempts(store).keys() & {a.id for a in store.asked("tiny") if a.open}
+    begun = attempts(store).keys() & {a.id for a in store.planned("tiny") if a.open}
     done = subprocess.run([*command, "resume", "tiny", *more], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and results(store) == undisturbed, done.stderr
     assert all(count == 1 + (trial in begun) for trial, count in attempts(store).items())
@@ -239,7 +239,7 @@ def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: S
     first = tiny(models=["lem"], budget={"trials": 1, "hours": 1})
     driver.start(first, store, here, None, quiet())
     with store.transaction() as connection:
-        connection.execute(sa.text("UPDATE drivers SET beat = started + 3600"))
+        connection.execute(sa.text("UPDATE drivers SET heartbeat = started + 3600"))
     screen = quiet()
     driver.start(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
     assert "its budget of 1 hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]

@@ -12,8 +12,8 @@ from ray_nodes import LOOPBACK, Nodes
 from rich.console import Console
 
 from longwave.platform.cli.main import main
-from longwave.platform.records.probe import Probe, load
-from longwave.platform.storage.probes import keep_probes, probes
+from longwave.platform.records.probe import Probe, load_key
+from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor
 from longwave.platform.sweeps.config import SweepFile
@@ -52,12 +52,12 @@ def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
 ) -> None:
     monkeypatch.setenv(DECLARED, declared(1, 2, "A100"))
     file, screen = tiny(models=["lem"], retrain=0, trials=3, pack=1), io.StringIO()
-    shape = load(searches(resolve(file), {})[0][0])
-    keep_probes(store, [Probe("A100", shape, 1, 2**20, 2**30, 0.1, 1.0, busy=0.4)])
+    shape = load_key(searches(resolve(file), {})[0][0])
+    write_probes(store, [Probe("A100", shape, 1, 2**20, 2**30, 0.1, 1.0, busy=0.4)])
     driver.start(file, store, Workers(None, tmp_path), None, Console(file=screen, width=200))
     found = sorted(((p.kind, p.gpus, p.cpus) for p in places), reverse=True)  # workers are ready in any order
     assert found == [("A100", 1.0, 0.5), *[("A100", 0.5, 0.25)] * 2]
-    spent = store.spent("tiny")
+    spent = store.cost("tiny")
     assert spent.used["A100"] > 0 and spent.expected == {"A100": 6.0 * (1.0 + 0.5 + 0.5)}
     assert "tries" not in screen.getvalue() and "idle" not in screen.getvalue()
 
@@ -73,8 +73,8 @@ def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
     assert view.counts() == "5 of 5 trials done (5 ok)" and screen.getvalue().count("tries 2 packs for") == 1
     assert [(p.kind, p.gpus, p.cpus) for p in places] == [("A100", 1.0, 1.0)] * 3, "one pack a GPU, then one alone"
     assert "tiny: 1 GPU is left idle (1 A100): 1 pack, 1 at a time" in screen.getvalue()
-    assert {(p.kind, p.members, p.fits) for p in probes(store)} == {("A100", 1, True), ("A100", 4, True)}
-    spent = store.spent("tiny")
+    assert {(p.kind, p.members, p.fits) for p in read_probes(store)} == {("A100", 1, True), ("A100", 4, True)}
+    spent = store.cost("tiny")
     assert [*spent.used] == [*spent.expected] == ["A100"] and spent.used["A100"] > 0
     assert main(["sweep", "status", "tiny", "--store", store.url, "--price", "A100=3600"]) == 0
     told = " ".join(capsys.readouterr().out.split())

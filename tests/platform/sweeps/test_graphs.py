@@ -68,7 +68,7 @@ def test_a_sweep_over_graphs_stands_on_a_board_with_energy_and_distance_beside(
     assert {"gcn", "g2", "mlp", "majority", "ridge on 2 hops"} <= board.keys()
     assert board["gcn"]["layers"] == 2 and board["gcn"]["n"] == 2
     [group] = [g for g in Store(store).groups("karate") if g.config.model == "gcn"]
-    for run in (t.run for t in Store(store).trials_of([r.id for r in group.runs])):
+    for run in (t.run for t in Store(store).trials_by_id([r.id for r in group.runs])):
         assert run is not None and {m.key for m in run.measures} == {"dirichlet_energy", "mad"}
         assert all(m.value > 0 for m in run.measures)
 

@@ -14,7 +14,7 @@ from small_sweeps import small, to_the_end
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.sweeps.config import SweepFile, check_sweep
 from longwave.platform.sweeps.entry import Sweep
 from longwave.platform.sweeps.plan import asked, cell_of, further, searches
@@ -144,10 +144,10 @@ def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
     ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in found for c in mine}
     open_ones = {c.id for c in found[0][1][1:]}
 
-    def planned(cells: bool) -> list[Asked]:
+    def planned(cells: bool) -> list[PlannedTrial]:
         states = {c.id: "planned" if c.id in open_ones else "ok" for _, mine in found for c in mine}
         return [
-            Asked(c.id, "lem", "search", states[c.id], None, c.params["lr"], k if cells else None)
+            PlannedTrial(c.id, "lem", "search", states[c.id], None, c.params["lr"], k if cells else None)
             for k, mine in found
             for c in mine
         ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
@@ -19,12 +19,12 @@ from longwave.platform.sweeps.sweep import missing, plan
 from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
-Planned = Callable[..., tuple[Sweep, list[Asked]]]
+Planned = Callable[..., tuple[Sweep, list[PlannedTrial]]]
 
 
 @pytest.fixture
 def planned(store: Store, tiny: Tiny) -> Planned:
-    def write(**changes: object) -> tuple[Sweep, list[Asked]]:
+    def write(**changes: object) -> tuple[Sweep, list[PlannedTrial]]:
         sweep = plan(resolve(tiny(models=["lem"], retrain=0, **changes)), store)
         return sweep, missing(sweep, store)
 
@@ -50,7 +50,7 @@ def test_a_pack_of_which_others_hold_a_part_is_cut_anew_and_may_go_on_from_its_c
         [(key, job)] = Waves(sweep, store, mine, here, left, {}).next().items()
         assert [c.id for c in job.configs] == [a.id for a in left[2:]]
         assert key == pack_key(job.configs) != "whole" and job.before == ("whole",)
-        assert {a.pack for a in store.asked("tiny")} == {"whole", key}
+        assert {a.pack for a in store.planned("tiny")} == {"whole", key}
     other.release([a.id for a in left[:2]])
     with Leases(store, "tiny") as mine:
         jobs = Waves(sweep, store, mine, here, missing(sweep, store), {key: ("parent",)}).next()
@@ -64,7 +64,7 @@ def test_a_pack_of_which_another_sweep_asked_for_a_part_is_cut_for_that_part(
     store.assign({"whole": [*store.configs([a.id for a in left]).values()]})
     part = plan(resolve(tiny(name="part", models=["lem"], trials=2, retrain=0)), store)
     shared = missing(part, store)
-    assert {a.id for a in shared} < {a.id for a in left} and store.shared("part") == {a.id for a in shared}
+    assert {a.id for a in shared} < {a.id for a in left} and store.shared_trials("part") == {a.id for a in shared}
     with Leases(store, "part") as mine:
         [(key, job)] = Waves(part, store, mine, here, shared, {}).next().items()
     assert key == pack_key(job.configs) != "whole" and job.before == ("whole",) and len(job.configs) == 2

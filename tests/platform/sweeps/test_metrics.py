@@ -75,7 +75,7 @@ def free_port() -> int:
 def test_after_a_sweep_the_numbers_are_those_of_its_store(tiny: Tiny, store: Store, here: Workers) -> None:
     sweep, numbers = plan(resolve(tiny(models=["lem"], retrain=1)), store), DriverMetrics("tiny")
     driver.resume(sweep, store, here, None, Console(file=io.StringIO()), numbers)
-    found, stored = now(numbers), store.asked("tiny")
+    found, stored = now(numbers), store.planned("tiny")
     assert standing(numbers) == Counter(trial.status for trial in stored) == {"ok": 5}
     assert found["longwave_epochs_total",] == store.count()["epochs"] == 5 * 6
     assert found["longwave_packs_running",] == found["longwave_packs_waiting",] == 0
@@ -117,7 +117,7 @@ def test_latencies_fall_into_their_classes() -> None:
 
 def test_the_store_says_what_its_transactions_took_also_when_they_fail(store: Store) -> None:
     took: list[tuple[str, float]] = []
-    store.took = lambda kind, seconds: took.append((kind, seconds))
+    store.on_transaction = lambda kind, seconds: took.append((kind, seconds))
     with pytest.raises(KeyError, match="nothing"), store.transaction():
         time.sleep(0.01)
         raise KeyError("nothing")

@@ -22,8 +22,8 @@ from mirrors import attempt, config, fill, nonsense, points
 
 from longwave.platform.errors import StoreError
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.mirrored import Delivered, Outbox
-from longwave.platform.storage.schema import MirroredRow
+from longwave.platform.storage.outbox import Delivery, Outbox
+from longwave.platform.storage.schema import DeliveryRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import localfile, mirroring
 from longwave.platform.sweeps.delivery import same
@@ -108,7 +108,7 @@ def test_a_server_that_answers_nonsense_is_one_line_that_says_how_far_the_copy_i
     fill(store, 3, 2)
     with nonsense(*NONSENSE[answer]) as url, pytest.raises(MirrorError, match="0 of 3 trials sent$") as caught:
         sync(store, url)
-    assert "\n" not in str(caught.value) and Outbox(store, url).noted() == []
+    assert "\n" not in str(caught.value) and Outbox(store, url).deliveries() == []
 
 
 def test_a_server_that_forgets_what_it_was_sent_is_not_believed(
@@ -169,7 +169,7 @@ def test_a_live_mirror_whose_file_is_deleted_makes_another(
     mirror = mirroring.Mirror(f"sqlite:///{file}")
     with mirror.following(store):
         until = time.monotonic() + 60
-        while len(Outbox(store, f"sqlite:///{file}").noted()) < 2 and time.monotonic() < until:
+        while len(Outbox(store, f"sqlite:///{file}").deliveries()) < 2 and time.monotonic() < until:
             time.sleep(0.05)
         file.unlink()
         attempt(store, first, 1, 1, 2, 0.5, over=True)
@@ -250,7 +250,7 @@ def test_one_process_at_a_time_holds_the_outbox_of_a_server(any_store_url: str, 
             two.held(),
         ):
             pass
-        with Outbox(two.store, "http://another").held():
+        with Outbox(two.store, "http://another").lock():
             pass
     with two.held(patience=10.0):  # PostgreSQL ends a session a moment after its client
         pass
@@ -261,18 +261,18 @@ def test_the_outbox_says_what_is_left_and_how_far_it_is(any_store_url: str, open
     store = open_store(any_store_url)
     first, second, third = fill(store, 3, 4)
     outbox = Outbox(store, "s")
-    assert [w.trial.config.id for w in outbox.waiting("", 2)] == [first.id, second.id]
-    assert [w.trial.config.id for w in outbox.waiting(second.id, 2)] == [third.id] and outbox.progress() == (0, 3)
-    outbox.note([Delivered(c.id, "r", 4, True) for c in (first, second)])
-    assert [w.trial.config.id for w in outbox.waiting("", 9)] == [third.id] and outbox.progress() == (2, 3)
+    assert [w.trial.config.id for w in outbox.pending("", 2)] == [first.id, second.id]
+    assert [w.trial.config.id for w in outbox.pending(second.id, 2)] == [third.id] and outbox.progress() == (0, 3)
+    outbox.write_deliveries([Delivery(c.id, "r", 4, True) for c in (first, second)])
+    assert [w.trial.config.id for w in outbox.pending("", 9)] == [third.id] and outbox.progress() == (2, 3)
     attempt(store, first, 1, 2, 3, 0.5, over=False)
-    [again, _] = outbox.waiting("", 9)
+    [again, _] = outbox.pending("", 9)
     assert (again.attempt, again.sent, again.run, again.superseded) == (1, 4, "r", True)
     assert list(again.points) == points(first, 2) + points(first, 3, 0.5)[2:]
-    outbox.note([Delivered(first.id, "r2", 3, False, 1)])
-    assert [w.trial.config.id for w in outbox.waiting("", 9)] == [third.id]
+    outbox.write_deliveries([Delivery(first.id, "r2", 3, False, 1)])
+    assert [w.trial.config.id for w in outbox.pending("", 9)] == [third.id]
     outbox.reset([first.id])
-    assert outbox.waiting("", 1)[0].sent == 0 and len(outbox.noted()) == 2
+    assert outbox.pending("", 1)[0].sent == 0 and len(outbox.deliveries()) == 2
 
 
 def test_a_password_is_neither_noted_nor_shown(store: Store) -> None:
@@ -282,9 +282,9 @@ def test_a_password_is_neither_noted_nor_shown(store: Store) -> None:
         with pytest.raises(MirrorError) as caught:
             sync(store, secret)
         with Mailing(store, secret) as mailing:
-            mailing.outbox.note([Delivered(config(1, 2).id, "r", 1, False)])
+            mailing.outbox.write_deliveries([Delivery(config(1, 2).id, "r", 1, False)])
     with store.reading() as connection:
-        noted = connection.scalars(sa.select(MirroredRow.server)).all()
+        noted = connection.scalars(sa.select(DeliveryRow.server)).all()
     assert noted == [url.replace("http://", "http://***@")] and "s3" not in f"{caught.value}{noted}"
 
 

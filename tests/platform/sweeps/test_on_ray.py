@@ -18,7 +18,7 @@ from ray_nodes import LOOPBACK, Nodes
 
 from longwave.platform.errors import WorkerError
 from longwave.platform.processes import known
-from longwave.platform.records.report import Company, Ending, Report, Rung
+from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.sweeps import executor
 from longwave.platform.sweeps.config import SweepFile
 from longwave.platform.sweeps.executor import _Heard, run_packs
@@ -207,7 +207,7 @@ def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
 
 
 def test_a_job_survives_json(tiny: Tiny) -> None:
-    company = Company("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
+    company = Cohort("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
     for job in jobs_of(tiny(trials=2)).values():
         for met in (None, company):
             asked = Job(tuple(job.configs), met, ("before",))

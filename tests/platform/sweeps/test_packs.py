@@ -29,7 +29,7 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
     store = open_store(any_store_url)
     store.add_sweep("s", {})
     asked = [trial("lem", k, phase="search") for k in range(5)]  # of three epochs each
-    store.ask("s", asked, [about(c) for c in asked])
+    store.add_trials("s", asked, [about(c) for c in asked])
     store.assign({"first": asked[:3], "second": asked[3:4]})
     with Leases(store, "s") as driver:
         driver.spent = lambda: {"used": {"A100": 3.0}, "expected": {}}
@@ -60,7 +60,7 @@ def test_a_search_that_learns_or_begins_with_known_settings_has_no_expected_curv
 ) -> None:
     store.add_sweep("s", content)
     asked = [trial("lem", 1), *(trial("lem", k, phase="search") for k in (7, 8))]
-    store.ask("s", asked, [about(c) for c in asked])
+    store.add_trials("s", asked, [about(c) for c in asked])
     store.write([], [ok(asked[0], 0.5), *(ok(c, None) for c in asked[1:])])
     [found] = searches(store, read_board(store))
     assert learns(store, "s") is not curve

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trials import present_trial
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.probe import Probe, load
+from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.sweeps.fleet import Fleet
 from longwave.platform.sweeps.forecast import cost, expect, in_retraining, prices
 from longwave.platform.sweeps.placement import Machine, Room
@@ -24,7 +24,7 @@ WIDE = replace(BASE, hidden=16)
 
 def tried(members: int, gib: float, **more: object) -> Probe:
     """Return a probe of ``BASE`` on an A100 with a little over 10 GiB that may be filled."""
-    known = {"kind": "A100", "shape": load(BASE), "capacity": int(FREE * GIB / USABLE), "epoch": 1.0}
+    known = {"kind": "A100", "shape": load_key(BASE), "capacity": int(FREE * GIB / USABLE), "epoch": 1.0}
     return Probe(**{**known, "members": members, "bytes": int(gib * GIB), **more})  # type: ignore[arg-type]
 
 
@@ -35,8 +35,8 @@ def test_a_load_is_equal_where_steps_take_the_same_and_differs_where_they_do_not
     ]  # fmt: skip
     other = [WIDE, replace(BASE, batch=4), replace(BASE, model="gru"), replace(BASE, precision="float64")]
     other += [replace(BASE, data="e"), replace(BASE, params={"lr": 0.1, "dropout": 0.1}), replace(BASE, clip=1.0)]
-    assert {load(config) for config in same} == {load(BASE)}
-    assert len({load(config) for config in [BASE, *other]}) == len(other) + 1
+    assert {load_key(config) for config in same} == {load_key(BASE)}
+    assert len({load_key(config) for config in [BASE, *other]}) == len(other) + 1
 
 
 @given(

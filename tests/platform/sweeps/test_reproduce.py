@@ -79,7 +79,7 @@ def claimed(store: Store, tests: Sequence[float | None], **changes: Any) -> str:
     """Write a row with these scores, None for a seed that diverged, which nobody has trained, and return its name."""
     [gru, *_] = of(store, "gru")
     configs = [replace(gru.config, **{"epochs": 2, **changes}, seed=seed) for seed in range(len(tests))]
-    store.ask(None, configs, [ABOUT] * len(configs))
+    store.add_trials(None, configs, [ABOUT] * len(configs))
     ends = [
         Run(c.id, "diverged", "it did") if t is None else Run(c.id, "ok", valid=1.0, test=t)
         for c, t in zip(configs, tests, strict=True)
@@ -218,7 +218,7 @@ def test_other_data_are_an_error_before_anything_runs(
 
 def test_a_row_without_a_score_has_nothing_to_reproduce(known: Store, said: Printed) -> None:
     config = replace(of(known, "gru")[0].config, epochs=1)
-    known.ask(None, [config], [ABOUT])
+    known.add_trials(None, [config], [ABOUT])
     assert "has no score to compare with" in said(2, "reproduce", config.row)
 
 
@@ -229,7 +229,7 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Prin
         twin = first.setdefault(other.row[:4], other)
         if twin is not other:
             break
-    known.ask(None, [twin, other], [ABOUT] * 2)
+    known.add_trials(None, [twin, other], [ABOUT] * 2)
     line = said(2, "reproduce", other.row[:4])
     assert f"{other.row[:4]} begins the names of 2 rows: " in line and f"{twin.row[:12]} (gru on adding)" in line
     assert known.rows(other.row[:12].upper())[0].config == other
@@ -272,7 +272,7 @@ def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: p
 
 def test_a_rows_uncommitted_changes_are_printed_as_git_takes_them(known: Store, said: Printed) -> None:
     config = replace(of(known, "gru")[0].config, epochs=2)
-    known.ask(None, [config], [ABOUT])
+    known.add_trials(None, [config], [ABOUT])
     patch = "diff --git a/models/lem.py b/models/lem.py\n"
     facts = {"diff": digest({"patch": patch})}
     known.write([], [Run(config.id, "ok", valid=1.0, test=1.0, environment=facts, patch=patch)])

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import io
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from old_store import old_store
+from recorded import recorded_store
 from rich.console import Console
 
 from longwave.platform import registry
-from longwave.platform.about import complete
-from longwave.platform.cli.main import main
+from longwave.platform.about import about, complete
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.records.identity import derive_seed
-from longwave.platform.records.legacy import seed_key
 from longwave.platform.records.run import Run
-from longwave.platform.records.stored import Asked
+from longwave.platform.records.seeds import seed_key
+from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.schema import AskRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, sweep
 from longwave.platform.sweeps.config import SweepFile
@@ -36,8 +30,6 @@ from longwave.platform.sweeps.resolve import explained, resolve
 from longwave.platform.sweeps.workers import Workers
 
 Tiny = Callable[..., SweepFile]
-FINISHED = ("plain", "halved", "learned", "again", "diverging")
-"""Sweeps of the old store that are over."""
 
 
 @pytest.fixture
@@ -154,72 +146,18 @@ def test_the_same_settings_meet_the_same_seeds_under_any_version(tiny: Tiny) -> 
     assert seed_key(entry.base) == seed_key(replace(entry.base, model_version="2", task_version="3", protocol="4"))
 
 
-@pytest.fixture
-def old(tmp_path: Path, open_store: Callable[[str], Store]) -> Store:
-    """A store made before identities could grow, opened now."""
-    return open_store(f"sqlite:///{old_store(tmp_path / 'old.db')}")
-
-
-@pytest.mark.parametrize("name", FINISHED)
-def test_a_finished_sweep_of_an_old_store_asks_for_nothing(old: Store, name: str) -> None:
-    before = [t.config.id for t in old.trials(name)]
-    assert sweep.missing(sweep.stored_sweep(old, name), old) == []
-    assert [t.config.id for t in old.trials(name)] == before
-
-
-@pytest.mark.parametrize("name", ["to-retrain", "to-search", "to-halve"])
-def test_an_unfinished_sweep_of_an_old_store_goes_on_with_the_seeds_it_planned(
-    old: Store, here: Workers, name: str
-) -> None:
-    before = [(t.config.id, t.config.seed) for t in old.trials(name)]
-    driver.resume(sweep.stored_sweep(old, name), old, here, None, Console(file=io.StringIO()))
-    after = [(t.config.id, t.config.seed) for t in old.trials(name)]
-    assert after[: len(before)] == before and all(t.run for t in old.trials(name))
-    again = [t.config for t in old.trials(name) if t.config.phase == "retrain"]
-    assert [c.seed for c in again] == [derive_seed("retrain", seed_key(c), k) for k, c in enumerate(again)] != []
-    assert {c.id for c in asked(resolve(sweep.stored_sweep(old, name).file), _ends(old, name))} == {i for i, _ in after}
-
-
-def test_an_old_sweep_that_is_run_from_its_file_again_asks_for_nothing(old: Store, here: Workers) -> None:
-    file = sweep.stored_sweep(old, "plain").file
-    before = len(old.trials("plain"))
-    view = driver.start(file, old, here, None, Console(file=io.StringIO()))
-    assert view.counts() == f"{before} of {before} trials done ({before} ok)"
-
-
-def _ends(store: Store, name: str) -> dict[str, Any]:
-    return {t.config.id: t.run for t in store.trials(name) if t.run}
-
-
-def test_old_names_of_rows_and_of_their_trials_work_in_commands(
-    old: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with closing(sqlite3.connect(old_store(tmp_path / "before.db"))) as before:
-        query = "SELECT id, \"row\" FROM trials WHERE phase = 'retrain' AND model = 'cornn' ORDER BY id"
-        names = before.execute(query).fetchall()
-    [present] = {t.config.row for trial, row in names for name in (trial, row[:9]) for t in old.rows(name)}
-    assert present not in {row for _, row in names} and old.present_name(names[0][1]) == present
-    assert main(["diff", names[0][1], present[:8], "--store", old.url]) == 0
-    assert "differ in nothing" in capsys.readouterr().out
-
-
-def test_a_search_of_an_old_store_that_lacks_a_round_is_drawn_to_its_end(old: Store) -> None:
-    before = [t.config.id for t in old.trials("learned")]
-    with old.transaction() as connection:
-        connection.execute(sa.delete(AskRow).where(AskRow.sweep == "learned", AskRow.position >= 2))
-    assert len(old.asked("learned")) == 2
-    assert sweep.missing(sweep.stored_sweep(old, "learned"), old) == []
-    assert [t.config.id for t in old.trials("learned")] == before
-
-
-def test_what_pages_need_of_an_old_stores_rows_is_looked_up_where_it_is_sure(old: Store) -> None:
-    [first, *_] = [t for t in old.retrainings("adding") if t.config.model == "lem"]
-    other = replace(first.config, variant="N=30", data="a" * 12)
-    old.ask(None, [other, replace(other, data="b" * 12)], [first.about] * 2)
-    complete(old)
-    told = {(k.kind, k.name, k.variant): (k.version, k.data) for k in old.catalogue()}
-    assert told["task", "adding", "N=20"] == ("2", first.config.data) and told["model", "lem", ""] == ("1", "")
-    assert ("task", "adding", "N=30") not in told  # two versions of its data are there: neither is known to be newer
+def test_what_pages_need_of_rows_is_looked_up_where_it_is_sure(store: Store) -> None:
+    first = recorded_store(store, 4)[1]
+    others = [replace(first, variant="N=30", data=letter * 12) for letter in "ab"]
+    store.add_trials(None, others, [about(first)] * 2)
+    complete(store)
+    versions = {(k.kind, k.name, k.variant): (k.version, k.data) for k in store.catalogue()}
+    assert versions["task", "adding", "N=20"] == ("2", first.data) and versions["model", "lem", ""] == ("1", "")
+    assert (
+        "task",
+        "adding",
+        "N=30",
+    ) not in versions  # two versions of its data are there: neither is known to be newer
 
 
 def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_again(tiny: Tiny) -> None:
@@ -227,10 +165,10 @@ def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_aga
     search = asked(made, {})
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
-    planned = [Asked(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
+    planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
     found = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
     again = [config for _, config in found]
     assert {cell for cell, _ in found} == {0}
     assert [c.params for c in again] == [search[0].params] * 2 and again == asked(made, ends)[4:]
-    done = [*planned, *(Asked(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
+    done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
     assert list(further(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

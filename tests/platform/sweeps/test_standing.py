@@ -11,9 +11,9 @@ import pytest
 
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED, Point, Run
-from longwave.platform.records.stored import Asked, Done
+from longwave.platform.records.stored import EpochCounts, PlannedTrial
 from longwave.platform.records.trial import Phase
-from longwave.platform.storage import entries, sweeps
+from longwave.platform.storage import sweeps, trial_writes
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import SweepFile
@@ -66,7 +66,7 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     def clock(now: float) -> None:
-        for module in (entries, sweeps):
+        for module in (trial_writes, sweeps):
             monkeypatch.setattr(module, "utc_now", lambda: datetime.fromtimestamp(now, UTC))
 
     store = open_store(any_store_url)
@@ -79,25 +79,25 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
             leases.take(ids)
             clock(began := now + 0.5)
             now = trained(leases, store, last, now, clock, chance)
-            trials, points = store.asked("tiny"), store.curves(ids)
+            trials, points = store.planned("tiny"), store.curves(ids)
             assert store.trained_since("tiny", now - began) == sum(p.at >= began for p in points) > 0
             done = Counter(p.trial for p in points)
-            assert store.done("tiny") == parts(trials, done) and store.done("other") == {}
+            assert store.epoch_counts("tiny") == parts(trials, done) and store.epoch_counts("other") == {}
             assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
             check(standing(store, "tiny"), trials, done)
 
 
-def parts(trials: list[Asked], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], Done]:
+def parts(trials: list[PlannedTrial], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], EpochCounts]:
     """Return what there is of the trials of each cell, all of the search, one by one."""
-    found: dict[tuple[int, Phase], Done] = {}
+    found: dict[tuple[int, Phase], EpochCounts] = {}
     for a in trials:
         assert a.cell is not None and (a.open or a.epochs == epochs[a.id])
-        own = Done(reached=epochs[a.id]) if a.open else Done(1, epochs[a.id])
-        found[a.cell, a.phase] = found.get((a.cell, a.phase), Done()) + own
+        own = EpochCounts(reached=epochs[a.id]) if a.open else EpochCounts(1, epochs[a.id])
+        found[a.cell, a.phase] = found.get((a.cell, a.phase), EpochCounts()) + own
     return found
 
 
-def check(found: SweepStatus, trials: list[Asked], done: Mapping[str, int]) -> None:
+def check(found: SweepStatus, trials: list[PlannedTrial], done: Mapping[str, int]) -> None:
     """Compare how a sweep of 16 trials of six epochs stands with them; ``done`` are the epochs of each."""
     over = [a for a in trials if not a.open]
     assert found.counts["running"] == sum(a.status == "running" for a in trials) > 0

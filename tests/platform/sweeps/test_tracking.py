@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longwave.platform.storage.mirrored import Outbox
+from longwave.platform.storage.outbox import Outbox
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, mirror, mirroring
 from longwave.platform.sweeps.config import SweepFile

@@ -18,7 +18,7 @@ from rich.console import Console
 from longwave.platform.bench.scale_parts import NAME, ScaleSize, audited, driven, planned
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
-from longwave.platform.storage.driving import LeaseRow
+from longwave.platform.storage.lease_tables import LeaseRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver, executor, jobs
@@ -79,7 +79,7 @@ def test_packs_are_the_same_whatever_a_wave_holds(
             with Leases(store, "tiny") as leases:
                 room = Fleet(Room([Machine(workers)]))
                 found.append(all_of(Waves(sweep, store, leases, Workers(workers, tmp_path), left, {}, fleet=room)))
-            stored = {a.id: a.pack for a in store.asked("tiny")}
+            stored = {a.id: a.pack for a in store.planned("tiny")}
     few, [at_once] = found
     trials = [trial for wave in few for pack in wave.values() for trial in pack]
     assert {key: pack for wave in few for key, pack in wave.items()} == at_once
@@ -133,8 +133,8 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
     monkeypatch.setattr(driver, "running", lambda _: nullcontext())
     file, screen = tiny(trials=40, pack=2, retrain=1), Console(file=io.StringIO())
     driver.start(file, store, Workers(workers, tmp_path, cpu=True), None, screen)
-    assert sorted(crowd.trained) == sorted(a.id for a in store.asked("tiny")) and len({*crowd.trained}) == 82
-    assert {a.status for a in store.asked("tiny")} == {"ok"} and held(store) == 0
+    assert sorted(crowd.trained) == sorted(a.id for a in store.planned("tiny")) and len({*crowd.trained}) == 82
+    assert {a.status for a in store.planned("tiny")} == {"ok"} and held(store) == 0
     dead = 2 * 8  # what a death left stays leased until the round is over
     assert 2 * workers < crowd.most <= 2 * (2 * workers) + 4 + 4 + dead
 
@@ -156,7 +156,7 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
     with pytest.raises(Ended, match="at half"):
         driven(url, size, str(tmp_path), 50, die)
     with Store(url) as store:
-        assert held(store) == 0 and len({a.pack for a in store.asked(NAME)}) == 20, "all were divided at once"
+        assert held(store) == 0 and len({a.pack for a in store.planned(NAME)}) == 20, "all were divided at once"
     driven(url, size, str(tmp_path))
     assert audited(url) == {"trials": 150, "lost": 0, "duplicated": 0}
     assert not [*(tmp_path / "checkpoints").iterdir()]
@@ -172,12 +172,12 @@ def test_what_another_driver_cut_between_waves_is_handed_out_as_it_lies_now(
         waves.next()
         [(_, job)] = waves.next().items()
         mine.release([c.id for c in job.configs])
-        planned_next = store.asked("tiny")[4:6]
+        planned_next = store.planned("tiny")[4:6]
         one, two = store.configs([a.id for a in planned_next]).values()
         store.assign({pack_key([one]): [one], pack_key([two]): [two]})
         other.take([two.id])
         assert [*waves.next()] == [pack_key([one])], "whole, under the key that it has by now"
-        store.assign({pack_key([c]): [c] for c in store.configs([a.id for a in store.asked("tiny")[6:8]]).values()})
+        store.assign({pack_key([c]): [c] for c in store.configs([a.id for a in store.planned("tiny")[6:8]]).values()})
         assert len(waves.next()) == 2
 
 
@@ -191,7 +191,7 @@ def test_packs_that_two_drivers_divide_at_once_are_those_of_the_first(
     second = store.assign_new({"b": configs[2:]})
     assert second == {configs[2].id: "a", configs[3].id: "b"}
     assert [store.packs([c.id for c in configs])[c.id] for c in configs] == ["a", "a", "a", "b"]
-    assert store.packed(["a", "b", "c"]) == {"a": 3, "b": 1, "c": 0}
+    assert store.count_open(["a", "b", "c"]) == {"a": 3, "b": 1, "c": 0}
 
 
 def test_in_this_process_the_next_wave_is_asked_for_once_the_one_before_has_ended(

@@ -9,7 +9,7 @@ import pytest
 from cohorts import Driver, Ledger
 from packs import Heard, trial
 
-from longwave.platform.records.report import Company, Report
+from longwave.platform.records.report import Cohort, Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
 from longwave.platform.training.checkpoint import Checkpoint
@@ -106,7 +106,7 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
     for _ in range(2):  # each saves twice where it stands
         for part, file in zip(parts, files, strict=True):
             if left := [c for c in part if c in ledger.open]:
-                train(left, ledger.take, Checkpoint(file), Company("c", tuple(c.id for c in whole.configs), {}))
+                train(left, ledger.take, Checkpoint(file), Cohort("c", tuple(c.id for c in whole.configs), {}))
     pack = Pack(ledger.open, get_task("adding").load("N=20"))
     assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).found())
     assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
@@ -144,7 +144,7 @@ def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> N
 
 def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
     configs, said = cohort(), list[Report]()
-    train(configs, said.append, company=Company("c", tuple(c.id for c in configs), {}))
+    train(configs, said.append, company=Cohort("c", tuple(c.id for c in configs), {}))
     stopped = [r for r in said if any(run.status == "stopped" for run in r.runs)]
     assert len(stopped) >= 2
     for report in stopped:

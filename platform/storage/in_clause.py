@@ -7,8 +7,8 @@ longer than the query.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeVarTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
@@ -16,6 +16,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
+
+Columns = TypeVarTuple("Columns")
 
 
 class _Texts(sa.TypeDecorator[Sequence[str]]):
@@ -25,37 +27,46 @@ class _Texts(sa.TypeDecorator[Sequence[str]]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Return the type of the parameter."""
         return dialect.type_descriptor(sa.ARRAY(sa.Text()) if dialect.name == "postgresql" else sa.Text())
 
     def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:
-        """Return the parameter."""
         return value if dialect.name == "postgresql" else json.dumps(value)
 
 
-class _Among(FunctionElement[bool]):
-    """``among(column, texts)``."""
-
+class _InClause(FunctionElement[bool]):
     inherit_cache = True
     type = sa.Boolean()
 
 
-def among(column: Any, texts: Iterable[str]) -> sa.ColumnElement[bool]:
+def in_clause(column: Any, texts: Iterable[str]) -> sa.ColumnElement[bool]:
     """Return the condition that ``column`` is one of ``texts``, of which there may be any number.
 
     PostgreSQL finds them by the column's index, unless a second condition seems to leave fewer rows: it expects one or
-    two for an owner it has never counted, who may hold a hundred thousand. Ask for such a condition afterwards.
+    two for an owner it has never counted, who may hold a hundred thousand. Query such a condition afterwards.
     """
-    return _Among(column, sa.literal(list(texts), _Texts()))
+    return _InClause(column, sa.literal(list(texts), _Texts()))
 
 
-@compiles(_Among, "sqlite")
-def _on_sqlite(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+def select_in(
+    connection: sa.Connection, query: sa.Select[*Columns], column: Any, texts: Collection[str]
+) -> Iterator[sa.Row[*Columns]]:
+    """Yield the rows of a query in which ``column`` is one of ``texts``, a batch after another."""
+    for part in batches(sorted(texts)):
+        yield from connection.execute(query.where(in_clause(column, part)))
+
+
+def batches(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
+    """Return ``ids`` in parts that a database takes in one query, and whose rows fit in memory."""
+    return [ids[k : k + size] for k in range(0, len(ids), size)]
+
+
+@compiles(_InClause, "sqlite")
+def _compile_for_sqlite(element: _InClause, compiler: SQLCompiler, **options: Any) -> str:
     column, texts = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{column} IN (SELECT value FROM json_each({texts}))"  # nosec B608  # clauses that were compiled
 
 
-@compiles(_Among, "postgresql")
-def _on_postgresql(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(_InClause, "postgresql")
+def _compile_for_postgresql(element: _InClause, compiler: SQLCompiler, **options: Any) -> str:
     column, texts = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{column} = ANY ({texts})"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from longwave.platform.storage.schema import AskRow, TrialRow
+from longwave.platform.storage.schema import SweepTrialRow, TrialRow
 
 
 class Search(NamedTuple):
@@ -20,7 +20,7 @@ class Search(NamedTuple):
     model: str
 
 
-def read_outsearched(
+def read_successors(
     connection: sa.Connection, chosen: Mapping[str, Iterable[Search]], sizes: Mapping[Search, int]
 ) -> dict[str, list[str]]:
     """Return of each row all of whose searches went on and chose another: the rows that they chose, sorted.
@@ -58,7 +58,7 @@ def _later(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Searc
 
 def _shared(connection: sa.Connection, sweeps: set[str]) -> dict[tuple[Search, Search], int]:
     """Return how many trials two searches of different sweeps share, if any."""
-    t, one, other = TrialRow, aliased(AskRow), aliased(AskRow)
+    t, one, other = TrialRow, aliased(SweepTrialRow), aliased(SweepTrialRow)
     key: tuple[Any, ...] = (one.sweep, one.cell, other.sweep, other.cell, t.task, t.model)
     query: sa.Select[Any] = (
         sa.select(*key, sa.func.count())

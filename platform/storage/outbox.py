@@ -16,17 +16,18 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import ENDED, Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage import rows
-from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.driving import AttemptRow
-from longwave.platform.storage.queries import Queries, pieces
-from longwave.platform.storage.schema import CurveRow, MirroredRow, TrialRow
+from longwave.platform.storage.database import upsert
+from longwave.platform.storage.in_clause import batches
+from longwave.platform.storage.lease_tables import AttemptRow
+from longwave.platform.storage.queries import Queries
+from longwave.platform.storage.schema import CurveRow, DeliveryRow, TrialRow
 
 LOCK = 7011984
 """Class of the advisory locks that mirrors take in PostgreSQL."""
 
 
 @dataclass(frozen=True)
-class Delivered:
+class Delivery:
     """What a server has of a trial: the run there, its last epoch, whether it has the end, and of which attempt."""
 
     trial: str
@@ -37,7 +38,7 @@ class Delivered:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingTrial:
     """A trial with news for a server.
 
     Attributes:
@@ -69,13 +70,13 @@ class Outbox:
         self.store, self.server = store, server
 
     @contextmanager
-    def held(self, patience: float = 0.0) -> Iterator[Callable[[], Any]]:
+    def lock(self, wait: float = 0.0) -> Iterator[Callable[[], Any]]:
         """Let this process alone mirror the store to the server; the lock ends with the process, however it ends.
 
         Gives what is called before each round: it raises where the lock was lost with its connection.
 
         Args:
-            patience: Seconds to wait for another process that has the lock.
+            wait: Seconds to wait for another process that has the lock.
 
         Raises:
             StoreError: It has it still.
@@ -83,7 +84,7 @@ class Outbox:
         busy = StoreError(f"Another process sends the trials of this store to {self.server} now.")
         name, engine = digest({"server": self.server}), self.store.engine
         if engine.dialect.name == "sqlite":
-            lock = FileLock(f"{engine.url.database}.mirror-{name[:8]}.lock", timeout=patience)
+            lock = FileLock(f"{engine.url.database}.mirror-{name[:8]}.lock", timeout=wait)
             try:
                 lock.acquire()
             except Timeout:
@@ -97,52 +98,49 @@ class Outbox:
             connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
             connection.detach()  # the lock lives as long as the connection: closing it is to end it
         try:
-            self._ask(connection, f"SELECT set_config('lock_timeout', '{int(patience * 1000) + 1}ms', false)")
+            self._query(connection, f"SELECT set_config('lock_timeout', '{int(wait * 1000) + 1}ms', false)")
             try:
                 connection.execute(sa.text(f"SELECT pg_advisory_lock({LOCK}, {int(name[:7], 16)})"))
             except sa.exc.OperationalError:
                 raise busy from None
-            yield lambda: self._ask(connection, "SELECT 1")
+            yield lambda: self._query(connection, "SELECT 1")
         finally:
             connection.close()
 
-    def waiting(self, after: str, most: int) -> list[Waiting]:
+    def pending(self, after: str, most: int) -> list[PendingTrial]:
         """Return up to ``most`` trials with news, by id, from behind the id ``after`` on."""
         query = _news(self.server).where(TrialRow.id > after).order_by(TrialRow.id).limit(most)
         with self.store.errors(), Session(self.store.engine) as session:
-            found = [(rows.trial(line[0], None), *line[1:]) for line in session.execute(query)]
+            found = [(rows.to_trial(line[0], None), *line[1:]) for line in session.execute(query)]
         curves: dict[str, list[Point]] = {}
         for point in self.store.curves([line[0].config.id for line in found]):  # read last: newer than the attempt
             curves.setdefault(point.trial, []).append(point)
-        waiting = []
+        pending = []
         for trial, run, sent, closed, attempt, stands in found:
             superseded = stands is not None and run is not None and (closed or sent > stands)
             points = curves.get(trial.config.id, [])
-            waiting.append(Waiting(trial, points, attempt or 0, sent or 0, run, superseded))
-        return waiting
+            pending.append(PendingTrial(trial, points, attempt or 0, sent or 0, run, superseded))
+        return pending
 
-    def note(self, delivered: Iterable[Delivered]) -> None:
-        """Write what the server has, in place of what was noted before."""
+    def write_deliveries(self, deliveries: Iterable[Delivery]) -> None:
+        """Write what the server has, in place of what was written before."""
+        rows = [{**asdict(delivery), "server": self.server} for delivery in deliveries]
         with self.store.transaction() as connection:
-            for line in delivered:
-                values = {**asdict(line), "server": self.server}
-                key = sa.and_(MirroredRow.trial == line.trial, MirroredRow.server == self.server)
-                insert_new(connection, MirroredRow, [values])
-                connection.execute(sa.update(MirroredRow).where(key).values(values))
+            upsert(connection, DeliveryRow, rows)
 
-    def noted(self) -> list[Delivered]:
+    def deliveries(self) -> list[Delivery]:
         """Return what the server is believed to have."""
-        m = MirroredRow
+        m = DeliveryRow
         query = sa.select(m.trial, m.run, m.epoch, m.closed, m.attempt).where(m.server == self.server)
         with self.store.reading() as connection:
-            return [Delivered(*line) for line in connection.execute(query)]
+            return [Delivery(*line) for line in connection.execute(query)]
 
     def reset(self, trials: Sequence[str]) -> None:
         """Note that nothing of these trials is there; all of it is to be sent again."""
         with self.store.transaction() as connection:
-            for part in pieces(trials):
-                key = sa.and_(MirroredRow.trial.in_(part), MirroredRow.server == self.server)
-                connection.execute(sa.update(MirroredRow).where(key).values(epoch=0, closed=False))
+            for part in batches(trials):
+                key = sa.and_(DeliveryRow.trial.in_(part), DeliveryRow.server == self.server)
+                connection.execute(sa.update(DeliveryRow).where(key).values(epoch=0, closed=False))
 
     def progress(self) -> tuple[int, int]:
         """Return how many trials the server has whole, as far as they are trained, and how many there are to have."""
@@ -153,14 +151,14 @@ class Outbox:
             total = connection.scalar(every) or 0
             return total - (connection.scalar(behind) or 0), total
 
-    def _ask(self, connection: sa.Connection, query: str) -> Any:
+    def _query(self, connection: sa.Connection, query: str) -> Any:
         with self.store.errors():
             return connection.scalar(sa.text(query))
 
 
 def _news(server: str) -> sa.Select[Any]:
-    """Return the query of the trials with news for ``server``, each with what is noted of it and its attempts."""
-    m, a = MirroredRow, AttemptRow
+    """Return the query of the trials with news for ``server``, each with what is recorded of it and its attempts."""
+    m, a = DeliveryRow, AttemptRow
     later = sa.and_(a.trial == TrialRow.id, a.number > sa.func.coalesce(m.attempt, 0))
     newest = sa.select(sa.func.max(a.number)).where(a.trial == TrialRow.id).scalar_subquery()
     stands = sa.select(sa.func.min(a.epoch)).where(later, m.trial.is_not(None)).scalar_subquery()

@@ -1,4 +1,4 @@
-"""A row is outsearched where every search that chose it went on, with all of its trials and more, and chose another."""
+"""A row has successors where every search that chose it went on, with all of its trials and more, and chose others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def trial(number: int) -> Trial:
     return replace(found, config=config, run=Run(config.id, "ok", valid=0.5))
 
 
-def outsearched(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[int, set[int]]:
+def succeeded_by(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[int, set[int]]:
     """Return by units of each row those of the rows that it gave way to, as a store that holds the sweeps says."""
     taken: dict[str, Trial] = {}
     asks: list[tuple[StoredSweep, list[str], list[int | None]]] = []
@@ -41,9 +41,9 @@ def outsearched(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[i
         mine = [*map(trial, sorted(searched)), *trials(row(units))]
         taken |= {t.config.id: t for t in mine}
         asks.append((StoredSweep(name, {}), [t.config.id for t in mine], [cell] * len(mine)))
-    store.take("bundle", list(taken.values()), [], asks)
+    store.import_trials("bundle", list(taken.values()), [], asks)
     units_of = {group.row: group.config.hidden for group in store.groups()}
-    return {units_of[g.row]: {units_of[other] for other in g.outsearched} for g in store.groups()}
+    return {units_of[g.row]: {units_of[other] for other in g.succeeded_by} for g in store.groups()}
 
 
 def brute(sweeps: Sweeps) -> dict[int, set[int]]:
@@ -66,15 +66,15 @@ SOME = st.tuples(st.frozensets(st.integers(0, 3)), st.integers(1, 3))
 def test_it_is_what_the_definition_says(made: Path, found: list[tuple[frozenset[int], int]]) -> None:
     sweeps = {f"s{k}": sweep for k, sweep in enumerate(found)}
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{shutil.copy(made, folder)}") as store:
-        assert outsearched(store, sweeps, [0] * len(sweeps)) == brute(sweeps)
+        assert succeeded_by(store, sweeps, [0] * len(sweeps)) == brute(sweeps)
 
 
 TWO: Sweeps = {"a": (frozenset({0, 1}), 1), "b": (frozenset({0, 1, 2}), 2)}
 
 
 def test_of_a_sweep_whose_trials_are_of_no_cell_nothing_is_known(store: Store) -> None:
-    assert outsearched(store, TWO, [0, None]) == {1: set(), 2: set()}
+    assert succeeded_by(store, TWO, [0, None]) == {1: set(), 2: set()}
 
 
 def test_both_databases_say_the_same(any_store_url: str, open_store: Callable[[str], Store]) -> None:
-    assert outsearched(open_store(any_store_url), TWO, [0, 7]) == {1: {2}, 2: set()}
+    assert succeeded_by(open_store(any_store_url), TWO, [0, 7]) == {1: {2}, 2: set()}

@@ -45,13 +45,13 @@ class DriverRow(Base):
     __tablename__ = "drivers"
     owner: Mapped[str] = mapped_column(String(32), primary_key=True)
     sweep: Mapped[str] = mapped_column(ForeignKey("sweeps.name"), index=True)
-    place: Mapped[str]
+    machine: Mapped[str]
     process: Mapped[int]
-    born: Mapped[float]
+    process_started: Mapped[float]
     priority: Mapped[int]
     note: Mapped[str] = mapped_column(server_default="")
     started: Mapped[float]
-    beat: Mapped[float]
+    heartbeat: Mapped[float]
     expires: Mapped[float]
     ended: Mapped[bool] = mapped_column(default=False)
     used: Mapped[dict[str, Any] | None]

@@ -1,4 +1,4 @@
-"""Whether a store is still where it was opened: the same file, the same tables."""
+"""Whether a store is still the one that was opened: the same file, the same tables."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import sqlalchemy as sa
 from longwave.files import own, own_folder
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import home
-from longwave.platform.storage.engine import REFUSED, shown
+from longwave.platform.storage.engine import REFUSED, without_password
 
 TABLE = sa.text("SELECT CAST(to_regclass('trials') AS oid)")
 
 
-class Whereabouts:
-    """Where a store is: the identity of its file, or of its table of trials in PostgreSQL, once it is ``taken``.
+class StoreIdentity:
+    """The identity of a store: of its file, or of its table of trials in PostgreSQL.
 
     A SQLite file that is deleted or replaced stays open in this process, and would be written to for nobody. A
     PostgreSQL database that is dropped and made anew would be taken for the one it was.
@@ -32,9 +32,9 @@ class Whereabouts:
         self.file = Path(engine.url.database or "") if engine.dialect.name == "sqlite" else None
         self.identity: tuple[int, ...] = ()
         if self.file is None:
-            sa.event.listen(engine, "connect", self._look_at)
+            sa.event.listen(engine, "connect", self._check_connection)
 
-    def take(self) -> None:
+    def remember(self) -> None:
         """Take the store that is there now for the right one."""
         if self.file is None:
             with self.engine.begin() as connection:
@@ -42,15 +42,15 @@ class Whereabouts:
         else:
             self.identity = _identity(self.file)
 
-    def leave(self) -> None:
+    def forget(self) -> None:
         """Take any store for the right one, as all connections to this one are closed."""
         self.identity = ()
 
-    def lost(self) -> bool:
-        """Return whether a SQLite file was deleted or replaced since it was taken; two millionths of a second."""
+    def is_lost(self) -> bool:
+        """Return whether a SQLite file was deleted or replaced since; takes two millionths of a second."""
         return bool(self.identity) and self.file is not None and _identity(self.file) != self.identity
 
-    def save(self) -> Path | None:
+    def save_copy(self) -> Path | None:
         """Write all that a lost SQLite store holds into a new file beside it, through a connection that is still open.
 
         Returns:
@@ -61,7 +61,7 @@ class Whereabouts:
             return None
         for folder in (self.file.parent, home()):
             try:
-                target = beside(own_folder(folder) / self.file.name, "saved")
+                target = free_file_beside(own_folder(folder) / self.file.name, "saved")
                 pooled = self.engine.raw_connection()
                 try:
                     with closing(sqlite3.connect(target)) as new:
@@ -74,36 +74,35 @@ class Whereabouts:
                 continue
         return None
 
-    def _look_at(self, connection: Any, _: object) -> None:
+    def _check_connection(self, connection: Any, _: object) -> None:
         """Compare the table of trials that a new connection to PostgreSQL sees."""
         if self.identity:
             with connection.cursor() as cursor:
                 found = cursor.execute(TABLE.text).fetchone()
             connection.rollback()
             if found != self.identity:
-                raise StoreError(gone(self.engine.url, "was dropped, or made anew"))
+                raise StoreError(_say_lost(self.engine.url, "was dropped, or made anew"))
 
 
-def beside(file: Path, word: str) -> Path:
+def free_file_beside(file: Path, word: str) -> Path:
     """Make an empty file beside ``file``, its owner's alone, under a name that was free: ``results.saved-1.db``."""
     names = (file.with_name(f"{file.stem}.{word}-{k}{file.suffix}") for k in count(1))
     return next(name for name in names if own(name))
 
 
-def gone(url: str | sa.URL, how: str) -> str:
-    """Return the beginning of what is said of a store that is not where it was."""
-    return f"The store {shown(url)} {how} while it was in use."
-
-
-def told(file: Path, saved: Path | None) -> str:
+def explain_loss(file: Path, saved: Path | None) -> str:
     """Return one line about a SQLite store that was lost: what became of it, and how to put it back."""
     there = file.exists()
-    line = gone(f"sqlite:///{file}", "was replaced by another file" if there else "was deleted or moved")
+    line = _say_lost(f"sqlite:///{file}", "was replaced by another file" if there else "was deleted or moved")
     if saved is None:
         return f"{line} Nothing of it could be saved: put back a copy."
     first = f"Move away what is at {file}, then put it back with" if there else "Put it back with"
     old, new, *logs = (shlex.quote(f"{path}") for path in (saved, file, f"{file}-wal", f"{file}-shm"))
     return f"{line} All it held is in {saved}. {first}: rm -f {' '.join(logs)} && mv {old} {new}"
+
+
+def _say_lost(url: str | sa.URL, how: str) -> str:
+    return f"The store {without_password(url)} {how} while it was in use."
 
 
 def _identity(file: Path) -> tuple[int, ...]:

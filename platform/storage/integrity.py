@@ -1,0 +1,102 @@
+"""Is a store whole? What SQLite says of its file, and what the records say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from longwave.platform.errors import StoreUnavailable
+from longwave.platform.literature.published import SAME, published_rows
+from longwave.platform.records.identity import digest
+from longwave.platform.storage.base import Base, UTCTime
+from longwave.platform.storage.checksums import DAMAGED, find_mismatches
+from longwave.platform.storage.engine import REFUSED, cause, make_engine
+from longwave.platform.storage.faults import refusal
+from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow
+from longwave.platform.storage.versions import HEAD, read_version
+
+EPOCHS = ("curves", "archive")
+"""Tables of millions of rows."""
+
+
+def describe_damage(engine: sa.Engine) -> str:
+    """Return what is wrong with a store, in one line; empty if nothing is."""
+    found = find_damage(engine)
+    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+    return "; ".join(found[:3]) + more
+
+
+def damage_after_crash(engine: sa.Engine) -> str:
+    """Return what is wrong with a store whose driver died; a server keeps its files whole whoever dies."""
+    return describe_damage(engine) if engine.dialect.name == "sqlite" else ""
+
+
+def find_damage(engine: sa.Engine) -> list[str]:
+    """Return all that is wrong with a store: first its file, then its records, each trial by its id.
+
+    Of a store of an older schema only the file is looked at.
+
+    Raises:
+        StoreError: It cannot be reached, or is no store.
+    """
+    found: list[str] = []
+    try:
+        with engine.begin() as connection:
+            if engine.dialect.name == "sqlite":
+                found += _file_damage(connection)
+            if read_version(connection) == HEAD:
+                found += _record_damage(connection)
+                _read_texts(connection)
+    except (*REFUSED, *DAMAGED) as error:
+        refused = refusal(error, engine.url)
+        if engine.dialect.name != "sqlite" or isinstance(refused, StoreUnavailable):
+            raise refused from error  # it cannot be looked at, which says nothing of what it holds
+        found.append(f"it cannot be read: {cause(error)}")
+    return found
+
+
+def find_damage_at(url: str) -> list[str]:
+    """Return all that is wrong with the store at a URL, as ``find_damage`` does. Nothing is changed.
+
+    Raises:
+        StoreError: There is none.
+    """
+    engine = make_engine(url, create=False)
+    try:
+        return find_damage(engine)
+    finally:
+        engine.dispose()
+
+
+def _file_damage(connection: sa.Connection) -> Iterator[str]:
+    for (line,) in connection.exec_driver_sql("PRAGMA integrity_check(5)"):
+        if line != "ok":
+            yield f"its file is damaged: {' '.join(str(line).split())}"
+    for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(5):
+        yield f"its file is damaged: row {row} of {table} belongs to a row of {parent} that is not there"
+
+
+def _read_texts(connection: sa.Connection) -> None:
+    """Read every text and time; what is none raises. Epochs have but keys, which ``_file_damage`` looks at."""
+    for table in Base.metadata.sorted_tables:
+        texts = [column for column in table.c if isinstance(column.type, sa.String | sa.JSON | UTCTime)]
+        if table.name not in EPOCHS and texts:
+            for _ in connection.execute(sa.select(*texts)):
+                continue
+
+
+def _record_damage(connection: sa.Connection) -> Iterator[str]:
+    for trial in find_mismatches(connection):
+        yield f"trial {trial} is damaged: its plan, record or curve is not what its checksum says"
+    for key, facts in connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts)):
+        if digest(facts) != key:
+            yield f"the environment {key} is damaged: its facts are not those that gave it its name"
+    for line in connection.execute(sa.select(SweepRow.name, SweepRow.content, SweepRow.plan)):
+        if not isinstance(line.content, dict) or not isinstance(line.plan, dict | None):
+            yield f"the sweep {line.name!r} is damaged: its settings or its plan are none"
+    shipped = {row["id"]: row for row in published_rows()}
+    for number in connection.execute(sa.select(PublishedRow.__table__)).mappings():
+        known = shipped.get(number["id"])
+        if known and any(number[name] != known[name] for name in SAME):
+            yield f"the published number {number['id']} is damaged: it is not the one that is known by this name"

@@ -1,0 +1,82 @@
+"""Do something with a store again and again while its database is locked, full or away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from longwave.platform.errors import ConfigError, StoreError, StoreUnavailable
+
+LONGEST_PAUSE = 1.0
+"""Seconds between two tries; they begin with a twentieth and double."""
+Result = TypeVar("Result")
+
+
+def configured_wait() -> float | None:
+    """Return the seconds that ``LONGWAVE_STORE_WAIT`` says a store is waited for; None if it says nothing.
+
+    Raises:
+        ConfigError: It is no such number.
+    """
+    text = os.environ.get("LONGWAVE_STORE_WAIT", "")
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ConfigError(f"LONGWAVE_STORE_WAIT is seconds from 0 on, got {text!r}.")
+    return seconds
+
+
+def retry(work: Callable[[], Result], longest_wait: float | None, on_wait: Callable[[str], None]) -> Result:
+    """Return what ``work`` does; while a store cannot be used for now, wait and do all of it again.
+
+    A commit whose answer was lost may have been done, so ``work`` must change nothing when it is done twice.
+
+    Args:
+        work: What to do.
+        longest_wait: Seconds; None for those of each fault.
+        on_wait: Gets the reason once, when the wait begins, and "" when it is over.
+
+    Raises:
+        StoreError: Waiting did not help, or what is wrong does not pass.
+    """
+    try:
+        return work()
+    except StoreUnavailable as error:
+        return _retry_after(error, work, longest_wait, on_wait)
+
+
+def _retry_after(
+    first: StoreUnavailable, work: Callable[[], Result], longest_wait: float | None, on_wait: Callable[[str], None]
+) -> Result:
+    from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+
+    last = first
+
+    def limit() -> float:
+        return last.seconds if longest_wait is None else longest_wait
+
+    def is_over(state: RetryCallState) -> bool:
+        nonlocal last
+        if state.outcome and isinstance(error := state.outcome.exception(), StoreUnavailable):
+            last = error
+        return (state.seconds_since_start or 0.0) >= limit()
+
+    def give_up(_: RetryCallState) -> Result:
+        raise StoreError(f"{last} (waited {limit():g} s). What was stored before is safe.") from last
+
+    on_wait(f"{first}; waiting up to {limit():g} s")
+    retrying = Retrying(
+        retry=retry_if_exception_type(StoreUnavailable),
+        wait=wait_random_exponential(multiplier=LONGEST_PAUSE / 20, max=LONGEST_PAUSE),
+        stop=is_over,
+        retry_error_callback=give_up,
+    )
+    try:
+        return retrying(work)
+    finally:
+        on_wait("")

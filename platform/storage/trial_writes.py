@@ -1,0 +1,115 @@
+"""What is written of trials in training: attempts, epochs, rungs and ends, each on a connection that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwave.platform.records.report import Rung
+from longwave.platform.records.run import ENDED, Point, Run
+from longwave.platform.storage import rows
+from longwave.platform.storage.base import Base, utc_now
+from longwave.platform.storage.checksums import write_checksums
+from longwave.platform.storage.database import insert_new
+from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
+from longwave.platform.storage.schema import BLANK_TRIAL, CurveRow, EnvironmentRow, MeasureRow, PatchRow, TrialRow
+
+TRIALS, ATTEMPTS, CURVES = (Base.metadata.tables[row.__tablename__] for row in (TrialRow, AttemptRow, CurveRow))
+
+
+def open_trials(connection: sa.Connection, trials: Iterable[str]) -> set[str]:
+    """Return which trials have not ended."""
+    query = sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED))
+    parts = [connection.scalars(query.where(in_clause(TrialRow.id, part))) for part in batches(sorted(trials))]
+    return {trial for part in parts for trial in part}
+
+
+def begin_attempts(
+    connection: sa.Connection,
+    began: Mapping[str, int],
+    valid_points: Sequence[Point],
+    owner: str,
+    fences: Mapping[str, int],
+) -> None:
+    """Write an attempt at each trial; epochs of earlier ones that it does not go on from move to the archive.
+
+    Args:
+        connection: In a transaction that writes.
+        began: The last epoch of each trial that stands.
+        valid_points: All epochs that stand: those of the checkpoint.
+        owner: Who trains.
+        fences: Of the leases of the trials.
+    """
+    numbers, kept = _last_attempts(connection, began), {_values(vars(point)) for point in valid_points}
+    delete = sa.delete(CURVES).where(CURVES.c.trial == sa.bindparam("of"), CURVES.c.epoch == sa.bindparam("at"))
+    for part in batches(sorted(began)):
+        lines = connection.execute(sa.select(CURVES).where(in_clause(CURVES.c.trial, part))).mappings().all()
+        if superseded := [dict(line) for line in lines if _values(line) not in kept]:
+            attempts = [{**line, "attempt": numbers.get(line["trial"], 0)} for line in superseded]
+            insert_new(connection, ArchiveRow, attempts)
+            connection.execute(delete, [{"of": line["trial"], "at": line["epoch"]} for line in superseded])
+    abandon_attempts(connection, began)
+    new = [
+        {"trial": trial, "number": numbers.get(trial, 0) + 1, "owner": owner, "fence": fences[trial]}
+        | {"epoch": epoch, "started": utc_now()}
+        for trial, epoch in began.items()
+    ]
+    insert_new(connection, AttemptRow, new)
+
+
+def abandon_attempts(connection: sa.Connection, trials: Iterable[str], reason: str = "") -> None:
+    """Write that the attempts at trials are over without an end of theirs."""
+    for part in batches(sorted(trials)):
+        still = sa.and_(in_clause(AttemptRow.trial, part), AttemptRow.ended.is_(None))
+        connection.execute(sa.update(AttemptRow).where(still).values(ended=utc_now(), status="left", reason=reason))
+
+
+def write_epochs(connection: sa.Connection, points: Sequence[Point], rungs: Sequence[Rung] = ()) -> None:
+    """Write epochs, and places at rungs; what is there already stays, and a rung is decided once."""
+    insert_new(connection, CurveRow, [vars(p) for p in points])
+    insert_new(connection, CohortRow, [asdict(r) for r in rungs])
+    for rung in rungs:
+        if rung.stays is not None:
+            key = sa.and_(CohortRow.cohort == rung.cohort, CohortRow.epoch == rung.epoch, CohortRow.trial == rung.trial)
+            undecided = sa.update(CohortRow).where(key, CohortRow.stays.is_(None))
+            connection.execute(undecided.values(stays=rung.stays))
+
+
+def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") -> None:
+    """Write the ends of trials that have none."""
+    if not runs:
+        return
+    now = utc_now()
+    insert_new(connection, EnvironmentRow, rows.environments(runs))
+    insert_new(connection, PatchRow, rows.patches(runs))
+    insert_new(connection, MeasureRow, rows.measures(runs))
+    ends = [{"of": run.trial, **rows.columns_of_end(run), "rerun": rerun, "ended": now} for run in runs]
+    open_row = sa.and_(TRIALS.c.id == sa.bindparam("of"), *(TRIALS.c.status != status for status in ENDED))
+    connection.execute(sa.update(TRIALS).where(open_row), ends)
+    still = sa.and_(ATTEMPTS.c.trial == sa.bindparam("of"), ATTEMPTS.c.ended.is_(None))
+    ways = [{"of": run.trial, "ended": now, "status": run.status, "reason": run.reason} for run in runs]
+    connection.execute(sa.update(ATTEMPTS).where(still), ways)
+    write_checksums(connection, [run.trial for run in runs])
+
+
+def reopen(connection: sa.Connection, trials: Sequence[str]) -> None:
+    """Make ended trials open again; how they ended stays with their attempts."""
+    for part in batches(sorted(trials)):
+        connection.execute(sa.update(TrialRow).where(in_clause(TrialRow.id, part)).values(BLANK_TRIAL))
+    write_checksums(connection, trials)
+
+
+def _last_attempts(connection: sa.Connection, trials: Iterable[str]) -> dict[str, int]:
+    """Return the number of the last attempt at each trial that has one."""
+    query = sa.select(AttemptRow.trial, sa.func.max(AttemptRow.number)).group_by(AttemptRow.trial)
+    parts = [connection.execute(query.where(in_clause(AttemptRow.trial, part))) for part in batches(sorted(trials))]
+    return {trial: number for part in parts for trial, number in part}
+
+
+def _values(line: Mapping[str, Any] | sa.RowMapping) -> tuple[Any, ...]:
+    """Return what makes two epochs the same."""
+    return tuple(line[column.name] for column in CURVES.c)

@@ -19,6 +19,8 @@ PY ?= python3
 VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
+# Programs of ours, which share a few files with the tests.
+TOOL := PYTHONPATH=tests/support $(BIN)/python infra/tools
 
 .PHONY: install demo test test-all test-changed honesty chaos edition drawn gpu check audit shots screens freeze lock
 .DEFAULT_GOAL := install
@@ -53,13 +55,13 @@ test-changed: install
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
 honesty: install
-	$(BIN)/python tests/support/honesty.py
+	$(TOOL)/honesty.py $(WORDS)
 
 gpu: install
-	$(BIN)/python tests/support/gpu.py
+	$(TOOL)/gpu.py
 
 chaos: install
-	$(BIN)/python tests/support/chaos.py
+	$(TOOL)/chaos.py $(WORDS)
 
 # What is made on the way lies in .edition and infra/board/partial. WORDS="b1 b2" runs these alone, WORDS=--publish none;
 # WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
@@ -73,20 +75,21 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package
-	$(BIN)/python tests/support/licences.py
+	$(BIN)/mypy infra/benchmarks
+	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package infra/benchmarks
+	$(TOOL)/licences.py
 
 audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 shots: install
-	$(BIN)/python tests/support/shots.py "$(STORE)" "$(SHOTS)"
+	$(TOOL)/shots.py "$(STORE)" "$(SHOTS)"
 
 screens: install
-	$(BIN)/python tests/support/screens.py
+	$(TOOL)/screens.py
 
 freeze: install
-	$(BIN)/python tests/support/frozen.py
+	$(TOOL)/frozen.py
 
 lock: | $(UV)
 	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra cluster --extra graphs --extra s3 pyproject.toml -o requirements.lock

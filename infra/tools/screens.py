@@ -22,8 +22,6 @@ from longwave.platform import registry
 from longwave.platform.bench.board import BoardTime
 from longwave.platform.bench.report import KernelReport, Timing
 from longwave.platform.bench.sizes import Size
-from longwave.platform.bench.start import Start
-from longwave.platform.bench.store import StoreSpeed
 from longwave.platform.bench.sweep import Measurement, Throughput
 from longwave.platform.bench.vanishing import Vanishing
 from longwave.platform.boards import board
@@ -94,8 +92,6 @@ def measured() -> None:
     ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
     bench.sweep(lines, ways, "", "table")
     bench.boards([BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table")
-    bench.starts([Start("a new sweep to its first epoch, on a Ray that is up", 1.234, None)], "table")
-    bench.stores([StoreSpeed("curve points in batches", "sqlite", 1, 20_000, 91_234.0, 4.56)], "table")
 
 
 def findings() -> None:

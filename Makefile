@@ -9,6 +9,7 @@
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
+# make lengths     functions that have many arguments, statements or branches: advice alone
 # make audit       known vulnerabilities of the locked packages; asks an outside service
 # make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
 # make screens     what commands print at 80, 120 and 200 columns, as texts to be read: tests/platform/cli/screens
@@ -22,7 +23,7 @@ BIN := $(VENV)/bin
 # Programs of ours, which share a few files with the tests.
 TOOL := PYTHONPATH=tests/support $(BIN)/python infra/tools
 
-.PHONY: install demo test test-all test-changed honesty chaos edition drawn gpu check audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty chaos edition drawn gpu check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -78,6 +79,10 @@ check: install
 	$(BIN)/mypy infra/benchmarks
 	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package infra/benchmarks
 	$(TOOL)/licences.py
+
+# Advice, no rule: functions of many arguments, statements or branches.
+lengths: install
+	$(BIN)/ruff check --exit-zero --output-format concise --select PLR0913,PLR0915,C901 .
 
 audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip

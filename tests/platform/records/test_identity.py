@@ -116,8 +116,8 @@ def test_freezing_keeps_the_digits_of_what_is_the_same_and_takes_what_is_new() -
     now = deepcopy(before)
     now["models"]["lem"]["results"]["plain"][0] *= 1 + 1e-12  # as another processor rounds
     assert now != before and frozen.merged(before, now) == before
-    now["models"]["newer"] = now["models"]["lem"]
-    assert frozen.merged(before, now)["models"]["newer"] == now["models"]["lem"]
+    now["models"]["newer"] = deepcopy(now["models"]["lem"])
+    assert frozen.merged(before, now)["models"]["newer"] == now["models"]["newer"]
     now["models"]["lem"]["results"]["plain"][0] *= 1.001
     assert frozen.merged(before, now)["models"] == now["models"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-import pooch
+import pooch  # type: ignore[import-untyped]
 from filelock import FileLock, Timeout
 
 from longwave.platform.downloads.unpack import unpack

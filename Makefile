@@ -10,6 +10,7 @@
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
+# make lengths     functions that have many arguments, statements or branches: advice alone
 # make audit       known vulnerabilities of the locked packages; asks an outside service
 # make shots     every page of the Lab, light and dark, on a desk and a phone: pictures in SHOTS, of the store in STORE
 # make screens     what commands print at 80, 120 and 200 columns, as texts to be read: tests/platform/cli/screens
@@ -20,8 +21,10 @@ PY ?= python3
 VENV ?= .venv
 UV := .tools/bin/uv
 BIN := $(VENV)/bin
+# Programs of ours, which share a few files with the tests.
+TOOL := PYTHONPATH=tests/support $(BIN)/python infra/tools
 
-.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn gpu check audit shots screens freeze lock
+.PHONY: install demo test test-all test-changed honesty mutants chaos edition drawn gpu check lengths audit shots screens freeze lock
 .DEFAULT_GOAL := install
 
 $(UV):
@@ -54,17 +57,17 @@ test-changed: install
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --changed -m "$(or $(TIER),not slow)" $(STOP_AFTER:%=--stop-after %)
 
 honesty: install
-	$(BIN)/python tests/support/honesty.py
+	$(TOOL)/honesty.py $(WORDS)
 
 gpu: install
-	$(BIN)/python tests/support/gpu.py
+	$(TOOL)/gpu.py
 
 # WORDS="platform/boards tasks" runs these folders alone; --survivors those that survived once more, --anew all.
 mutants: install
 	nice -n 19 $(BIN)/python tests/support/mutants.py $(WORDS)
 
 chaos: install
-	$(BIN)/python tests/support/chaos.py
+	$(TOOL)/chaos.py $(WORDS)
 
 # What is made on the way lies in .edition and infra/board/partial. WORDS="b1 b2" runs these alone, WORDS=--publish none;
 # WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
@@ -78,20 +81,25 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package
-	$(BIN)/python tests/support/licences.py
+	$(BIN)/mypy infra/benchmarks
+	$(BIN)/bandit -q -c pyproject.toml -r platform models tasks dashboard infra/package infra/benchmarks
+	$(TOOL)/licences.py
+
+# Advice, no rule: functions of many arguments, statements or branches.
+lengths: install
+	$(BIN)/ruff check --exit-zero --output-format concise --select PLR0913,PLR0915,C901 .
 
 audit: | $(UV)
 	$(UV) tool run pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 shots: install
-	$(BIN)/python tests/support/shots.py "$(STORE)" "$(SHOTS)"
+	$(TOOL)/shots.py "$(STORE)" "$(SHOTS)"
 
 screens: install
-	$(BIN)/python tests/support/screens.py
+	$(TOOL)/screens.py
 
 freeze: install
-	$(BIN)/python tests/support/frozen.py
+	$(TOOL)/frozen.py
 
 lock: | $(UV)
 	$(UV) pip compile -q --universal -p 3.11 --generate-hashes --no-header --group dev --extra cluster --extra graphs --extra s3 pyproject.toml -o requirements.lock

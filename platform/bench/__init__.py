@@ -1,5 +1,5 @@
 """Measuring: kernels, sweeps, boards, data, as ratios in one run.
 
 May import: everything but render, editions and cli.
-To add a benchmark: one file here and a command in cli/tools.py.
+To add a benchmark that users ask for: one file here and a command in cli/tools.py. Others: infra/benchmarks/.
 """

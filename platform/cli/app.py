@@ -79,6 +79,22 @@ TrustOption = Annotated[
     list[str] | None,
     typer.Option("--trust", metavar="BUNDLE", help="Rank the rows of an imported bundle, too; may be repeated."),
 ]
+
+
+def in_a_folder(option: typer.CallbackParam, file: Path | None) -> Path | None:
+    """Return the file that an option names.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+        from longwave.platform.errors import ConfigError
+
+        raise ConfigError(f"--{option.name} is a file in a folder that is there, got {file}.")
+    return file
+
+
+OutOption = Annotated[Path | None, typer.Option(callback=in_a_folder, help="File for all numbers and versions, JSON.")]
 FormatOption = Annotated[Format, typer.Option(help="table, csv, markdown, latex or json")]
 
 

@@ -1,4 +1,4 @@
-"""Commands for Ray clusters: sweep submit, sweep logs, bench cluster."""
+"""Commands for Ray clusters: sweep submit, sweep logs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longwave.platform.cli.app import ListFormat, StoreOption
+from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.sweep import sweep
-from longwave.platform.cli.tools import bench
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.on_ray.submission import Jobs
@@ -77,29 +76,6 @@ def logs(
     """
     jobs = _jobs(address)
     return _follow(jobs, jobs.find(name), follow)
-
-
-@bench.command("cluster")
-def bench_cluster(
-    packs: Annotated[int, typer.Option(min=2, help="Packs of each turn.")] = 8,
-    members: Annotated[int, typer.Option(min=1, help="Trials of a pack.")] = 4,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of a trial.")] = 40,
-    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
-    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
-) -> None:
-    """Measure how packs scale from one node to two: a Ray head here and two nodes, each on a core of its own.
-
-    The same packs are trained by the first node, by both, and by the second; the ratio is to the mean of the two alone.
-
-    Example: longwave bench cluster --packs 8 --epochs 40
-    """
-    from longwave.platform.bench.cluster import scaling
-    from longwave.platform.render import bench as render_bench
-    from longwave.platform.render import terminal
-
-    with terminal.waiting("Measuring"):
-        measured = scaling(model, packs, members, epochs)
-    render_bench.scaling(measured, format.value)
 
 
 def _check(context: typer.Context, file: Path, options: list[str]) -> None:

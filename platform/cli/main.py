@@ -9,7 +9,6 @@ from typing import Any
 import typer
 
 from longwave.platform.cli import (  # noqa: F401  they register
-    board_speed,
     cluster,
     data,
     editions,
@@ -19,7 +18,6 @@ from longwave.platform.cli import (  # noqa: F401  they register
     own,
     plugins,
     rows,
-    scale,
     show,
     start,
     steer,
@@ -47,12 +45,18 @@ def command() -> int:
     return status
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal."""
+def main(arguments: list[str] | None = None, command: typer.Typer = app) -> int:
+    """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal.
+
+    Args:
+        arguments: By default those of the process.
+        command: What takes them; a program beside the package has its own.
+    """
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         _check_arguments(arguments)
-        result: Any = app(_plugins_first(arguments), prog_name="longwave", standalone_mode=False)
+        name = "longwave" if command is app else None
+        result: Any = command(_plugins_first(arguments), prog_name=name, standalone_mode=False)
         if result == INTERRUPTED:
             typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0

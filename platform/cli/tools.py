@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.app import ListFormat, StoreOption, app
+from longwave.platform.cli.app import ListFormat, OutOption, StoreOption, app
 
 bench = typer.Typer(help="Measure this machine.", no_args_is_help=True, rich_markup_mode=None)
 mlflow = typer.Typer(help="The MLflow mirror.", no_args_is_help=True, rich_markup_mode=None)
@@ -101,7 +101,7 @@ def bench_kernels(
     seconds: Annotated[float, typer.Option(min=0, help="For how long more turns of a line are taken.")] = 1.0,
     peer: Annotated[Path | None, typer.Option(help="Folder of a checkout of the LEM authors' code; it is run.")] = None,
     compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,
-    out: Annotated[Path | None, typer.Option(help="File for all numbers and versions, JSON.")] = None,
+    out: OutOption = None,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> int:
     """Check the fused time loops against float64, then time them. Plain loops and torch's LSTM stand beside.
@@ -114,12 +114,9 @@ def bench_kernels(
 
     from longwave.files import whole
     from longwave.platform.bench.kernels import measure, planned
-    from longwave.platform.errors import ConfigError
     from longwave.platform.render import bench as render_bench
     from longwave.platform.render import terminal
 
-    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
-        raise ConfigError(f"--out is a file in a folder that is there, got {out}.")
     plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
     with terminal.waiting("Measuring") as say:
         report = measure(plan, say)
@@ -130,25 +127,6 @@ def bench_kernels(
             )
     render_bench.kernels(report, format.value)
     return 0 if report.sound else 1
-
-
-@bench.command("start")
-def bench_start(
-    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 3,
-    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
-) -> None:
-    """Measure how long a sweep takes to its first epoch, new or resumed, on Ray and without; Ray itself stands beside.
-
-    Example: longwave bench start
-    """
-    from longwave.platform.bench.start import starts
-    from longwave.platform.render import bench as render_bench
-    from longwave.platform.render import terminal
-
-    with terminal.waiting("Measuring"):
-        measured = starts(model, repeats)
-    render_bench.starts(measured, format.value)
 
 
 @bench.command("data")
@@ -169,39 +147,23 @@ def bench_data(
     render_bench.footprints(measured, format.value)
 
 
-@bench.command("smoothing")
-def bench_smoothing(
-    layers: Annotated[int, typer.Option(help="Layers of the untrained graph models: 100 or 1000.")] = 100,
+@bench.command("board")
+def bench_board(
+    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
-    """Follow the differences between neighbours through untrained graph models, on a grid of 10 by 10 nodes.
+    """Measure how long boards take over many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
 
-    Example: longwave bench smoothing --layers 1000
+    Example: longwave bench board
     """
-    from longwave.platform.bench.smoothing import study
-    from longwave.platform.render import bench as render_bench
-
-    render_bench.smoothing(study(layers), format.value)
-
-
-@bench.command("store")
-def bench_store(
-    points: Annotated[int, typer.Option(min=500, help="Curve points that one process writes in batches.")] = 20_000,
-    commits: Annotated[int, typer.Option(min=100, help="Commits of one row by all writers together.")] = 8_000,
-    writers: Annotated[int, typer.Option(min=1, max=64, help="Processes that commit at once.")] = 8,
-    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
-) -> None:
-    """Measure how fast a store is written: curve points in batches, and commits of one row by several processes.
-
-    Example: longwave bench store --writers 8
-    """
-    from longwave.platform.bench.store import store_benchmark
+    from longwave.platform.bench.board import board_benchmark
     from longwave.platform.render import bench as render_bench
     from longwave.platform.render import terminal
 
     with terminal.waiting("Measuring"):
-        measured = store_benchmark(points, commits, writers)
-    render_bench.stores(measured, format.value)
+        measured = board_benchmark(runs, repeats)
+    render_bench.boards(measured, format.value)
 
 
 @mlflow.command("sync")

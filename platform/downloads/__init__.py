@@ -1,5 +1,5 @@
 """Fetching and unpacking the data sets that tasks name.
 
-May import: tasks, errors, paths; requests, urllib3, filelock.
+May import: tasks, errors, paths; pooch, filelock.
 To add a data set: in its task's file; here only what all downloads share.
 """

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
 
-import requests
-import urllib3
+import pooch  # type: ignore[import-untyped]
 from filelock import FileLock, Timeout
 
 from longwave.platform.downloads.unpack import unpack
 from longwave.tasks.base.raw import SUMS, DataError, Remote, Source, md5_of
 from longwave.tasks.base.spec import TaskSpec
 
+pooch.get_logger().setLevel("WARNING")
 TIMEOUT = (10.0, 30.0)
 """Seconds a server has to accept a connection, and then to send the next bytes."""
 LARGEST = 16 * 2**30
 """Most bytes of a download whose server does not say how many there are, and the most that it may say."""
+BLOCK = 2**18
+"""Bytes that are written at once."""
 LOOPBACK = {("http", name) for name in ("127.0.0.1", "localhost", "::1")}
+if TYPE_CHECKING:
+    from requests import Response
 OnProgress = Callable[[str, int, int | None], None]
 """``report(what, bytes done, bytes in all)``: how far something is; None for what has no known size."""
 
@@ -28,8 +33,8 @@ OnProgress = Callable[[str, int, int | None], None]
 def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
     """Make the data of ``task`` loadable: nothing if they are, else a download of what is missing or broken.
 
-    Files appear whole or not at all. What a broken-off download left stays beside them as NAME.partial, and the next
-    call goes on from there. Two calls at once are safe: the second waits, and finds the work done.
+    Files appear whole or not at all; the next call downloads those that did not come. Two calls at once are safe: the
+    second waits, and finds the work done.
 
     Args:
         task: The task; its default variant is loaded, which reads and checks every file.
@@ -70,7 +75,9 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
         if absent := source.missing(target):
             raise _refusal(task, source, f"{absent[0]} is not in {target}")
         if place.is_dir() and not place.is_symlink() and place.resolve() != target:
-            _clear(source)
+            if there := next(place.iterdir(), None):
+                raise DataError(f"{place} holds {there.name} already; remove that folder to use another.")
+            place.rmdir()
         before = place.readlink() if place.is_symlink() else None
         try:
             if place.resolve() != target:
@@ -93,15 +100,6 @@ def _load(task: TaskSpec, source: Source, report: OnProgress) -> DataError | Non
     except DataError as error:
         return error
     return None
-
-
-def _clear(source: Source) -> None:
-    """Remove the data folder, which must hold nothing but what a download that broke off left."""
-    archives = [remote.name for remote in source.remotes if remote.unpack]
-    for path in source.place.iterdir():
-        if path.suffix not in (".partial", ".etag") and path.name not in archives:
-            raise DataError(f"{source.place} holds {path.name} already; remove that folder to use another.")
-    shutil.rmtree(source.place)
 
 
 def _point(place: Path, target: Path) -> None:
@@ -130,66 +128,75 @@ def _alone(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]
 
 
 def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
-    """Download what is not there, unpack the archives, and remove them."""
+    """Download what is not there beside its place, unpack archives, and move what came whole to its place."""
     place, some_missing = source.place, bool(source.missing())
+    staging = place.with_name(f".{source.name}.partial")
+    shutil.rmtree(staging, ignore_errors=True)  # a process that was killed left it
+    (staging / "unpacked").mkdir(parents=True)
     place.mkdir(exist_ok=True)
     (place / SUMS).unlink(missing_ok=True)
-    for remote in source.remotes:
-        path = place / remote.name
-        if path.is_file() and (md5_of(path) == remote.md5 if remote.md5 else some_missing):
-            continue
-        try:
-            _download(remote, path, report)
-        except (OSError, urllib3.exceptions.HTTPError) as error:
-            what = f"{remote.name} is not in {place} and cannot be had from {remote.url} ({_reason(error)})"
-            raise _refusal(task, source, what) from error
-    archives = [place / remote.name for remote in source.remotes if remote.unpack]
-    staging = place.with_name(f".{source.name}.unpacking")
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir()
     try:
-        for archive in archives:
-            report(f"unpacking {archive.name}", 0, None)
-            unpack(archive, staging)
-        _move(staging, place)
+        for remote in source.remotes:
+            path = place / remote.name
+            if path.is_file() and (md5_of(path) == remote.md5 if remote.md5 else some_missing):
+                continue
+            try:
+                got = _download(remote, staging, report)
+            except (OSError, ValueError) as error:
+                what = f"{remote.name} is not in {place} and cannot be had from {remote.url} ({_reason(error)})"
+                raise _refusal(task, source, what) from error
+            if remote.unpack:
+                report(f"unpacking {remote.name}", 0, None)
+                unpack(got, staging / "unpacked")
+            else:
+                got.replace(path)
+        _move(staging / "unpacked", place)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    for archive in archives:
-        archive.unlink()
 
 
-def _download(remote: Remote, path: Path, report: OnProgress) -> None:
-    """Download one file, from where an earlier attempt broke off if it is still the same file.
+def _download(remote: Remote, folder: Path, report: OnProgress) -> Path:
+    """Download one file into a folder and return its path; there is nothing where it does not come whole.
 
     Raises:
-        OSError, urllib3.exceptions.HTTPError: It did not come whole; what came is kept. Or it has another MD5.
+        OSError, ValueError: It does not come, is too large, or has another MD5.
     """
-    partial, mark = path.with_name(f"{path.name}.partial"), path.with_name(f"{path.name}.etag")
-    done = partial.stat().st_size if partial.exists() and mark.exists() else 0
-    with _ask(remote.url, done, mark.read_text(encoding="latin-1") if done else "") as answer:
-        done = done if answer.status_code == requests.codes.partial_content else 0
-        size = answer.headers.get("Content-Length", "")
-        total = done + int(size) if size.isdecimal() else None
-        _check_size(total or 0, LARGEST)
-        with partial.open("ab" if done else "wb") as file:
-            if not done:
-                mark.write_text(_version(answer), encoding="latin-1")
-            for block in answer.raw.stream(2**18, decode_content=False):
-                _check_size(done + len(block), total or LARGEST)
-                done += file.write(block)
-                report(remote.name, done, total)
-    if total is not None and done != total:
-        raise OSError(f"it broke off after {done} of {total} bytes")
-    mark.unlink()
-    if remote.md5 and (found := md5_of(partial)) != remote.md5:
-        partial.unlink()
-        raise OSError(f"its MD5 must be {remote.md5}, got {found}")
-    partial.replace(path)
+    _check_https(remote.url)
+    with ExitStack() as answers:
+
+        def check(answer: Response, **_: object) -> None:
+            answers.callback(answer.close)  # pooch leaves it open where it does not come whole
+            _check_https(urljoin(answer.url, answer.headers.get("Location", "")))
+
+        settings = {"timeout": TIMEOUT, "headers": {"Accept-Encoding": "identity"}, "hooks": {"response": check}}
+        downloader = pooch.HTTPDownloader(_Progress(remote.name, report), BLOCK, **settings)
+        known = f"md5:{remote.md5}" if remote.md5 else None
+        return Path(pooch.retrieve(remote.url, known, remote.name, folder, downloader=downloader))
 
 
-def _check_size(size: int, most: int) -> None:
-    if size > most:
-        raise OSError(f"it has more than {most} bytes")
+class _Progress:
+    """Takes the place of pooch's progress bar: reports how far a download is, and ends one that is too large."""
+
+    def __init__(self, name: str, report: OnProgress) -> None:
+        self.name, self.report, self.total, self.done = name, report, 0, 0
+
+    def update(self, count: int) -> None:
+        """Count bytes.
+
+        Raises:
+            OSError: There are, or are announced, too many.
+        """
+        self.done += count
+        if max(self.done, self.total) > LARGEST:
+            raise OSError(f"it has more than {LARGEST} bytes")
+        self.report(self.name, self.done, self.total or None)
+
+    def reset(self) -> None:
+        """Count anew: pooch does so at the end."""
+        self.done = 0
+
+    def close(self) -> None:
+        """Leave what is shown to ``report``."""
 
 
 def _check_https(url: str) -> None:
@@ -197,34 +204,6 @@ def _check_https(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOOPBACK:
         raise OSError(f"files come by https alone, not by {parts.scheme or 'no scheme'} from {parts.hostname}")
-
-
-def _ask(url: str, done: int, version: str) -> requests.Response:
-    """Ask for a file without its first ``done`` bytes; for all of it where they are of another version."""
-    _check_https(url)
-    headers = {"Accept-Encoding": "identity"}
-    if resume := bool(done and version):
-        headers |= {"Range": f"bytes={done}-", "If-Range": version}
-    answer = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
-    try:
-        for step in (*answer.history, answer):
-            _check_https(step.url)
-    except OSError:
-        answer.close()
-        raise
-    code, starts = answer.status_code, answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
-    if code == requests.codes.ok or (resume and code == 206 and starts and _version(answer) in ("", version)):
-        return answer
-    answer.close()
-    if resume and code in (206, 416):
-        return _ask(url, 0, "")
-    raise OSError(f"HTTP {code} {answer.reason}")
-
-
-def _version(answer: requests.Response) -> str:
-    """Return what tells this version of a file from others: its strong ETag, else its date, else nothing."""
-    etag = answer.headers.get("ETag", "W/")
-    return answer.headers.get("Last-Modified", "") if etag.startswith("W/") else etag
 
 
 def _move(staging: Path, place: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from statistics import median
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -13,14 +12,9 @@ from longwave.platform.render.terminal import as_json, say, table
 
 if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
-    from longwave.platform.bench.cluster import Scaling
     from longwave.platform.bench.data import Footprint
-    from longwave.platform.bench.lab import LabReport
     from longwave.platform.bench.outside import Outside
     from longwave.platform.bench.report import KernelReport, Target
-    from longwave.platform.bench.scale import ScaleReport
-    from longwave.platform.bench.start import Start
-    from longwave.platform.bench.store import StoreSpeed
     from longwave.platform.bench.sweep import Measurement, Throughput
 
 RATIOS = {
@@ -98,10 +92,11 @@ def _short(number: float) -> str:
 def _targets(report: KernelReport) -> None:
     from longwave.platform.bench.report import targets
 
-    _judged(targets(report))
+    print_targets(targets(report))
 
 
-def _judged(targets: Sequence[Target]) -> None:
+def print_targets(targets: Sequence[Target]) -> None:
+    """Print what was asked for, what was found, and whether that meets it."""
     words = {True: Text("met", "green"), False: Text("not met", "red")}
     rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
@@ -149,73 +144,4 @@ def boards(lines: Sequence[BoardTime], format: str) -> None:
     rows = [(b.name, b.shape, b.path, f"{b.ms:.0f}", f"{b.first:.0f}", f"{b.ratio:.2f}") for b in lines]
     table(
         ["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows, prose=[0, 1, 2], drop=[2]
-    )
-
-
-def lab(report: LabReport, format: str) -> None:
-    """Print how fast the Lab was."""
-    if format == "json":
-        as_json(report.to_dict())
-        return
-    _judged(report.targets)
-    if report.floor:
-        plain = ", ".join(f"{what} {median(times):.0f} ms" for what, times in report.floor.items())
-        say(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
-    say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
-
-
-def smoothing(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -> None:
-    """Print Dirichlet energy and mean average distance by layer: as JSON of each, as a table of a few."""
-    if format == "json":
-        as_json([{"name": n, "energy": [e for e, _ in t], "mad": [d for _, d in t]} for n, t in lines.items()])
-        return
-    count = len(next(iter(lines.values())))
-    shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
-    for place, what in enumerate(("Dirichlet energy", "mean average distance")):
-        rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
-        table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
-
-
-def stores(lines: Sequence[StoreSpeed], format: str) -> None:
-    """Print how fast a store is written."""
-    if format == "json":
-        as_json([asdict(line) for line in lines])
-        return
-    rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
-    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
-
-
-def scale(report: ScaleReport, format: str) -> None:
-    """Print what a driver under simulated workers took."""
-    if format == "json":
-        as_json(report.to_dict())
-        return
-    for run in report.runs:
-        _judged(run.targets)
-        table(["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()])
-        times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
-        ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]
-        table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
-
-
-def starts(measured: Sequence[Start], format: str) -> None:
-    """Print how long starting takes."""
-    if format == "json":
-        as_json([asdict(line) for line in measured])
-        return
-    lines = [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured]
-    table(["what", "s", "s over the floor"], lines, prose=[0])
-
-
-def scaling(measured: Sequence[Scaling], format: str) -> None:
-    """Print how packs scale with nodes."""
-    if format == "json":
-        as_json([asdict(line) for line in measured])
-        return
-    table(
-        ["nodes", "s", "trials an hour", "× one node", "of its cores", "core s a trial"],
-        [
-            (m.name, f"{m.seconds:.1f}", f"{m.hourly:.0f}", f"{m.ratio:.2f}", f"{m.share:.0%}", f"{m.each:.2f}")
-            for m in measured
-        ],
     )

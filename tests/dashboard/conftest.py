@@ -13,11 +13,11 @@ import pytest
 import streamlit as st
 from browser import Come, Visitor, opened_browser
 from lab import about, curve, ok, trial
+from lab_speed import serving
 from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
 from longwave.dashboard import cells
-from longwave.platform.bench.lab import serving
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import CatalogueEntry

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from browser import PAGES, Come, lines
+from chromium import FILTERS, PHONE
 from lab import about, ok, trial
 from playwright.sync_api import Page, expect
 
-from longwave.platform.bench.browser import FILTERS, PHONE
 from longwave.platform.boards.row import SHORT
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store

@@ -278,7 +278,7 @@ FORMULAS: dict[str, Callable[[int, int, Any], int]] = {
     "indrnn": stacked(2),
     "multilayer_oscillator": stacked(2),
 }
-"""Trainable numbers of the layer without the read-out, as the papers and the thesis give them."""
+"""Trainable numbers of the layer without the read-out, as the papers and the thesis give them; not of every model."""
 CASES = [
     pytest.param(name, dict(zip(spec.options, chosen, strict=True)), id="-".join([name, *map(str, chosen)]))
     for name, spec in sequence_models().items()
@@ -292,9 +292,10 @@ CASES = [
 def test_counts_follow_the_papers_formulas_and_are_those_of_one_member(
     name: str, options: Options, p: int, d: int, q: int, members: int
 ) -> None:
-    formula = FORMULAS[name](p, d, options) + (d + 1) * q
-    assert get_model(name).count(p, d, q, **options) == formula
-    assert network_count(name, options, p, d, q, members) == formula
+    counted = network_count(name, options, p, d, q, members)
+    assert get_model(name).count(p, d, q, **options) == counted
+    if name in FORMULAS:
+        assert FORMULAS[name](p, d, options) + (d + 1) * q == counted
 
 
 @pytest.mark.parametrize("name", sorted(all_models()))

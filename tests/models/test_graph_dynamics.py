@@ -10,6 +10,7 @@ import torch
 from dense_graphs import random_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from smoothing import STUDY, grid, study, traced
 from torch import Tensor
 
 from longwave.models.base.geometric import Links
@@ -17,7 +18,6 @@ from longwave.models.base.graph import GraphLayer
 from longwave.models.base.spec import Sizes
 from longwave.models.g2 import G2
 from longwave.models.graphcon import GraphCON
-from longwave.platform.bench.smoothing import STUDY, grid, study, traced
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_model
 from longwave.tasks.base.graphs import Graphs, padded

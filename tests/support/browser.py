@@ -9,9 +9,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from chromium import DESK, QUIET, chromium
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
-from longwave.platform.bench.browser import DESK, QUIET, chromium
 from longwave.platform.errors import ConfigError
 
 PAGES = "overview task model compare sweep reproduction cost coverage row methods".split()

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tree import FOLDERS, ROOT, imports, modules, python_files
+from tree import FOLDERS, PROGRAMS, ROOT, imports, modules, python_files
 
 BELOW = ("conftest.py", "requirements.lock")
 """Files that all tests below them use."""
@@ -34,9 +34,9 @@ def changed_files() -> set[Path]:
 
 def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
     """Return which files each Python file of the package and of the tests imports, names or is named after."""
-    known = modules() | {path.stem: path for path in python_files("tests/support")}
+    known = modules() | {path.stem: path for path in python_files(*PROGRAMS)}
     found: dict[Path, set[Path]] = {}
-    for path in python_files(*FOLDERS, "infra/package", "tests"):
+    for path in python_files(*FOLDERS, *PROGRAMS, "infra/package", "tests"):
         words = set(re.findall(r"[\"']([^\"'\s]+)[\"']", path.read_text()))
         names = imports(path) | {word for word in words if word.startswith("longwave.")}
         used = {known[name] for name in names | {name.rpartition(".")[0] for name in names} if name in known}

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tree import ROOT
+from tree import PROGRAMS, ROOT
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Copy:
 
     def run(self, program: str) -> str:
         """Run a program on the copy, in a process of its own, and return what it prints."""
-        places = os.pathsep.join([str(self.folder), str(ROOT / "tests/support")])
+        places = os.pathsep.join(map(str, [self.folder, *(ROOT / folder for folder in PROGRAMS)]))
         done = subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path[0:1] = []\n{program}"],
             cwd=self.folder, env={**os.environ, "PYTHONPATH": places}, capture_output=True, text=True, timeout=120,

@@ -12,18 +12,16 @@ from typing import Any
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ``files`` with the vices asked for, and notes what it sent: (name, Range asked for, bytes sent)."""
+    """Serves ``files`` with the vices asked for, and notes what it sent: (name, bytes sent)."""
 
-    ranges = honest = True
     breaks_after: int | None = None
     stalls = False
-    skew = 0
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.files: dict[str, bytes] = {}
-        self.stamp = {"ETag": '"1"'}
-        self.sent: list[tuple[str, str | None, int]] = []
+        self.leads: dict[str, str] = {}
+        self.sent: list[tuple[str, int]] = []
         self.released = threading.Event()
 
     def url(self, name: str) -> str:
@@ -34,24 +32,19 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        server, name, asked = self.server, self.path[1:], self.headers.get("Range")
+        server, name = self.server, self.path[1:]
+        if name in server.leads:
+            self.send_response(302)
+            self.send_header("Location", server.leads[name])
+            return self.end_headers()
         if name not in server.files:
             return self.send_error(404)
-        body, start = server.files[name], 0
-        fresh = self.headers.get("If-Range") in server.stamp.values() or not server.honest
-        if asked and server.ranges and fresh:
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) + server.skew
-            if start >= len(body):
-                return self.send_error(416)
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        else:
-            self.send_response(200)
-        for key, value in {**server.stamp, "Content-Length": str(len(body) - start)}.items():
-            self.send_header(key, value)
+        body = server.files[name]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        rest = body[start:][: server.breaks_after]
-        server.sent.append((name, asked, len(rest)))
+        rest = body[: server.breaks_after]
+        server.sent.append((name, len(rest)))
         self.wfile.write(rest)
         if server.stalls:
             server.released.wait(30)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("platform", "models", "tasks", "dashboard")
+PROGRAMS = ("tests/support", "infra/tools", "infra/benchmarks")
+"""Folders whose files tests and programs import by their bare names."""
 
 
 def python_files(*folders: str) -> Iterator[Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -16,12 +15,10 @@ from trials import present_trial
 from longwave.platform.about import about
 from longwave.platform.bench import board as bench_board
 from longwave.platform.bench.board import board_benchmark, fill
-from longwave.platform.bench.lab import LabReport
 from longwave.platform.boards.overview import overview
 from longwave.platform.cli.main import main
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import Trial
-from longwave.platform.render import bench as render_bench
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -154,28 +151,3 @@ def test_the_benchmark_prints_what_both_databases_take(
     assert json.loads(capsys.readouterr().out)[0]["name"] == "boards of all tasks"
     assert main(["bench", "board"]) == 0
     assert "1200 runs" in capsys.readouterr().out
-
-
-def test_the_labs_times_are_judged_by_their_medians_and_its_report_names_the_machine(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    times = {"home": [900.0, 5000.0, 1400.0]}
-    report = LabReport({"browser": "1"}, 10, 20, times, [100.0, 301.0, 400.0], [2000.0, 10.0, 20.0], 601.0, 1.0)
-    assert [(target.found, target.met) for target in report.targets] == [
-        (1400.0, True),
-        (301.0, False),
-        (20.0, True),
-        (601.0, False),
-    ]
-    told = report.to_dict()
-    assert told["versions"] == {"browser": "1"} and [t["met"] for t in told["targets"]] == [True, False, True, False]
-    render_bench.lab(report, "table")
-    said = capsys.readouterr().out
-    assert "20 sessions" in said and "floor" not in said
-    render_bench.lab(replace(report, floor={"to open": [900.0, 700.0, 800.0], "to change a filter": [90.0]}), "table")
-    assert "in the same run: to open 800 ms, to change a filter 90 ms." in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_file_for_the_labs_numbers_needs_the_lab(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "board", "--out", str(tmp_path / "x.json")]) == 2
-    assert "--out is a file in a folder that is there, and goes with --dashboard." in capsys.readouterr().err

@@ -128,7 +128,6 @@ LINES = {
     "publish afile --store STORE": "is not an empty folder",
     "data fetch psmnist --path afile": "is not in",
     "bench kernels --out afolder": "--out is a file in a folder that is there, got afolder",
-    "bench board --dashboard --out afolder": "--out is a file in a folder that is there",
     "bench kernels --size a,b": "--size must be T,B,p,d",
     "bench kernels --cell lemm": "No cell 'lemm'. Did you mean lem",
     "bench data nope": "No task 'nope'",

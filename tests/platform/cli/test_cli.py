@@ -45,7 +45,6 @@ COMMANDS = [
     "bench sweep",
     "bench board",
     "bench kernels",
-    "bench store",
 ]
 COMMANDS += ["mlflow sync", "sweep plan", "sweep run", "sweep resume", "sweep status", "data fetch", "data list"]
 COMMANDS += [
@@ -55,8 +54,6 @@ COMMANDS += [
     "methods",
     "sweep submit",
     "sweep logs",
-    "bench cluster",
-    "bench smoothing",
 ]
 
 

@@ -111,6 +111,17 @@ def test_what_changed_under_an_old_version_is_named_and_not_recorded(
     assert frozen.unrecorded(then, before) == ["lem of version 1 is not recorded: make freeze"]
 
 
+def test_freezing_keeps_the_digits_of_what_is_the_same_and_takes_what_is_new() -> None:
+    before = frozen.recorded()
+    now = deepcopy(before)
+    now["models"]["lem"]["results"]["plain"][0] *= 1 + 1e-12  # as another processor rounds
+    assert now != before and frozen.merged(before, now) == before
+    now["models"]["newer"] = deepcopy(now["models"]["lem"])
+    assert frozen.merged(before, now)["models"]["newer"] == now["models"]["newer"]
+    now["models"]["lem"]["results"]["plain"][0] *= 1.001
+    assert frozen.merged(before, now)["models"] == now["models"]
+
+
 def test_a_record_of_a_newer_longwave_or_a_damaged_one_is_refused_in_a_line() -> None:
     with pytest.raises(StoreError, match="has a field 'weight_decay' that this Longwave does not know. Upgrade"):
         TrialConfig.from_dict({**PLAIN.to_dict(), "weight_decay": 0.1})

@@ -15,6 +15,7 @@ from unittest.mock import Mock
 import pytest
 from chaos_audit import Told, audit
 from chaos_sweep import ENV, Running, logs, tell
+from cluster_speed import scaling
 from hypothesis import given
 from hypothesis import strategies as st
 from object_store import bucket
@@ -23,7 +24,6 @@ from ray.tune.search import Searcher
 from ray_nodes import LOOPBACK, Nodes
 from tree import ROOT
 
-from longwave.platform.bench.cluster import scaling
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import place
 from longwave.platform.records.probe import CPU

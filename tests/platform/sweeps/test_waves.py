@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 from ray.tune.search import Searcher
 from rich.console import Console
+from scale_parts import NAME, ScaleSize, audited, driven, planned
 
-from longwave.platform.bench.scale_parts import NAME, ScaleSize, audited, driven, planned
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import LeaseRow

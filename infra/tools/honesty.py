@@ -1,8 +1,8 @@
 """How often the platform is wrong, claimed and simulated: ``make honesty`` draws all cases and writes a table.
 
-``python tests/support/honesty.py`` takes about 20 minutes on two cores and writes ``infra/honesty.md``; words as
-arguments (``ranks``, ``intervals``, ``overall``, ``pairs``, ``verdicts``) run those parts alone and write nothing. The
-default tests run the same cases on few boards.
+It takes about 20 minutes on two cores and writes ``infra/honesty.md``; ``make honesty WORDS="ranks pairs"`` runs these
+parts alone (of ``ranks``, ``intervals``, ``overall``, ``pairs``, ``verdicts``) and writes nothing. The default tests
+run the same cases on few boards.
 """
 
 from __future__ import annotations

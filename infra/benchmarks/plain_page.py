@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from longwave.platform.bench.browser import DESK, PAINTED, QUIET, SEARCHED, filtered, listening, opened
+from chromium import DESK, PAINTED, QUIET, SEARCHED, filtered, listening, opened
 
 PAGE = """
 import pandas as pd

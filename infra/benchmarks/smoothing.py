@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import torch
+import typer
 
 from longwave.models.base.graph import DEPTHS, GraphLayer
 from longwave.models.base.spec import Sizes
+from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_model
+from longwave.platform.render.terminal import as_json, table
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
 
@@ -72,3 +77,31 @@ def study(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
     if layers not in DEPTHS:
         raise ConfigError(f"layers: it must be one of {', '.join(map(str, DEPTHS))}, got {layers}.")
     return {name: traced(model, layers, grid(), **chosen) for name, (model, chosen) in STUDY.items()}
+
+
+def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -> None:
+    """Print Dirichlet energy and mean average distance by layer: as JSON of each, as a table of a few."""
+    if format == "json":
+        as_json([{"name": n, "energy": [e for e, _ in t], "mad": [d for _, d in t]} for n, t in lines.items()])
+        return
+    count = len(next(iter(lines.values())))
+    shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
+    for place, what in enumerate(("Dirichlet energy", "mean average distance")):
+        rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
+        table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    layers: Annotated[int, typer.Option(help="Layers of the untrained graph models: 100 or 1000.")] = 100,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Follow the differences between neighbours through untrained graph models, on a grid of 10 by 10 nodes."""
+    print_report(study(layers), format.value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

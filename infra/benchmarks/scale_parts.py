@@ -1,4 +1,4 @@
-"""The processes of ``longwave bench scale``: one that plans, drivers, one that looks on, and what the store holds then.
+"""The processes of ``scale.py``: one that plans, drivers, one that looks on, and what the store holds then.
 
 Each function runs in a process of its own, so that its memory and its time are its own.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -15,11 +16,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from rich.console import Console
+from scale_shares import Shares
+from virtual_workers import curve, end
 
-from longwave.platform.bench.shares import Shares
-from longwave.platform.bench.virtual import curve, end
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.boards import read_board
@@ -32,7 +34,7 @@ from longwave.platform.sweeps.standing import standing
 from longwave.platform.sweeps.sweep import asked, plan, stored_sweep
 from longwave.platform.sweeps.workers import Workers
 
-NAME, TASK, SIMULATED = "scale", "adding", "longwave.platform.bench.virtual"
+NAME, TASK, SIMULATED = "scale", "adding", "virtual_workers"
 MODELS, HIDDEN = ("lem", "gru"), (4, 8, 12, 16, 20)
 CELLS = len(MODELS) * len(HIDDEN)
 LOOK_SECONDS = 1.0
@@ -133,7 +135,8 @@ def driven(
         return {**found, **first, "latencies": latencies, "shares": shares.of_one()}
 
     heard = Heard(lambda: die(told()), half)
-    with Shares() as shares, running(workers, SIMULATED), Store(url, create=False) as store:
+    found = patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))  # simulated workers are no part of the package
+    with found, Shares() as shares, running(workers, SIMULATED), Store(url, create=False) as store:
         driver.resume(stored_sweep(store, NAME), store, workers, None, Console(file=io.StringIO()), heard)
     return told()
 

@@ -1,6 +1,6 @@
 """The control of chaos: the usual wiring of Ray Tune, OptunaSearch and MLflow's callback, under the same faults.
 
-``python chaos_control.py FOLDER`` runs or restores it, as its manuals say; the rest disturbs and audits it.
+``chaos_control.py FOLDER`` runs or restores it, as its manuals say; the rest disturbs and audits it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Control(Running):
 
     def start(self) -> subprocess.Popen[bytes]:
         with (self.folder / "said.log").open("ab") as log:
-            env = {**self.environment(), "RAY_AIR_NEW_OUTPUT": "0"}
+            env = {**self.environment(), "RAY_AIR_NEW_OUTPUT": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
             command = [sys.executable, __file__, str(self.folder)]
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 

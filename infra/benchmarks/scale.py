@@ -1,4 +1,4 @@
-"""``longwave bench scale``: one driver, its store and a thousand simulated workers; what saturates first.
+"""One driver, its store and a thousand simulated workers; what saturates first.
 
 Everything but the workers is real: the plan, the leases, the pipes, the transactions, a driver that is killed at half
 of the trials and another that goes on.
@@ -6,18 +6,28 @@ of the trials and another that goes on.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import scale_page
+import typer
+from scale_parts import ScaleSize, audited, driven, killed_at_half, planned, tell, watched
+
+from longwave.files import whole
 from longwave.platform.bench.board import fill, urls
-from longwave.platform.bench.scale_parts import ScaleSize, audited, driven, killed_at_half, planned, tell, watched
-from longwave.platform.errors import WorkerError
+from longwave.platform.cli.app import ListFormat, OutOption, in_a_folder
+from longwave.platform.cli.main import main
+from longwave.platform.errors import ConfigError, WorkerError
+from longwave.platform.render.bench import print_targets
+from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -183,3 +193,55 @@ def _process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[
     finally:
         process.join(PATIENCE)
         process.kill()
+
+
+def print_report(report: ScaleReport, format: str) -> None:
+    """Print what a driver under simulated workers took."""
+    if format == "json":
+        as_json(report.to_dict())
+        return
+    for run in report.runs:
+        print_targets(run.targets)
+        table(["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()])
+        times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
+        ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]
+        table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    trials: Annotated[int, typer.Option(min=20, help="Trials of the sweep.")] = 100_000,
+    workers: Annotated[int, typer.Option(min=1, help="Simulated workers.")] = 1_000,
+    pack: Annotated[int, typer.Option(min=1, help="Trials a pack.")] = 10,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of a trial.")] = 5,
+    earlier: Annotated[int, typer.Option(min=0, help="Runs of other sweeps in the store, about.")] = 10_000,
+    database: Annotated[str, typer.Option(help="sqlite or postgresql alone; empty for both.")] = "",
+    out: OutOption = None,
+    page: Annotated[
+        Path | None, typer.Option(callback=in_a_folder, help="File for a page about them, Markdown.")
+    ] = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> int:
+    """Measure one driver under simulated workers: plan, leases, store and resume are real, the training is not.
+
+    The driver is killed halfway and another goes on. Exits with 1 if a trial is lost or trained twice.
+    """
+    if database not in ("", "sqlite", "postgresql"):
+        raise ConfigError(f"--database is sqlite or postgresql, got {database!r}.")
+    with waiting("Measuring") as say:
+        report = scale_benchmark(ScaleSize(trials, workers, pack, epochs, earlier), database, say)
+    if out is not None:
+        with whole(out) as partial:
+            partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False), encoding="utf-8")
+    if page is not None:
+        with whole(page) as partial:
+            partial.write_text(scale_page.page(report), encoding="utf-8")
+    print_report(report, format.value)
+    return 0 if report.sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

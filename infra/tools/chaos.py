@@ -1,6 +1,6 @@
 """Chaos: sweeps whose drivers, workers, nodes, checkpoints, database and disks fail, and what is wrong in the end.
 
-``python tests/support/chaos.py [--short] [case ...]`` runs the cases, or those named, and prints a table. It exits with
+``make chaos WORDS="[--short] [case ...]"`` runs the cases, or those named, and prints a table. It exits with
 1 if anything was lost, duplicated, silently wrong, bricked or left over, or a result is not an undisturbed run's.
 What was done lies in a folder (``--folder``, by default ``.chaos``) and is not done again. A full run of all cases
 writes the table to ``infra/chaos.md``. The control, the usual wiring, has lines of its own and fails nothing.

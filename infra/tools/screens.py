@@ -23,8 +23,6 @@ from longwave.platform.bench.board import BoardTime
 from longwave.platform.bench.outside import Outside
 from longwave.platform.bench.report import KernelReport, Timing
 from longwave.platform.bench.sizes import Size
-from longwave.platform.bench.start import Start
-from longwave.platform.bench.store import StoreSpeed
 from longwave.platform.bench.sweep import Measurement, Throughput
 from longwave.platform.bench.vanishing import Vanishing
 from longwave.platform.boards import board
@@ -96,8 +94,6 @@ def measured() -> None:
     commands = [Outside(f"sweep run{way}", 16, 2, 3.21, 4.56, 0.32, 2.89) for way in ("", " --here", " --workers 2")]
     bench.sweep(lines, ways, "", commands, "table")
     bench.boards([BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table")
-    bench.starts([Start("a new sweep to its first epoch, on a Ray that is up", 1.234, None)], "table")
-    bench.stores([StoreSpeed("curve points in batches", "sqlite", 1, 20_000, 91_234.0, 4.56)], "table")
 
 
 def findings() -> None:

@@ -1,6 +1,6 @@
 """Pictures of every page of the Lab, light and dark, on a desk and on a phone: to be looked at one by one.
 
-Run as a program: ``python tests/support/shots.py sqlite:///store.db FOLDER``.
+``make shots STORE=sqlite:///store.db SHOTS=FOLDER`` takes them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from browser import PAGES, Visitor, opened_browser
+from chromium import DESK, PHONE
+from lab_speed import serving
 
-from longwave.platform.bench.browser import DESK, PHONE
-from longwave.platform.bench.lab import serving
 from longwave.platform.storage.store import Store
 
 WINDOWS = {"desk": DESK, "phone": PHONE}

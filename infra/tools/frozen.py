@@ -10,6 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,17 @@ def unrecorded(before: Frozen, now: Frozen) -> list[str]:
         for name, new in now[kind].items()
         if before[kind].get(name, {}).get("version") != new["version"]
     ]
+
+
+def merged(before: Frozen, now: Frozen) -> Frozen:
+    """Return what is to be recorded: what is new, and what is the same with the digits that it has already."""
+    found = deepcopy(now)
+    for kind in ("rules", "models", "tasks"):
+        for name, new in found[kind].items():
+            old = before.get(kind, {}).get(name, {}).get("results", {})
+            results = new["results"]
+            results |= {k: old[k] for k in results if k in old and _same(results[k], old[k])}
+    return found
 
 
 def recorded() -> Frozen:
@@ -221,7 +233,7 @@ def main(file: Path = FILE) -> int:
             "\n".join([*wrong, "Bump the version (MODEL or TASK, or PROTOCOL), or undo the change."]), file=sys.stderr
         )
         return 1
-    file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(merged(before, now), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,8 +1,8 @@
 """Is everything right on this GPU, and how fast is it? ``make gpu`` asks, and ends non-zero on any miss.
 
-``python tests/support/gpu.py`` measures every cell by every schedule against float64, then ``longwave bench kernels``
+``make gpu`` measures every cell by every schedule against float64, then ``longwave bench kernels``
 with packs of 1 to 64, then short sweeps in both precisions, and writes ``infra/benchmarks/<gpu>.json``.
-``python tests/support/gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
+``gpu.py FILE`` does the same at small sizes in Triton's interpreter, where TRITON_INTERPRET is 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``longwave bench start``: how long a sweep takes to its first epoch, new or resumed, and what many small ones cost.
+"""How long a sweep takes to its first epoch, new or resumed, and what many small ones cost.
 
 Beside it stands what Ray itself takes to be ready.
 """
@@ -12,16 +12,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from longwave.platform.bench.sweep import TASK, some_configs
+from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.main import main
 from longwave.platform.errors import WorkerError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.registry import get_task
+from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
 from longwave.platform.sweeps.config import check_sweep
@@ -210,3 +215,31 @@ def _many(model: str) -> float:
                 began = time.monotonic()
                 driver.start(file, store, workers, None, Console(file=io.StringIO()))
         return time.monotonic() - began
+
+
+def print_report(measured: Sequence[Start], format: str) -> None:
+    """Print how long starting takes."""
+    if format == "json":
+        as_json([asdict(line) for line in measured])
+        return
+    lines = [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured]
+    table(["what", "s", "s over the floor"], lines, prose=[0])
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 3,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how long a sweep, new or resumed, takes to its first epoch, on Ray and without; beside it, Ray itself."""
+    with waiting("Measuring"):
+        measured = starts(model, repeats)
+    print_report(measured, format.value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

@@ -1,17 +1,24 @@
-"""``longwave bench store``: curve points a second in batches, and keyed commits a second by several processes."""
+"""Curve points a second in batches, and keyed commits a second by several processes."""
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from longwave.platform.bench.board import fill, urls
+from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.main import main
 from longwave.platform.records.run import Point
+from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.storage.database import Database, insert_new
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
@@ -112,3 +119,32 @@ def _alone(url: str, trial: str, rows: int, ready: object) -> None:
         for row in made:
             database.with_retry(lambda part=[row]: _commit(database, part))  # type: ignore[misc]
         wait(600)
+
+
+def print_report(lines: Sequence[StoreSpeed], format: str) -> None:
+    """Print how fast a store is written."""
+    if format == "json":
+        as_json([asdict(line) for line in lines])
+        return
+    rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
+    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    points: Annotated[int, typer.Option(min=500, help="Curve points that one process writes in batches.")] = 20_000,
+    commits: Annotated[int, typer.Option(min=100, help="Commits of one row by all writers together.")] = 8_000,
+    writers: Annotated[int, typer.Option(min=1, max=64, help="Processes that commit at once.")] = 8,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how fast a store is written: curve points in batches, and commits of one row by several processes."""
+    with waiting("Measuring"):
+        measured = store_benchmark(points, commits, writers)
+    print_report(measured, format.value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

@@ -1,19 +1,26 @@
-"""``longwave bench cluster``: how many times faster two nodes are than one, in one run."""
+"""How many times faster two nodes are than one, in one run."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from longwave.platform.bench.sweep import some_configs
+from longwave.platform.cli.app import ListFormat
+from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.report import Ending, Report
+from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.sweeps.executor import run_packs, running
 from longwave.platform.sweeps.on_ray.several import Several, several
 from longwave.platform.sweeps.placement import Slot
@@ -54,7 +61,7 @@ def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
     """
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        raise ConfigError("bench cluster gives each of two nodes a core; this machine has one.")
+        raise ConfigError("The benchmark gives each of two nodes a core; this machine has one.")
     configs = [replace(config, epochs=epochs) for config in some_configs(model, packs * members)]
     jobs = {f"pack{k}": Job(configs[k * members : (k + 1) * members]) for k in range(packs)}
     warm = {"warm": Job([replace(config, epochs=1) for config in configs[:members]])}
@@ -130,3 +137,41 @@ def _seconds(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[
     if sink.over != jobs.keys():
         raise WorkerError(f"Packs {sorted(jobs.keys() - sink.over)} did not end.")
     return seconds
+
+
+def print_report(measured: Sequence[Scaling], format: str) -> None:
+    """Print how packs scale with nodes."""
+    if format == "json":
+        as_json([asdict(line) for line in measured])
+        return
+    table(
+        ["nodes", "s", "trials an hour", "× one node", "of its cores", "core s a trial"],
+        [
+            (m.name, f"{m.seconds:.1f}", f"{m.hourly:.0f}", f"{m.ratio:.2f}", f"{m.share:.0%}", f"{m.each:.2f}")
+            for m in measured
+        ],
+    )
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    packs: Annotated[int, typer.Option(min=2, help="Packs of each turn.")] = 8,
+    members: Annotated[int, typer.Option(min=1, help="Trials of a pack.")] = 4,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of a trial.")] = 40,
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how packs scale from one node to two: a Ray head here and two nodes, each on a core of its own.
+
+    The same packs are trained by the first node, by both, and by the second; the ratio is to the mean of the two alone.
+    """
+    with waiting("Measuring"):
+        measured = scaling(model, packs, members, epochs)
+    print_report(measured, format.value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

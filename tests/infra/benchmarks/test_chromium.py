@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from browser import opened_browser
-
-from longwave.platform.bench.browser import CHANGED, DESK, FIRST_LINE, PAINTED, SEARCHED, listening
-from longwave.platform.bench.plain import PAGE, QUIETLY
+from chromium import CHANGED, DESK, FIRST_LINE, PAINTED, SEARCHED, listening
+from plain_page import PAGE, QUIETLY
 
 TABLE = "[data-testid='stDataFrame'] canvas"
 

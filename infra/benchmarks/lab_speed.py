@@ -1,8 +1,9 @@
-"""``longwave bench board --dashboard``: how fast the Lab is over many runs, seen from a browser."""
+"""How fast the Lab is over many runs, seen from a browser."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -12,12 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import psutil
-
-from longwave.platform.bench.board import fill
-from longwave.platform.bench.browser import (
+import typer
+from chromium import (
     DESK,
     FILTERS,
     PAINTED,
@@ -28,8 +28,15 @@ from longwave.platform.bench.browser import (
     listening,
     opened,
 )
-from longwave.platform.bench.plain import plain
+from plain_page import plain
+
+from longwave.files import whole
+from longwave.platform.bench.board import fill
 from longwave.platform.bench.report import Target
+from longwave.platform.cli.app import ListFormat, OutOption
+from longwave.platform.cli.main import main
+from longwave.platform.render.bench import print_targets
+from longwave.platform.render.terminal import as_json, say, waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -183,3 +190,40 @@ async def _clicking(browser: Browser, address: str, number: int, report: LabRepo
         await asyncio.sleep(max(0.0, due - clock()))
         report.answered.append(await filtered(page, SEARCHED[k % 2]))
     await page.context.close()
+
+
+def print_report(report: LabReport, format: str) -> None:
+    """Print how fast the Lab was."""
+    if format == "json":
+        as_json(report.to_dict())
+        return
+    print_targets(report.targets)
+    if report.floor:
+        plain = ", ".join(f"{what} {median(times):.0f} ms" for what, times in report.floor.items())
+        say(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
+    say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
+
+
+command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@command.command()
+def measure(
+    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Times that each page is opened; the median counts.")] = 5,
+    sessions: Annotated[int, typer.Option(min=1, help="Visitors of the Lab at once.")] = 20,
+    clicks: Annotated[int, typer.Option(min=1, help="Clicks of each, one in ten seconds.")] = 6,
+    out: OutOption = None,
+    format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
+) -> None:
+    """Measure how long the Lab takes in a headless Chromium: pages, filters, many visitors, memory."""
+    with waiting("Measuring") as say:
+        report = lab_benchmark(runs, repeats, sessions, clicks, say)
+    if out is not None:
+        with whole(out) as partial:
+            partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print_report(report, format.value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(command=command))

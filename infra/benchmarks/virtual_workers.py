@@ -1,4 +1,4 @@
-"""The simulated workers of ``longwave bench scale``: a process in the place of Ray's scheduler that trains nothing.
+"""The simulated workers of ``scale.py``: a process in the place of Ray's scheduler that trains nothing.
 
 It takes work and says events as ``on_ray.scheduler`` does, over the same pipes, for as many virtual workers as are
 asked for. Their epochs take virtual seconds, so they say as much as its driver can take. Reports are gathered as real

@@ -1,8 +1,11 @@
-"""The page about scale, written from what ``longwave bench scale`` measured."""
+"""The page about scale, written from what ``scale.py`` measured."""
 
 from __future__ import annotations
 
-from longwave.platform.bench.scale import ScaleReport, ScaleRun
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scale import ScaleReport, ScaleRun
 
 MILLION, GPUS = 1_000_000, 1_000
 """What the page extrapolates to: trials of a sweep, and GPUs with a pack each."""
@@ -13,7 +16,7 @@ def page(report: ScaleReport) -> str:
     size, versions = report.size, report.versions
     head = (
         "# One driver under a thousand workers, simulated\n\n"
-        "Written by `longwave bench scale`; its numbers are in `infra/benchmarks/scale-postgresql.json`. A driver "
+        "Written by `infra/benchmarks/scale.py`; its numbers are in `infra/benchmarks/scale-postgresql.json`. A driver "
         f"with {size.workers} simulated workers: {size.trials} trials of {size.epochs} epochs in packs of {size.pack}, "
         f"and {size.earlier} runs of other sweeps in the store. Plan, leases, pipes, transactions and driver are real; "
         "the workers train nothing and say as much as the driver takes, so it is always saturated. Ray's own "

@@ -21,8 +21,8 @@ pytest.importorskip("triton", reason="Triton has no wheel for this platform")
 
 @pytest.mark.integration
 def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "tests/support/gpu.py", str(tmp_path / "found.json")]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "-W", "ignore", "infra/tools/gpu.py", str(tmp_path / "found.json")]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT / "tests/support")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())

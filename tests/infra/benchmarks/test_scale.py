@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scale
 import sqlalchemy as sa
+from scale import ScaleReport, ScaleRun
+from scale_page import page
+from scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
+from scale_shares import CHECKSUMS, LEASES, READS, WRITES, part_of
 
-from longwave.platform.bench.scale import ScaleReport, ScaleRun
-from longwave.platform.bench.scale_page import page
-from longwave.platform.bench.scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
-from longwave.platform.bench.shares import CHECKSUMS, LEASES, READS, WRITES, part_of
 from longwave.platform.cli.main import main
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
@@ -148,7 +149,7 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
 
 
 def test_a_database_that_is_none_ends_the_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "scale", "--database", "oracle"]) == 2
+    assert main(["--database", "oracle"], scale.command) == 2
     assert "--database is sqlite or postgresql, got 'oracle'." in capsys.readouterr().err
 
 
@@ -158,7 +159,7 @@ def test_the_command_kills_a_driver_at_half_and_loses_nothing(
 ) -> None:
     sizes = ["--trials", "200", "--workers", "9", "--pack", "5", "--earlier", "0", "--database", "sqlite"]
     files = ["--out", str(tmp_path / "a.json"), "--page", str(tmp_path / "a.md")]
-    assert main(["bench", "scale", *sizes, *files, "--format", "json"]) == 0
+    assert main([*sizes, *files, "--format", "json"], scale.command) == 0
     [run] = json.loads(capsys.readouterr().out)["runs"]
     assert run["audit"] == {"trials": 200 + RETRAININGS, "lost": 0, "duplicated": 0}
     assert run["first"]["epochs"] > 0 < run["second"]["epochs"] and run["asked"]["sweep status"]["count"] >= 1

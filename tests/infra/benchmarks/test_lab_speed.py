@@ -1,0 +1,41 @@
+"""What the benchmark of the Lab says of its times; the times themselves are not tested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import lab_speed
+import pytest
+from lab_speed import LabReport
+
+from longwave.platform.cli.main import main
+
+
+def test_the_labs_times_are_judged_by_their_medians_and_its_report_names_the_machine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    times = {"home": [900.0, 5000.0, 1400.0]}
+    report = LabReport({"browser": "1"}, 10, 20, times, [100.0, 301.0, 400.0], [2000.0, 10.0, 20.0], 601.0, 1.0)
+    assert [(target.found, target.met) for target in report.targets] == [
+        (1400.0, True),
+        (301.0, False),
+        (20.0, True),
+        (601.0, False),
+    ]
+    told = report.to_dict()
+    assert told["versions"] == {"browser": "1"} and [t["met"] for t in told["targets"]] == [True, False, True, False]
+    lab_speed.print_report(report, "table")
+    said = capsys.readouterr().out
+    assert "20 sessions" in said and "floor" not in said
+    lab_speed.print_report(
+        replace(report, floor={"to open": [900.0, 700.0, 800.0], "to change a filter": [90.0]}), "table"
+    )
+    assert "in the same run: to open 800 ms, to change a filter 90 ms." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_file_for_the_numbers_lies_in_a_folder_that_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--out", str(tmp_path / "none/x.json")], lab_speed.command) == 2
+    assert "--out is a file in a folder that is there, got " in capsys.readouterr().err

@@ -15,6 +15,7 @@ from types import (
     MemberDescriptorType,
     MethodDescriptorType,
     MethodWrapperType,
+    ModuleType,
     SimpleNamespace,
     WrapperDescriptorType,
 )
@@ -78,6 +79,13 @@ def is_made_in_c(value: Any) -> bool:
     used = callable(value) or hasattr(kind, "__get__")
     known = is_fixed(str(kind.__module__)) and kind is not functools._lru_cache_wrapper
     return bool(used and known and kind.__flags__ & IMMUTABLE)
+
+
+def is_followed(owner: Any) -> bool:
+    """Return whether what a method made in C returns follows from what its owner holds, or from code of the owner."""
+    if isinstance(owner, type):
+        return issubclass(owner, torch.autograd.Function)  # the recorder says what is wrong with its ``apply``
+    return owner is not None and not isinstance(owner, ModuleType)
 
 
 def hides(kind: type) -> bool:

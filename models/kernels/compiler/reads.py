@@ -24,7 +24,6 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torch import Tensor, nn
-from torch.autograd import Function
 
 from longwave.models.kernels.compiler import kinds, places
 from longwave.models.kernels.compiler.names import COMPUTED, Reads, is_fixed, is_library, is_ours, is_stateful, names_of
@@ -177,8 +176,7 @@ class Snapshot:
         if isinstance(value, MethodType):
             self._visit(label, value.__func__)
             return self._visit(label, owner)
-        function = isinstance(owner, type) and issubclass(owner, Function)  # the recorder says what is wrong with it
-        if owner is not None and (function or not isinstance(owner, (ModuleType, type))):
+        if kinds.is_followed(owner):
             self._form.append(value.__name__)
             return self._visit(label, owner)
         kind = owner if isinstance(owner, type) else getattr(value, "__objclass__", value)

@@ -50,7 +50,8 @@ ACCEPTED: Mapping[str, Sequence[Call]] = {
     + [lambda x, w: torch.ops.aten.sub.Scalar(x, 0.3, 2)],
     "rsub": [lambda x, w: 1 / (0.0 - x), lambda x, y, w: torch.rsub(x, y, alpha=3), lambda x, w: torch.rsub(x, 2, 0.5)],
     "mul": [lambda x, y, w: x * y, lambda x, w: 0.0 * x, lambda x, w: w.v * x * w.c, lambda x, y, w: (x > 0) * y]
-    + [lambda x, w: torch.ops.aten.mul.Scalar(x, -0.3)],
+    + [lambda x, w: torch.ops.aten.mul.Scalar(x, -0.3), lambda x, w: x * (w.c * float("nan"))]
+    + [lambda x, w: x / (w.c * 0.0) + 2.0 * x / (w.c * -0.0)],
     "div": [lambda x, y, w: x / y, lambda x, w: x / w.c, lambda x, w: torch.ops.aten.div.Scalar(x, -0.3)],
     "reciprocal": [lambda x, w: 2 / x],
     "lerp": [lambda x, y, z, w: torch.lerp(x, y, z), lambda x, y, w: torch.lerp(x, y, w.v)]

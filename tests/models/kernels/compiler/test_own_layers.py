@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from every_model import build
 from kernel_cases import assert_close, inputs, on_cpu, outcome
 from listed import wrong
 from more_files import with_models
@@ -152,6 +153,13 @@ def test_a_power_that_products_or_a_root_give_is_fused(exponent: float) -> None:
     layer = Odd(lambda h: (2.0 + tanh(h)) ** exponent)
     given = {name: t.detach().double() for name, t in layer.held().items()}
     assert wrong(layer.recurrent(2), layer.loop_weights(given, 0)) < 1e-12
+
+
+@pytest.mark.parametrize("case", ["lem", "gru", "antisymmetric_rnn"])
+def test_weights_and_sums_of_them_are_copied_and_torch_computes_none(case: str) -> None:
+    layer = build(case, 6)
+    given = {name: t.detach() for name, t in layer.held().items()}
+    assert not Loop(layer.recurrent(layer.loops()[0]), layer.loop_weights(given, 0)).copies.computed
 
 
 @pytest.mark.parametrize(

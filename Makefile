@@ -61,7 +61,7 @@ gpu: install
 chaos: install
 	$(BIN)/python tests/support/chaos.py
 
-# What is made on the way lies in .edition and infra/board/partial. WORDS="b1 b2" runs these alone, WORDS=--publish none;
+# What is made on the way lies in .edition and infra/board/unfinished. WORDS="b1 b2" runs these alone, WORDS=--publish none;
 # WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
 edition: install
 	nice -n 19 $(BIN)/python tests/support/living_board.py $(WORDS)

@@ -16,11 +16,9 @@ from longwave.platform.editions.changes import difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
 from longwave.platform.editions.figures import Curves, epochs
 from longwave.platform.editions.files import tables, texts
-from longwave.platform.editions.results import NAME as RESULTS
-from longwave.platform.editions.results import collected
+from longwave.platform.editions.results import FOLDER, pack_results
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle, limits
-from longwave.platform.exchange.bundle import File
+from longwave.platform.exchange import limits
 from longwave.platform.records.group import Pool
 from longwave.platform.render.export import as_json
 from longwave.platform.storage.boards import read_board
@@ -34,8 +32,9 @@ def publish(
     commit: str,
     previous: Path | None = None,
     results: bool | None = None,
-    tell: Callable[[str], object] = str,
+    report: Callable[[str], object] = str,
     trust: Sequence[str] = (),
+    packed: Sequence[Path] = (),
 ) -> Edition:
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
@@ -44,10 +43,11 @@ def publish(
         store: What is published.
         title: Its heading.
         commit: Of the code that writes it.
-        previous: Folder of the edition before; what changed is told.
-        results: Whether all runs are put in; see ``results.collected``.
-        tell: Hears in a line why they are not.
+        previous: Folder of the edition before: what changed is listed, and its bundles are taken as they are.
+        results: Whether all runs are put in; see ``results.pack_results``.
+        report: Is called with a line that says why they are not.
         trust: Bundles whose trainings count like those made here; see ``Pool``.
+        packed: Further bundles that were packed before.
 
     Raises:
         ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
@@ -58,11 +58,12 @@ def publish(
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
     made = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
-    packed, why = collected(store, made, results)
+    packed = [*packed, *(find_results(previous) if previous else ())]
+    bundles, why = pack_results(store, made, results, packed)
     if why:
-        tell(f"Without {RESULTS}: {why}")
+        report(f"Without {FOLDER}: {why}")
     trials = [seed["trial"] for row in made.rows for seed in row["seeds"]]
-    write(folder, made, rows, before, packed, why, epochs(store.curves(trials)))
+    write(folder, made, rows, before, bundles, why, epochs(store.curves(trials)))
     return made
 
 
@@ -72,19 +73,19 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    return _read(folder)[0]
+    _check_files(folder)
+    return load(_json(folder / "board.json"), str(folder / "board.json"))
 
 
-def received(folder: Path) -> tuple[Edition, File]:
-    """Return the edition in ``folder``, as ``read`` does, and its results, as ``bundle.read`` does.
+def find_results(folder: Path) -> list[Path]:
+    """Return the bundles of the edition in ``folder``, every file checked against the manifest.
+
+    What its pages show is not looked at: they are views of an earlier day, drawn from these bundles.
 
     Raises:
-        ConfigError: As these two; or it has no results.
+        ConfigError: It is no edition, or a file was changed after publishing.
     """
-    made, files = _read(folder)
-    if RESULTS not in files:
-        raise ConfigError(f"{folder} has no {RESULTS}: nothing can be imported. Ask for: longwave publish --results")
-    return made, bundle.read(folder / RESULTS)
+    return [folder / name for name in _check_files(folder) if name.startswith(f"{FOLDER}/")]
 
 
 def write(
@@ -92,11 +93,11 @@ def write(
     made: Edition,
     rows: Sequence[Row],
     before: Edition | None,
-    results: bytes,
+    results: Mapping[str, bytes],
     lacks: str,
     curves: Curves,
 ) -> None:
-    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and packed results, if any.
+    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and bundles by their names.
 
     Without results, ``lacks`` says why; ``curves`` are the epochs of its retrainings.
 
@@ -123,7 +124,7 @@ def _fill(
     made: Edition,
     rows: Sequence[Row],
     before: Edition | None,
-    results: bytes,
+    results: Mapping[str, bytes],
     lacks: str,
     curves: Curves,
 ) -> None:
@@ -132,14 +133,20 @@ def _fill(
     for name, text in texts(made, rows, before.id if before else None, changes, lacks, curves).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     if results:
-        (folder / RESULTS).write_bytes(results)
+        (folder / FOLDER).mkdir()
+    for name, content in results.items():
+        (folder / FOLDER / name).write_bytes(content)
     for name, table in tables(made).items():
         table.to_parquet(folder / name, index=False)
-    files = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
+    files = {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(_files(folder))}
     head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
     (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
-    for file in folder.iterdir():
+    for file in _files(folder):
         file.chmod(0o444)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
 
 
 def _check_free(folder: Path) -> None:
@@ -147,17 +154,17 @@ def _check_free(folder: Path) -> None:
         raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
 
 
-def _read(folder: Path) -> tuple[Edition, Mapping[str, str]]:
-    """Return an edition, and the hashes of its files by name, each found to be right."""
+def _check_files(folder: Path) -> list[str]:
+    """Return the names of an edition's files, each found to be the one that was published."""
     manifest = _json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or "board.json" not in files or any(Path(name).name != name for name in files):
+    if not isinstance(files, dict) or any(Path(name).name != name.removeprefix(f"{FOLDER}/") for name in files):
         raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
     for name, sha256 in files.items():
         file = folder / name
         if not file.is_file() or _sha256(file) != sha256:
             raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
-    return load(_json(folder / "board.json"), str(folder / "board.json")), files
+    return list(files)
 
 
 def _json(file: Path) -> Any:

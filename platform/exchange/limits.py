@@ -4,11 +4,8 @@ stays far below each limit; the depth of JSON is limited by its parser, to some 
 
 from __future__ import annotations
 
-import gzip
-import io
 import lzma
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +15,16 @@ from pydantic_core import from_json
 from longwave.platform.errors import ConfigError
 
 BYTES = 256 * 2**20
-"""Most bytes, unpacked."""
+"""Most bytes of a bundle, unpacked."""
+TOGETHER = 2**30
+"""Most bytes of all bundles that are imported together, unpacked."""
 GZIP = b"\x1f\x8b"
-"""How such a file begins."""
+"""How a bundle of before 0.2.0 begins."""
+OLDER = (
+    "Bundles of before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
+    "longwave submit NAME.json.xz"
+)
+"""What to do about one that is too old."""
 MEMORY = 2**26
 """Most bytes that unpacking may take beside what it unpacks."""
 RATIO = 100
@@ -41,19 +45,21 @@ STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def unpacked(path: Path) -> bytes:
-    """Return what an xz file holds, or a gzip file as bundles were before; not checked further than its size.
+    """Return what an xz file holds, not checked further than its size.
 
     Raises:
-        ConfigError: It cannot be read, or holds too much.
+        ConfigError: It cannot be read, holds too much, or is of before 0.2.0.
     """
     try:
         if path.stat().st_size > BYTES:
             raise ConfigError(f"{path} is larger than {BYTES >> 20} MiB: no bundle is.")
         packed = path.read_bytes()
+        if packed.startswith(GZIP):
+            raise ConfigError(f"{path} is a gzip file. {OLDER}")
         small = 2**20 + RATIO * len(packed)
-        text = (_gunzip if packed.startswith(GZIP) else _unxz)(packed, min(BYTES, small) + 1)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ConfigError(f"{path} is no whole xz or gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
+        text = _unxz(packed, min(BYTES, small) + 1)
+    except (EOFError, lzma.LZMAError) as error:
+        raise ConfigError(f"{path} is no whole xz file: {str(error).rstrip('.')}. Ask for it again.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
     if len(text) > BYTES:
@@ -61,11 +67,6 @@ def unpacked(path: Path) -> bytes:
     if len(text) > small:
         raise ConfigError(f"{path} unpacks to more than {RATIO} times its size: no bundle does.")
     return text
-
-
-def _gunzip(packed: bytes, most: int) -> bytes:
-    with gzip.open(io.BytesIO(packed)) as file:
-        return file.read(most)
 
 
 def _unxz(packed: bytes, most: int) -> bytes:

@@ -141,7 +141,7 @@ class Store(Sweeps):
 
     def take(
         self,
-        bundle: str,
+        bundles: Sequence[str],
         trials: Sequence[Trial],
         points: Sequence[Point],
         sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
@@ -150,14 +150,14 @@ class Store(Sweeps):
         """Take up trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
 
         Args:
-            bundle: Name of what they came in.
+            bundles: Names of what they came in.
             trials: With their ends, patches and flags.
             points: Their epochs.
             sweeps: What asked for them, each with its trials in order and their cells.
             known: What pages need of their models and tasks; what is known of any stays as it is.
         """
         with self.transaction() as connection:
-            insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()}])
+            insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
             for table, values in rows.beside(t.run for t in trials if t.run)[:2]:
                 insert_new(connection, table, values)
             connection.execute(sa.insert(TrialRow), [rows.whole(t) for t in trials])

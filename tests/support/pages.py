@@ -77,5 +77,5 @@ def published(
     """Write the edition of these groups, all kept by one store, to a folder and return it."""
     found = rows(groups, numbers)
     made = edition(found, [trial for group in groups for trial in trials(group)], "Ours", "2026-01-01T00:00:00", "c")
-    write(folder, made, found, None, b"", "there are none.", curves or {})
+    write(folder, made, found, None, {}, "there are none.", curves or {})
     return made

@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.boards.row import Row
-from longwave.platform.editions.changes import difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
-from longwave.platform.editions.figures import Curves, epochs
-from longwave.platform.editions.files import tables, texts
+from longwave.platform.editions.figures import epochs
+from longwave.platform.editions.files import draw_files
 from longwave.platform.editions.results import FOLDER, pack_results
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
@@ -62,8 +60,8 @@ def publish(
     bundles, why = pack_results(store, made, results, packed)
     if why:
         report(f"Without {FOLDER}: {why}")
-    trials = [seed["trial"] for row in made.rows for seed in row["seeds"]]
-    write(folder, made, rows, before, bundles, why, epochs(store.curves(trials)))
+    curves = epochs(store.curves([seed["trial"] for row in made.rows for seed in row["seeds"]]))
+    write(folder, made, {**draw_files(made, rows, before, why, curves), **bundles})
     return made
 
 
@@ -73,7 +71,8 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    _check_files(folder)
+    if "board.json" not in _check_files(folder):
+        raise ConfigError(f"{folder} is no edition: manifest.json does not name board.json.")
     return load(_json(folder / "board.json"), str(folder / "board.json"))
 
 
@@ -88,65 +87,29 @@ def find_results(folder: Path) -> list[Path]:
     return [folder / name for name in _check_files(folder) if name.startswith(f"{FOLDER}/")]
 
 
-def write(
-    folder: Path,
-    made: Edition,
-    rows: Sequence[Row],
-    before: Edition | None,
-    results: Mapping[str, bytes],
-    lacks: str,
-    curves: Curves,
-) -> None:
-    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and bundles by their names.
-
-    Without results, ``lacks`` says why; ``curves`` are the epochs of its retrainings.
+def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
+    """Write files of an edition and a manifest of them to ``folder``, read-only.
 
     Raises:
         ConfigError: The folder holds something, or cannot be written.
     """
     _check_free(folder)
     folder = folder.absolute()
+    hashes = {name: hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)}
+    manifest = as_json({"schema": SCHEMA, "edition": made.id, "sha256": made.sha256, "files": hashes}) + "\n"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
             new = Path(kept) / "edition"
-            new.mkdir()
-            _fill(new, made, rows, before, results, lacks, curves)
+            for name, content in {**contents, "manifest.json": manifest.encode()}.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_bytes(content)
+                (new / name).chmod(0o444)
             with suppress(FileNotFoundError):
                 folder.rmdir()
             new.rename(folder)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
-
-
-def _fill(
-    folder: Path,
-    made: Edition,
-    rows: Sequence[Row],
-    before: Edition | None,
-    results: Mapping[str, bytes],
-    lacks: str,
-    curves: Curves,
-) -> None:
-    """Write all files into an empty folder and make them read-only."""
-    changes = difference(before, made) if before else []
-    for name, text in texts(made, rows, before.id if before else None, changes, lacks, curves).items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    if results:
-        (folder / FOLDER).mkdir()
-    for name, content in results.items():
-        (folder / FOLDER / name).write_bytes(content)
-    for name, table in tables(made).items():
-        table.to_parquet(folder / name, index=False)
-    files = {file.relative_to(folder).as_posix(): _sha256(file) for file in sorted(_files(folder))}
-    head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
-    (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
-    for file in _files(folder):
-        file.chmod(0o444)
-
-
-def _files(folder: Path) -> list[Path]:
-    return [file for file in folder.rglob("*") if file.is_file()]
 
 
 def _check_free(folder: Path) -> None:
@@ -162,7 +125,7 @@ def _check_files(folder: Path) -> list[str]:
         raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
     for name, sha256 in files.items():
         file = folder / name
-        if not file.is_file() or _sha256(file) != sha256:
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
             raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
     return list(files)
 
@@ -181,8 +144,3 @@ def _json(file: Path) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -26,7 +26,7 @@ MOST = {"trials": 10_000, "epochs": 500_000}
 def pack_results(
     store: Store, made: Edition, wanted: bool | None = None, packed: Sequence[Path] = ()
 ) -> tuple[dict[str, bytes], str]:
-    """Return the bundles of an edition's runs by the names of their files; or nothing, and why.
+    """Return the bundles of an edition's runs by their paths in its folder; or nothing, and why.
 
     What ``import`` would reject is left out.
 
@@ -55,7 +55,8 @@ def pack_results(
         fresh = dict(map(pack_part, split(whole.content, [file.content for file in kept.values()])))
     except ConfigError as large:
         return {}, str(large)
-    return {path.name: path.read_bytes() for path in kept} | fresh, ""
+    contents = {path.name: path.read_bytes() for path in kept} | fresh
+    return {f"{FOLDER}/{name}": content for name, content in contents.items()}, ""
 
 
 def pack_part(part: Part) -> tuple[str, bytes]:

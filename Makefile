@@ -69,7 +69,7 @@ mutants: install
 chaos: install
 	$(TOOL)/chaos.py $(WORDS)
 
-# What is made on the way lies in .edition and infra/board/partial. WORDS="b1 b2" runs these alone, WORDS=--publish none;
+# What is made on the way lies in .edition and infra/board/unfinished. WORDS="b1 b2" runs these alone, WORDS=--publish none;
 # WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
 edition: install
 	nice -n 19 $(BIN)/python tests/support/living_board.py $(WORDS)

@@ -9,7 +9,7 @@ from typing import Any
 from longwave.platform.boards.entry import printed, scale_about, seeds_of, trained, trivial
 from longwave.platform.boards.labels import labelled
 from longwave.platform.boards.row import SHORT, WENT_ON, Row, named
-from longwave.platform.boards.trust import Seat, check_trust, seated
+from longwave.platform.boards.trust import RowTrust, check_trust, trust_in
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.literature.pairing import belongs
 from longwave.platform.records.group import EVERYBODY, Group, Pool
@@ -38,7 +38,7 @@ def rows(groups: Iterable[Group], published: Iterable[Mapping[str, Any]], pool: 
 
     Among the ranked rows stand by their value, without a rank, trivial predictors and each published number of a
     model's form that has no current row; where it has, the number stands in that row. Behind them come rows of which no
-    seed ended, then guests, then superseded ones, which are ranked with nobody.
+    seed ended, then untrusted ones, then superseded ones, which are ranked with nobody.
 
     Raises:
         ConfigError: Current rows of a board disagree on what it measures; the message names them.
@@ -83,10 +83,10 @@ def _known_to_all(groups: Sequence[Group], pool: Pool) -> tuple[list[Group], Gro
     """Return the groups, each current one with the trivial predictors that any of them tells, and one for all.
 
     A row that was recorded before a predictor was added loses to it all the same. Of one name the score that the first
-    group tells stands. Guests are not heard, unless there are none but guests.
+    group tells stands. Untrusted rows are asked only where there are no others.
     """
     current = [group for group in groups if not group.superseded] or list(groups)
-    current = [group for group in current if not seated(group, pool.trust).guest] or current
+    current = [group for group in current if not trust_in(group, pool.trust).untrusted] or current
     like = current[0]
     every = {name: value for group in reversed(current) for name, value in group.about.trivial.items()}
 
@@ -102,23 +102,23 @@ def _named(groups: Sequence[Group]) -> str:
     return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
 
 
-def _searched_on(seats: Sequence[Seat]) -> list[Seat]:
-    """Return the seats; a row is superseded by the one that was chosen where its search went on.
+def _supersede_searched_on(rows: Sequence[RowTrust]) -> list[RowTrust]:
+    """Return the rows; one is superseded by that which was chosen where its search went on.
 
-    Not by a row with fewer seeds, and not by a guest, unless it is one too.
+    Not by a row with fewer seeds, and not by an untrusted one, unless it is untrusted too.
     """
-    seeds = {seat.group.row: len(seeds_of(seat.group)) for seat in seats}
-    ours = {seat.group.row for seat in seats if not seat.guest}
+    seeds = {row.group.row: len(seeds_of(row.group)) for row in rows}
+    trusted = {row.group.row for row in rows if not row.untrusted}
 
-    def told(seat: Seat) -> Seat:
-        group = seat.group
-        among = [row for row in group.succeeded_by if seat.guest or row in ours]
-        able = [row for row in among if seeds.get(row, -1) >= seeds[group.row]]
+    def supersede(row: RowTrust) -> RowTrust:
+        group = row.group
+        candidates = [name for name in group.succeeded_by if row.untrusted or name in trusted]
+        able = [name for name in candidates if seeds.get(name, -1) >= seeds[group.row]]
         if group.superseded or not able:
-            return seat
-        return replace(seat, group=replace(group, superseded=f"{WENT_ON}{able[0][:SHORT]}"))
+            return row
+        return replace(row, group=replace(group, superseded=f"{WENT_ON}{able[0][:SHORT]}"))
 
-    return [told(seat) for seat in seats]
+    return [supersede(row) for row in rows]
 
 
 def _board(
@@ -126,26 +126,28 @@ def _board(
 ) -> list[Row]:
     """Return the rows of one task and variant; ``like`` explains them."""
     groups = [group for group in groups if pool.holds(group.config.model, group.family)]
-    seats = _searched_on([seated(group, pool.trust) for group in groups])
-    held = [(seat, seeds) for seat in seats if len(seeds := seeds_of(seat.group)) >= pool.min_seeds]
-    ranked = [k for k, (seat, seeds) in enumerate(held) if seeds and not seat.guest and not seat.group.superseded]
+    trusts = _supersede_searched_on([trust_in(group, pool.trust) for group in groups])
+    held = [(trust, seeds) for trust in trusts if len(seeds := seeds_of(trust.group)) >= pool.min_seeds]
+    ranked = [k for k, (trust, seeds) in enumerate(held) if seeds and not (trust.untrusted or trust.group.superseded)]
     scale = scale_about(like.about)
     standing = dict(zip(ranked, standings([held[k][1] for k in ranked], scale), strict=True))
     kept: list[Row] = []
     paired: set[str] = set()
-    for k, (seat, seeds) in enumerate(held):
-        config, called = seat.group.config, seat.group.about.called
-        same = [n for n in numbers if n["model"] == config.model and n["model_variant"] in called and not seat.guest]
-        kept.append(trained(seat, seeds, same, standing.get(k)))
+    for k, (trust, seeds) in enumerate(held):
+        config, called = trust.group.config, trust.group.about.called
+        printed_here = [n for n in numbers if n["model"] == config.model and n["model_variant"] in called]
+        same = [] if trust.untrusted else printed_here
+        kept.append(trained(trust, seeds, same, standing.get(k)))
         paired |= {number["id"] for number in same if kept[-1].current}
     alone = [printed(like, n, families.get(n["model"], "")) for n in numbers if n["id"] not in paired]
     simple = [trivial(like, name, value) for name, value in like.about.trivial.items()]
-    own = [row for row in kept if row.current and row.asked and not row.guest]
+    local = [row for row in kept if row.current and row.asked and not row.untrusted]
     bare = [row for row in kept if row.current and not row.asked]
-    told = [row for row in kept if row.current and row.asked and row.guest]
+    foreign = [row for row in kept if row.current and row.asked and row.untrusted]
     old = [row for row in kept if row.superseded]
-    first, guests = (
-        [part[k] for k in order([r.seeds or [r.mean] for r in part], scale)] for part in (own + alone + simple, told)
+    first, untrusted = (
+        [part[k] for k in order([r.seeds or [r.mean] for r in part], scale)]
+        for part in (local + alone + simple, foreign)
     )
     bare, old = (sorted(part, key=lambda r: (r.model, r.config)) for part in (bare, old))
-    return labelled([*first, *bare, *guests, *old])
+    return labelled([*first, *bare, *untrusted, *old])

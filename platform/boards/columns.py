@@ -86,8 +86,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("place", "board", "Task and its variant; rows are ranked within one board.", "text", (), PAGE),
     Column("rank_low", "rank", "Best and worst rank that tests of all pairs allow among the rows of the board in the"
            " pool: a row is above another where a seed of it is surely the better one more often than not (guarded rank"
-           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded rows and guests have"
-           " none.", "whole", ALL, write=texts.rank),
+           " test, adjusted by Holm at 5 %). Published numbers, trivial predictors, superseded and untrusted rows"
+           " have none.", "whole", ALL, write=texts.rank),
     Column("ties", "ties", "Rows that share a letter are not told apart by those tests; “a” is the best group.",
            "text", ("terminal", "page", *DATA)),
     Column("title", "model", "Name in print, with the options that are not the default; for people also what tells"
@@ -189,9 +189,9 @@ COLUMNS: tuple[Column, ...] = (
     Column("search_diverged", "search diverged", "Search trials that diverged.", "whole"),
     Column("provisional", "provisional", f"Whether fewer than {ENOUGH} retrainings ended, ok or diverged.", "flag"),
     Column("trials", "trials", "Ids of the retrainings.", "json"),
-    Column("guest", "guest", "Whether it was imported and nothing made here speaks for it.", "flag"),
-    Column("guests", "told by guests", "Ids of the retrainings that were imported and are trusted by nobody; they count"
-           " in no number of a row that is no guest.", "json"),
+    Column("untrusted", "untrusted", "Whether it was imported and nothing made here speaks for it.", "flag"),
+    Column("untrusted_runs", "untrusted retrainings", "Ids of the retrainings that were imported and nobody trusts;"
+           " they count in no number of a row that is trusted.", "json"),
     Column("sweeps", "sweeps", "Sweeps that asked for the retrainings.", "texts"),
     Column("ways", "search", "How those sweeps searched: sampler and its rounds, successive halving, what the search"
            " began with. A warm start stands on searches that the number of trials does not count.", "texts"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.trust import Seat
+from longwave.platform.boards.trust import RowTrust
 from longwave.platform.literature.pairing import beside, quoted
 from longwave.platform.literature.published import title
 from longwave.platform.records.about import About
@@ -28,9 +28,11 @@ def seeds_of(group: Group) -> list[Score]:
     return [*scores, *(None for run in group.runs if run.status == "diverged")]
 
 
-def trained(seat: Seat, seeds: Sequence[Score], numbers: Sequence[Mapping[str, Any]], standing: Standing | None) -> Row:
+def trained(
+    trust: RowTrust, seeds: Sequence[Score], numbers: Sequence[Mapping[str, Any]], standing: Standing | None
+) -> Row:
     """Return a group's row, given its ``seeds_of``, the published numbers beside it, and its standing if it has one."""
-    group = seat.group
+    group = trust.group
     config, about, runs = group.config, group.about, group.runs
     ends = Counter(run.status for run in runs)
     return Row(
@@ -56,10 +58,10 @@ def trained(seat: Seat, seeds: Sequence[Score], numbers: Sequence[Mapping[str, A
         train_seconds=sum(run.seconds for run in runs),
         find_seconds=group.search.seconds,
         published=[beside(number, seeds, scale_about(about), about, config) for number in numbers],
-        trials=list(dict.fromkeys([*(run.id for run in runs), *seat.guests])),
-        guest=seat.guest,
-        guests=seat.guests,
-        verification=seat.level,
+        trials=list(dict.fromkeys([*(run.id for run in runs), *trust.untrusted_runs])),
+        untrusted=trust.untrusted,
+        untrusted_runs=trust.untrusted_runs,
+        verification=trust.level,
         margin=about.margin,
         floor=about.floor,
         rank_low=standing.low if standing else None,

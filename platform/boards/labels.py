@@ -43,5 +43,5 @@ def _marks(rows: Sequence[Row]) -> dict[str, str]:
 def _facts(row: Row) -> list[str]:
     """Return what a reader knows of a row beside its title, the same things of each row, what says most first."""
     settings = {**row.settings, "hidden": row.hidden}
-    state = "superseded" if row.superseded else "guest" if row.guest else ""
+    state = "superseded" if row.superseded else "untrusted" if row.untrusted else ""
     return [state, *(f"{name} {settings[name]}" if settings.get(name) else "" for name in KNOWN)]

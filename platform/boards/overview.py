@@ -107,7 +107,7 @@ def overview(rows: Iterable[Row]) -> Overview:
 
     Scores and mean ranks are those of models with ``ENOUGH`` seeds on every task, among each other alone, and there
     must be two: a model that is absent from the hard tasks must not lead. Without a trivial predictor on every task
-    there are mean ranks alone. Superseded rows are left out; of a model with no other row, guests are shown.
+    there are mean ranks alone. Superseded rows are left out; of a model with no other row, untrusted ones are shown.
     """
     ours: dict[str, dict[tuple[str, str], list[Row]]] = {}
     trivial: dict[tuple[str, str], list[Row]] = {}
@@ -136,19 +136,19 @@ def overview(rows: Iterable[Row]) -> Overview:
 
 
 def _lacks(line: ModelLine, tasks: Sequence[tuple[str, str]]) -> str:
-    """Return why a line has no score and no rank by itself: not every task, a guest on one, or too few seeds."""
+    """Return why a line has no score and no rank by itself: not every task, untrusted on one, or too few seeds."""
     if line.ran < len(tasks):
         return f"{line.ran} of {len(tasks)} tasks"
-    if guests := [named(place) for cell, place in zip(line.cells, tasks, strict=True) if cell and cell.guest]:
-        return f"guest on {guests[0]}"
+    if untrusted := [named(place) for cell, place in zip(line.cells, tasks, strict=True) if cell and cell.untrusted]:
+        return f"untrusted on {untrusted[0]}"
     seeds, place = min((cell.asked, place) for cell, place in zip(line.cells, tasks, strict=True) if cell)
     return f"{seeds} of {ENOUGH} seeds on {named(place)}" if seeds < ENOUGH else ""
 
 
 def best_on_validation(rows: Sequence[Row]) -> Row:
-    """Return the row of one model and task that is best on validation; guests come last, tests are not looked at."""
+    """Return a model's row that is best on validation; untrusted ones come last, tests are not looked at."""
     sign = direction(rows[0].goal)
-    return min(rows, key=lambda row: (row.guest, row.valid is None, -sign * (row.valid or 0.0), row.config))
+    return min(rows, key=lambda row: (row.untrusted, row.valid is None, -sign * (row.valid or 0.0), row.config))
 
 
 def state(cell: Row | None) -> str:

@@ -62,9 +62,9 @@ class Row:
         environments: Distinct facts on where they ran: machine, versions, commit, kernel path.
         joules: Energy of a retraining: mean over those of which it is known, None where of none.
         verification: How far the numbers are verified here; empty for the other kinds. See ``verification``.
-        guest: Whether it was imported and nothing made here speaks for it: it is shown, and ranked with nobody.
-        guests: Ids of its retrainings that were imported and count in nothing, unless it is a guest.
-        rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, if superseded or a guest.
+        untrusted: Whether it was imported and nothing made here speaks for it: it is shown, and ranked with nobody.
+        untrusted_runs: Ids of its retrainings that were imported and count in nothing, unless it is untrusted.
+        rank_low, rank_high: Best and worst rank in the pool; None where no retraining ended, superseded, untrusted.
         ties: Tie groups as letters, "a" the best: rows that share a letter are not told apart.
         margin: Ratio of errors within which a printed number counts as met.
         floor: Least error that counts, in ``unit``.
@@ -118,8 +118,8 @@ class Row:
     environments: Sequence[Mapping[str, str]] = ()
     joules: float | None = None
     verification: str = ""
-    guest: bool = False
-    guests: Sequence[str] = ()
+    untrusted: bool = False
+    untrusted_runs: Sequence[str] = ()
     rank_low: int | None = None
     rank_high: int | None = None
     ties: str = ""
@@ -143,7 +143,7 @@ class Row:
 
     @property
     def current(self) -> bool:
-        """Whether it was retrained, and not in an older version: such rows are compared, and ranked but for guests."""
+        """Whether it was retrained, and not in an older version: such rows are compared, and ranked if trusted."""
         return self.kind == "reproduced" and not self.superseded
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longwave.platform.boards.row import Row
-from longwave.platform.boards.verification import GUEST
+from longwave.platform.boards.verification import UNTRUSTED
 from longwave.platform.statistics.stats import Estimate, arrow
 
 DASH = "—"
@@ -60,8 +60,8 @@ def span(low: int | None, high: int | None) -> str:
 
 
 def rank(row: Row) -> str:
-    """Return the range of a row's ranks, or that it is a guest, which has none."""
-    return GUEST if row.guest else span(row.rank_low, row.rank_high)
+    """Return the range of a row's ranks, or that it is untrusted, and has none."""
+    return UNTRUSTED if row.untrusted else span(row.rank_low, row.rank_high)
 
 
 def estimate(value: Estimate | None, digits: int = 2) -> str:
@@ -92,8 +92,8 @@ def result(row: Row) -> str:
 
 
 def counted(row: Row) -> str:
-    """Return how many seeds a mean is of: ``5``, ``4 of 5`` where one diverged, ``5, guest`` of an imported row."""
-    return (f"{row.n} of {row.asked}" if row.diverged else str(row.n)) + (f", {GUEST}" if row.guest else "")
+    """Return how many seeds a mean is of: ``5``, ``4 of 5`` where one diverged, ``5, untrusted`` of an imported row."""
+    return (f"{row.n} of {row.asked}" if row.diverged else str(row.n)) + (f", {UNTRUSTED}" if row.untrusted else "")
 
 
 def median(row: Row) -> str:

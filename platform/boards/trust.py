@@ -1,4 +1,4 @@
-"""Which imported trainings count: those of bundles that the reader or the package trusts. All others are guests."""
+"""Which imported trainings count: those of bundles that the reader or the package trusts. No other does."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.group import Group
 
 SHIPPED = Path(__file__).with_suffix(".txt")
-"""Hashes that ship with the package."""
+"""Names of bundles that the package trusts."""
 RANKED = ("ok", "diverged")
 """Ends of a training that medians and ranks count."""
 
 
 @cache
 def shipped(file: Path = SHIPPED) -> frozenset[str]:
-    """Return the hashes of the bundles and editions that ship with the package.
+    """Return the names of the bundles that the package trusts.
 
     Raises:
         ConfigError: A word of the list is no SHA-256.
     """
     lines = [line.partition("#")[0] for line in file.read_text(encoding="utf-8").splitlines()]
-    found = [word for line in lines for word in line.split()]
-    for word in found:
+    names = [word for line in lines for word in line.split()]
+    for word in names:
         if not re.fullmatch("[0-9a-f]{64}", word):
             raise ConfigError(f"{file.name} lists {word!r}, which is no SHA-256 of 64 hex digits. Mend the list.")
-    return frozenset(found)
+    return frozenset(names)
 
 
 def check_trust(names: Sequence[str], groups: Iterable[Group]) -> None:
@@ -50,46 +50,47 @@ def check_trust(names: Sequence[str], groups: Iterable[Group]) -> None:
 
 
 @dataclass(frozen=True)
-class Seat:
-    """What of a group counts on a board.
+class RowTrust:
+    """What of a row counts on a board.
 
     Attributes:
-        group: The group with the retrainings that count; of a guest with all.
-        guests: Ids of those that were imported and are trusted by nobody.
-        guest: Whether it is one: shown, and ranked with nobody.
+        group: Its retrainings that count; of an untrusted row all.
+        untrusted_runs: Ids of those that were imported and that nobody trusts.
+        untrusted: Whether nothing else speaks for it: it is shown, and ranked with nobody.
     """
 
     group: Group
-    guests: Sequence[str] = ()
-    guest: bool = False
+    untrusted_runs: Sequence[str] = ()
+    untrusted: bool = False
 
     @property
     def level(self) -> str:
         """How far its numbers are verified; see ``verification``."""
         group = self.group
-        bundles = [group.came[run] for run in self.guests] if self.guest else []
-        return verification(group.checks, group.reruns, bundles, 0 if self.guest else len(self.guests))
+        bundles = [group.came[run] for run in self.untrusted_runs] if self.untrusted else []
+        aside = 0 if self.untrusted else len(self.untrusted_runs)
+        return verification(group.checks, group.reruns, bundles, aside)
 
 
-def seated(group: Group, trust: Sequence[str]) -> Seat:
+def trust_in(group: Group, trust: Sequence[str]) -> RowTrust:
     """Return what of a group counts: trainings that were made here, or came in a bundle that is trusted.
 
-    It is a guest where none of these ended but re-runs none of which fell inside.
+    The row is untrusted where none of these ended but re-runs none of which fell inside.
 
     Args:
         group: The group.
         trust: Names of bundles that the reader trusts, or their first digits.
     """
-    guests = {run for run, bundle in group.came.items() if not _trusted(bundle, trust)}
-    if not guests:
-        return Seat(group)
-    counted = [run for run in group.runs if run.id not in guests]
-    own = sum(run.status in RANKED for run in counted) > len(group.reruns) or "inside" in group.reruns
-    if not own:
-        return Seat(group, sorted(guests), True)
-    checks = [passed for run, passed in zip(group.came, group.checks, strict=True) if run not in guests]
-    return Seat(replace(group, runs=counted, checks=checks), sorted(guests))
+    untrusted = {run for run, bundle in group.came.items() if not _is_trusted(bundle, trust)}
+    if not untrusted:
+        return RowTrust(group)
+    counted = [run for run in group.runs if run.id not in untrusted]
+    ended = sum(run.status in RANKED for run in counted)
+    if ended <= len(group.reruns) and "inside" not in group.reruns:
+        return RowTrust(group, sorted(untrusted), True)
+    checks = [passed for run, passed in zip(group.came, group.checks, strict=True) if run not in untrusted]
+    return RowTrust(replace(group, runs=counted, checks=checks), sorted(untrusted))
 
 
-def _trusted(bundle: str, trust: Sequence[str]) -> bool:
+def _is_trusted(bundle: str, trust: Sequence[str]) -> bool:
     return bundle in shipped() or any(bundle.startswith(name) for name in trust)

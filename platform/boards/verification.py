@@ -7,15 +7,15 @@ from collections.abc import Sequence
 HERE = "trained here"
 CHECKED = "schema-checked"
 CLAIMED = "claimed"
-GUEST = "guest"
+UNTRUSTED = "untrusted"
 RANKING = (
-    "A guest was imported and has no rank until a re-run here falls inside, longwave reproduce ROW --keep, or the "
-    "reader trusts the bundle that it names: --trust BUNDLE."
+    "An untrusted row was imported and has no rank until a re-run here falls inside, longwave reproduce ROW --keep, or "
+    "the reader trusts the bundle that it names: --trust BUNDLE."
 )
 MEANING = (
     f"Rows were {HERE} unless they say otherwise; {CHECKED}: some retrainings were imported and no check of them "
-    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended. {RANKING} What "
-    "guests tell of a row that was trained here counts in none of its numbers."
+    f"failed; {CLAIMED}: a check raised a flag; re-run: trained again here, how often and how it ended. {RANKING} "
+    "Imported retrainings of a row that was trained here count in none of its numbers."
 )
 SHORT = 12
 """Digits of a bundle's name that are shown."""
@@ -29,14 +29,14 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
     Args:
         checks: Of its retrainings that were imported and count, whether every check of them passed.
         reruns: How re-runs made here stood to it: ``inside``, ``outside`` or ``undecided``.
-        bundles: Of a guest, the names of those that it came in.
-        aside: Imported retrainings of a row that is no guest, which do not count.
+        bundles: Of an untrusted row, the names of those that it came in.
+        aside: Imported retrainings of a row that was trained here, which do not count.
 
     Returns:
         ``trained here``, ``schema-checked``: some were imported and every check passed, ``claimed``: some were
         imported although a check raised a flag; or what re-runs here gave: ``re-run once``, ``re-run 3 times, 1
-        outside its interval``, ``re-run once, claimed with flags``. Before it, of a guest: ``guest of 3f9c12ab77d0``;
-        behind it ``20 told by guests``.
+        outside its interval``, ``re-run once, claimed with flags``. Before it, of an untrusted row: ``untrusted, of
+        3f9c12ab77d0``; behind it ``20 imported and untrusted``.
     """
     level = CLAIMED if not all(checks) else CHECKED if checks else HERE
     inside, outside = reruns.count("inside"), reruns.count("outside")
@@ -46,5 +46,5 @@ def verification(checks: Sequence[bool], reruns: Sequence[str], bundles: Sequenc
             f", {outside} outside its interval" if outside else ""
         )
     came = " and ".join(sorted({name[:SHORT] for name in bundles}))
-    told = f"{aside} told by guests" if aside else ""
-    return ", ".join(filter(None, (f"{GUEST} of {came}" if came else "", level, told)))
+    beside = f"{aside} imported and untrusted" if aside else ""
+    return ", ".join(filter(None, (f"{UNTRUSTED}, of {came}" if came else "", level, beside)))

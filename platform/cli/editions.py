@@ -13,7 +13,7 @@ from longwave.platform.cli.app import StoreOption, TrustOption, app
 @app.command()
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
-    previous: Annotated[Path | None, typer.Option(help="Folder of the edition before; what changed is told.")] = None,
+    previous: Annotated[Path | None, typer.Option(help="Folder of the edition before; what changed is listed.")] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Longwave",
     results: Annotated[
         bool | None,
@@ -25,7 +25,7 @@ def publish(
     """Write an edition: all boards as one folder that never changes. Open its index.html in a browser.
 
     It holds the page, JSON and Parquet of all rows, the sources as BibTeX, the changes, hashes of all files, and the
-    runs themselves, as `longwave submit` writes them.
+    runs themselves in `results/`, in a bundle a sweep. Those of the edition before are taken as they are.
 
     Example: longwave publish editions/2 --previous editions/1
     """
@@ -36,13 +36,13 @@ def publish(
     from longwave.platform.storage.store import Store
     from longwave.platform.training.environment import describe
 
-    told: list[str] = []
+    lines: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
         complete(known)
-        made = write(folder, known, title, describe()["commit"], previous, results, told.append, trust or ())
+        made = write(folder, known, title, describe()["commit"], previous, results, lines.append, trust or ())
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
-    for line in told:
+    for line in lines:
         typer.echo(line)
 
 

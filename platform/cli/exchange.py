@@ -9,14 +9,14 @@ import typer
 
 from longwave.platform.cli.app import StoreOption, app
 from longwave.platform.cli.names import a_task, task_key
+from longwave.platform.errors import ConfigError
 from longwave.platform.render.harmless import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longwave.platform.editions.edition import Edition
     from longwave.platform.exchange.bundle import File
-    from longwave.platform.exchange.inspection import Objection
+    from longwave.platform.exchange.inspection import Finding
 
 SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
@@ -46,14 +46,14 @@ def submit(
     from longwave.platform.render.terminal import say, waiting
     from longwave.platform.storage.store import Store
 
-    bundle.check_place(file)
+    bundle.check_target(file)
     with Store(store_url(store), create=False) as known:
         made = bundle.seal(collect(known, task, row or (), over))
     with waiting("Checking"):
         findings = audit(made)
-    if _say(findings):
-        told = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
-        typer.echo(f"longwave: No bundle was written. {told}", err=True)
+    if _print_findings(findings):
+        step = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
+        typer.echo(f"longwave: No bundle was written. {step}", err=True)
         return 2
     bundle.write(made, file)
     rows = {e.config.row for e in made.content.trials if e.config.phase == "retrain"}
@@ -63,92 +63,98 @@ def submit(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote, or the folder of an edition.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help="Bundles that `longwave submit` wrote, or folders of editions; see below."),
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
     replay: Annotated[int, typer.Option(min=0, help="Train so many of its trials again, up to some epoch.")] = 0,
     store: StoreOption = None,
 ) -> int:
-    """Check a bundle or an edition and add its rows. All are added or none, and nothing in it is run.
+    """Check bundles, or those of an edition, and add their rows. All are added or none, and nothing in them is run.
 
-    What contradicts itself is rejected, with exit status 2. What is unlikely or cannot be checked here is flagged, and
-    its rows are marked as claimed. All are guests: shown without a rank until a re-run here falls inside, by
-    `longwave reproduce ROW --keep`, or with `--trust BUNDLE`. An edition of which a file tells other than its results
-    give is rejected, too.
+    What contradicts itself is rejected, with exit status 2. What cannot be checked here is flagged, and its rows are
+    marked as claimed. All are untrusted: shown without a rank until a re-run here falls inside, by
+    `longwave reproduce ROW --keep`, or with `--trust BUNDLE`. Bundles that belong together, as those of a search and
+    of a second one that goes on from it, are named together.
 
     Example: longwave import lem.json.xz --dry-run
     """
     from longwave.platform.boards.trust import shipped
-    from longwave.platform.editions import publish
+    from longwave.platform.editions.publish import find_results
     from longwave.platform.exchange import bundle, intake
+    from longwave.platform.exchange.parts import join
     from longwave.platform.paths import store_url
     from longwave.platform.render.terminal import say
     from longwave.platform.storage.store import Store
 
-    made, given = publish.received(file) if file.is_dir() else (None, bundle.read(file))
-    findings = _examined(file, made, given, replay)
+    files = bundle.read_together([file for path in paths for file in (find_results(path) if path.is_dir() else [path])])
+    if not files:
+        raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
+    together, shipping = join(files), all(file.name in shipped() for file in files)
+    findings = _examine(files, together, shipping, replay)
     with Store(store_url(store)) as known:
-        findings += intake.conflicts(known, given)
-        if _say(findings):
-            typer.echo(f"longwave: Bundle {given.name[:12]} is rejected; nothing was imported.", err=True)
+        findings += intake.find_conflicts(known, together)
+        if _print_findings(findings):
+            typer.echo(f"longwave: {_name(files)} is rejected; nothing was imported.", err=True)
             return 2
-        flags = [finding for finding in findings if finding.severity == "flag"]
-        new = [] if dry_run else intake.take(known, given, flags)
-    level = _level(given, flags)
+        origins = {entry.config.id: file.name for file in files for entry in file.content.trials}
+        new = [] if dry_run else intake.import_bundle(known, together, findings, origins)
+    level = _describe_level(together, findings)
     if dry_run:
-        say(f"Bundle {given.name[:12]} can be imported: {level}. Nothing was imported.")
+        say(f"{_name(files)} can be imported: {level}. Nothing was imported.")
         return 0
-    before = len(given.content.trials) - len(new)
-    say(f"Bundle {given.name[:12]}: {len(new)} trials imported, {before} known before: {level}.")
-    if new and given.name not in shipped():
-        say(f"They are guests: ranked after longwave reproduce ROW --keep, or with --trust {given.name[:12]}.")
+    before = len(together.content.trials) - len(new)
+    say(f"{_name(files)}: {len(new)} trials imported, {before} known before: {level}.")
+    if new and not shipping:
+        names = " ".join(f"--trust {file.name[:12]}" for file in files if file.name not in shipped())
+        say(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
 
 
-def _level(given: File, flags: Sequence[Objection]) -> str:
-    """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
-    from longwave.platform.exchange.intake import flagged
+def _name(files: Sequence[File]) -> str:
+    return f"Bundle {files[0].name[:12]}" + (f" and {len(files) - 1} more" if files[1:] else "")
 
-    rows = {e.config.id: e.config.row for e in given.content.trials if e.config.phase == "retrain"}
-    doubted = {rows[trial] for trial in flagged(given, flags).keys() & rows.keys()}
-    if flags and len(doubted) < (count := len(set(rows.values()))):
-        return f"{len(doubted)} of {count} rows claimed, the others schema-checked"
+
+def _describe_level(file: File, flags: Sequence[Finding]) -> str:
+    """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
+    from longwave.platform.exchange.intake import messages_by_trial
+
+    rows = {e.config.id: e.config.row for e in file.content.trials if e.config.phase == "retrain"}
+    flagged = {rows[trial] for trial in messages_by_trial(file, flags).keys() & rows.keys()}
+    if flags and len(flagged) < (count := len(set(rows.values()))):
+        return f"{len(flagged)} of {count} rows claimed, the others schema-checked"
     return "claimed" if flags else "schema-checked"
 
 
-def _examined(file: Path, made: Edition | None, given: File, replay: int) -> list[Objection]:
-    """Return all that can be said against a bundle, or an edition and its results; trials are trained again last."""
-    from longwave.platform.editions import derived, results
+def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[Finding]:
+    """Return what checks find against bundles; trials are trained again last."""
     from longwave.platform.exchange.audit import audit
-    from longwave.platform.exchange.replay import replayed
+    from longwave.platform.exchange.replay import replay as train_again
     from longwave.platform.render.terminal import waiting
-    from longwave.platform.training.environment import describe
 
     with waiting("Checking"):
-        findings = audit(given)
-        if made and not _rejected(findings):
-            findings += results.unlike(made, given)
-        if made and not _rejected(findings):
-            findings += derived.edited(file, made, given, describe()["commit"])
-    if replay and not _rejected(findings):
+        findings = audit(together, trusted, files)
+    if replay and not _is_rejected(findings):
         with waiting("Training again"):
-            findings += replayed(given, replay)
+            findings += train_again(together, replay)
     return findings
 
 
-def _rejected(findings: Sequence[Objection]) -> bool:
+def _is_rejected(findings: Sequence[Finding]) -> bool:
     return any(finding.severity == "reject" for finding in findings)
 
 
-def _say(findings: Sequence[Objection]) -> bool:
+def _print_findings(findings: Sequence[Finding]) -> bool:
     """Print findings, one a line, and return whether one rejects the bundle."""
     counts: dict[tuple[str, str], int] = {}
     for finding in findings:
         kind = (finding.severity, finding.check)
         counts[kind] = counts.get(kind, 0) + 1
         if counts[kind] <= SHOWN:
-            said = one_line(f"{finding.severity}: {finding.check}: {finding.message}")
-            typer.echo(said, err=finding.severity == "reject")
+            line = one_line(f"{finding.severity}: {finding.check}: {finding.message}")
+            typer.echo(line, err=finding.severity == "reject")
     for (severity, check), n in counts.items():
         if n > SHOWN:
             typer.echo(f"{severity}: {check}: {n - SHOWN} more.", err=severity == "reject")
-    return _rejected(findings)
+    return _is_rejected(findings)

@@ -72,7 +72,7 @@ def edition(rows: Iterable[Row], trials: Iterable[Trial], title: str, created: s
     for entry in entries:
         if entry["kind"] == "reproduced":
             entry["seeds"] = sorted((_seed(known[trial]) for trial in entry["trials"]), key=lambda s: s["seed"])
-            aside = () if entry["guest"] else entry["guests"]
+            aside = () if entry["untrusted"] else entry["untrusted_runs"]
             counted = [s["test"] for s in entry["seeds"] if s["test"] is not None and s["trial"] not in aside]
             if sorted(entry["scores"]) != sorted(counted):
                 raise ConfigError(f"Retrainings of {entry['task']} ended while its board was read. Publish once more.")
@@ -89,7 +89,7 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         raise ConfigError(f"{place} has not the form of an edition. Publish it again.")
     if (schema := content.get("schema")) != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
-        step = "Upgrade longwave." if newer else "Publish its store again, or import its results.json.gz alone."
+        step = "Upgrade longwave." if newer else "Publish its store again."
         raise ConfigError(f"{place}: schema version {schema!r}; this Longwave reads {SCHEMA}. {step}")
     try:
         found = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))

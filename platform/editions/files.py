@@ -10,7 +10,7 @@ from longwave.platform.boards.columns import of
 from longwave.platform.boards.diagram import diagram, svg
 from longwave.platform.boards.overview import Overview, overviews
 from longwave.platform.boards.row import Row
-from longwave.platform.editions.changes import Change, changelog
+from longwave.platform.editions.changes import changelog, difference
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Curves, Drawing, drawings
 from longwave.platform.editions.page import page
@@ -21,7 +21,6 @@ from longwave.platform.render.export import as_json
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-PAGE, FIGURE = "index.html", "critical-difference.svg"
 TYPES = {"text": "string", "flag": "boolean", "whole": "Int64", "number": "Float64"}
 """Type in Parquet by the kind of a column; what is nested becomes JSON text."""
 OF_TRIAL = dict.fromkeys(("trial", "row", "task", "variant", "model", "status", "reason"), "text")
@@ -30,42 +29,38 @@ OF_TRIAL |= dict.fromkeys(("test", "valid", "seconds", "joules"), "number")
 """Kinds of the columns of ``trials.parquet``."""
 
 
-def texts(
-    made: Edition,
-    rows: Sequence[Row],
-    previous: str | None,
-    changes: Sequence[Change],
-    lacks: str,
-    curves: Curves,
-    drawn: str | None = None,
-) -> dict[str, str]:
-    """Return the texts of an edition by the names of their files.
+def draw_files(
+    made: Edition, rows: Sequence[Row], before: Edition | None, lacks: str, curves: Curves
+) -> dict[str, bytes]:
+    """Return the files of an edition by their names: page, texts, figures and tables.
 
     Args:
         made: The edition, made of ``rows``.
         rows: See there.
-        previous: Id of the edition before.
-        changes: Since that one.
+        before: The edition before: what changed since is listed.
         lacks: Why it has no results; empty if it has.
         curves: Epochs of its retrainings.
-        drawn: A figure as SVG to put into the page, in place of the one that follows from the rows.
     """
+    changes = difference(before, made) if before else []
+    previous = before.id if before else None
     sources = [source for row in made.rows for number in row["published"] for source in number["sources"]]
     at_a_glance = overviews(rows)
     figure, why = _figure(at_a_glance[0])
     figures = _drawings(made, rows, curves)
-    found = {
-        PAGE: page(made, rows, at_a_glance, previous, changes, drawn or figure or why, lacks, figures),
+    texts = {
+        "index.html": page(made, rows, at_a_glance, previous, changes, figure or why, lacks, figures),
         "board.json": as_json(made.to_dict()) + "\n",
         "sources.bib": bibliography(sources),
         "CHANGES.md": changelog(made, previous, changes),
         "changes.json": as_json({"edition": made.id, "previous": previous, "changes": [c.to_dict() for c in changes]}),
     }
-    found |= {one.file: one.svg for of_board in figures for one in of_board}
-    return found | ({FIGURE: figure} if figure else {})
+    texts |= {one.file: one.svg for of_board in figures for one in of_board}
+    texts |= {"critical-difference.svg": figure} if figure else {}
+    files = {name: text.encode() for name, text in texts.items()}
+    return files | {name: table.to_parquet(index=False) for name, table in _tables(made).items()}
 
 
-def tables(made: Edition) -> dict[str, DataFrame]:
+def _tables(made: Edition) -> dict[str, DataFrame]:
     """Return the tables of an edition by the names of their files; columns and types are the same in every edition."""
     shared = ("task", "variant", "model")
     seeds = [{**seed, "row": row["key"], **{k: row[k] for k in shared}} for row in made.rows for seed in row["seeds"]]

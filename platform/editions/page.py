@@ -19,7 +19,7 @@ from longwave.platform.boards.texts import DASH, duration, estimate, lost, quote
 from longwave.platform.editions.changes import REASONS, Change
 from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
-from longwave.platform.editions.results import NAME as RESULTS
+from longwave.platform.editions.results import FOLDER
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.render.board import OVERALL, RANKED, advised
 from longwave.platform.render.harmless import LATEX, all_visible, in_html
@@ -43,9 +43,9 @@ SAME = {
     "reasons": REASONS,
 }
 """What every page is told, whatever its rows."""
-FOUND = (
-    f'<a href="{RESULTS}">{RESULTS}</a> holds every run behind the rows; <code>longwave import DIR</code> checks and '
-    "imports them from this folder."
+RESULTS = (
+    f'<a href="{FOLDER}/">{FOLDER}</a> holds every run behind the rows, in a bundle a sweep; '
+    "<code>longwave import DIR</code> checks and imports them from this folder."
 )
 
 
@@ -95,7 +95,7 @@ def page(
         "script": "".join(_site(f"{name}.js") for name in SCRIPTS),
         "figure": _figure(figure),
         "methods": _methods(),
-        "results": f"Without {RESULTS}: {in_html(lacks)}" if lacks else FOUND,
+        "results": f"Without {FOLDER}: {in_html(lacks)}" if lacks else RESULTS,
         "data": _data(data),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _site("page.html"))

@@ -11,16 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from longwave.platform.boards.row import Row
-from longwave.platform.editions.changes import difference
 from longwave.platform.editions.edition import SCHEMA, Edition, edition, load
-from longwave.platform.editions.figures import Curves, epochs
-from longwave.platform.editions.files import tables, texts
-from longwave.platform.editions.results import NAME as RESULTS
-from longwave.platform.editions.results import collected
+from longwave.platform.editions.figures import epochs
+from longwave.platform.editions.files import draw_files
+from longwave.platform.editions.results import FOLDER, pack_results
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import bundle, limits
-from longwave.platform.exchange.bundle import File
+from longwave.platform.exchange import limits
 from longwave.platform.records.group import Pool
 from longwave.platform.render.export import as_json
 from longwave.platform.storage.boards import read_board
@@ -34,8 +30,9 @@ def publish(
     commit: str,
     previous: Path | None = None,
     results: bool | None = None,
-    tell: Callable[[str], object] = str,
+    report: Callable[[str], object] = str,
     trust: Sequence[str] = (),
+    packed: Sequence[Path] = (),
 ) -> Edition:
     """Write an edition of all boards in ``store`` to ``folder`` and return it.
 
@@ -44,10 +41,11 @@ def publish(
         store: What is published.
         title: Its heading.
         commit: Of the code that writes it.
-        previous: Folder of the edition before; what changed is told.
-        results: Whether all runs are put in; see ``results.collected``.
-        tell: Hears in a line why they are not.
+        previous: Folder of the edition before: what changed is listed, and its bundles are taken as they are.
+        results: Whether all runs are put in; see ``results.pack_results``.
+        report: Is called with a line that says why they are not.
         trust: Bundles whose trainings count like those made here; see ``Pool``.
+        packed: Further bundles that were packed before.
 
     Raises:
         ConfigError: The folder holds something, no board has a row, or ``previous`` is no sound edition.
@@ -58,11 +56,12 @@ def publish(
     if not rows:
         raise ConfigError("There is no row to publish yet. Run a sweep with: longwave sweep run FILE")
     made = edition(rows, store.retrainings(), title, datetime.now(UTC).isoformat(timespec="seconds"), commit)
-    packed, why = collected(store, made, results)
+    packed = [*packed, *(find_results(previous) if previous else ())]
+    bundles, why = pack_results(store, made, results, packed)
     if why:
-        tell(f"Without {RESULTS}: {why}")
-    trials = [seed["trial"] for row in made.rows for seed in row["seeds"]]
-    write(folder, made, rows, before, packed, why, epochs(store.curves(trials)))
+        report(f"Without {FOLDER}: {why}")
+    curves = epochs(store.curves([seed["trial"] for row in made.rows for seed in row["seeds"]]))
+    write(folder, made, {**draw_files(made, rows, before, why, curves), **bundles})
     return made
 
 
@@ -72,45 +71,40 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    return _read(folder)[0]
+    if "board.json" not in _check_files(folder):
+        raise ConfigError(f"{folder} is no edition: manifest.json does not name board.json.")
+    return load(_json(folder / "board.json"), str(folder / "board.json"))
 
 
-def received(folder: Path) -> tuple[Edition, File]:
-    """Return the edition in ``folder``, as ``read`` does, and its results, as ``bundle.read`` does.
+def find_results(folder: Path) -> list[Path]:
+    """Return the bundles of the edition in ``folder``, every file checked against the manifest.
+
+    What its pages show is not looked at: they are views of an earlier day, drawn from these bundles.
 
     Raises:
-        ConfigError: As these two; or it has no results.
+        ConfigError: It is no edition, or a file was changed after publishing.
     """
-    made, files = _read(folder)
-    if RESULTS not in files:
-        raise ConfigError(f"{folder} has no {RESULTS}: nothing can be imported. Ask for: longwave publish --results")
-    return made, bundle.read(folder / RESULTS)
+    return [folder / name for name in _check_files(folder) if name.startswith(f"{FOLDER}/")]
 
 
-def write(
-    folder: Path,
-    made: Edition,
-    rows: Sequence[Row],
-    before: Edition | None,
-    results: bytes,
-    lacks: str,
-    curves: Curves,
-) -> None:
-    """Write the edition made of ``rows`` to ``folder``, with what changed since ``before`` and packed results, if any.
-
-    Without results, ``lacks`` says why; ``curves`` are the epochs of its retrainings.
+def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
+    """Write files of an edition and a manifest of them to ``folder``, read-only.
 
     Raises:
         ConfigError: The folder holds something, or cannot be written.
     """
     _check_free(folder)
     folder = folder.absolute()
+    hashes = {name: hashlib.sha256(contents[name]).hexdigest() for name in sorted(contents)}
+    manifest = as_json({"schema": SCHEMA, "edition": made.id, "sha256": made.sha256, "files": hashes}) + "\n"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as kept:
             new = Path(kept) / "edition"
-            new.mkdir()
-            _fill(new, made, rows, before, results, lacks, curves)
+            for name, content in {**contents, "manifest.json": manifest.encode()}.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).write_bytes(content)
+                (new / name).chmod(0o444)
             with suppress(FileNotFoundError):
                 folder.rmdir()
             new.rename(folder)
@@ -118,46 +112,22 @@ def write(
         raise ConfigError(f"{folder} cannot be written: {error.strerror}. Name another folder.") from None
 
 
-def _fill(
-    folder: Path,
-    made: Edition,
-    rows: Sequence[Row],
-    before: Edition | None,
-    results: bytes,
-    lacks: str,
-    curves: Curves,
-) -> None:
-    """Write all files into an empty folder and make them read-only."""
-    changes = difference(before, made) if before else []
-    for name, text in texts(made, rows, before.id if before else None, changes, lacks, curves).items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    if results:
-        (folder / RESULTS).write_bytes(results)
-    for name, table in tables(made).items():
-        table.to_parquet(folder / name, index=False)
-    files = {file.name: _sha256(file) for file in sorted(folder.iterdir())}
-    head = {"schema": SCHEMA, "edition": made.id, "sha256": made.sha256}
-    (folder / "manifest.json").write_text(as_json({**head, "files": files}) + "\n", encoding="utf-8", newline="\n")
-    for file in folder.iterdir():
-        file.chmod(0o444)
-
-
 def _check_free(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
 
 
-def _read(folder: Path) -> tuple[Edition, Mapping[str, str]]:
-    """Return an edition, and the hashes of its files by name, each found to be right."""
+def _check_files(folder: Path) -> list[str]:
+    """Return the names of an edition's files, each found to be the one that was published."""
     manifest = _json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or "board.json" not in files or any(Path(name).name != name for name in files):
+    if not isinstance(files, dict) or any(Path(name).name != name.removeprefix(f"{FOLDER}/") for name in files):
         raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
     for name, sha256 in files.items():
         file = folder / name
-        if not file.is_file() or _sha256(file) != sha256:
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
             raise ConfigError(f"{file} is not the file that was published: see manifest.json. Take a sound copy.")
-    return load(_json(folder / "board.json"), str(folder / "board.json")), files
+    return list(files)
 
 
 def _json(file: Path) -> Any:
@@ -174,8 +144,3 @@ def _json(file: Path) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,5 +1,5 @@
 """Bundles of results between machines, and the checks that an import passes.
 
 May import: sweeps, storage, boards and what is below.
-To add a check: a function in inspection.py, unlikely.py or audit.py, named in CHECKS.
+To add a check: a function ``check_*`` in inspection.py, remade.py or audit.py, named in audit.CHECKS.
 """

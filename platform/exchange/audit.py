@@ -9,19 +9,18 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.inspection import (
-    Objection,
-    Said,
-    curves,
-    explained,
-    hashes,
-    identity,
-    names,
-    scores,
-    sizes,
-    versions,
+    Finding,
+    Findings,
+    check_curves,
+    check_explained,
+    check_hashes,
+    check_identity,
+    check_names,
+    check_scores,
+    check_sizes,
+    check_versions,
 )
-from longwave.platform.exchange.remade import concerns, data, ids
-from longwave.platform.exchange.unlikely import dates, ends, numbers, smooth, speed
+from longwave.platform.exchange.remade import check_data, check_possible_values, concerns, ids
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.registry import get_task
@@ -33,18 +32,24 @@ FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
 
 
-def audit(file: File) -> list[Objection]:
-    """Return everything that can be said against a bundle. Some data are made or loaded, nothing is trained."""
-    found: list[Objection] = []
-    for check in CHECKS:
-        found += [Objection(check.__name__, *said) for said in check(file)]
-        if check in (names, explained, data) and any(f.severity == "reject" for f in found):
-            break  # what follows looks names up, and takes it that they mean the same here
-    return found
+def audit(file: File, trusted: bool = False, joined: Sequence[File] = ()) -> list[Finding]:
+    """Return what checks find against a bundle. Some data are made or loaded, nothing is trained.
+
+    Args:
+        file: The bundle.
+        trusted: Whether its name vouches for its content: then hashes and identity alone are checked.
+        joined: The bundles that it was made of, if of several.
+    """
+    findings = [Finding("hashes", *finding) for part in joined for finding in check_hashes(part)]
+    for check in CHECKS[:2] if trusted else CHECKS:
+        findings += [Finding(check.__name__.removeprefix("check_"), *finding) for finding in check(file)]
+        if check in STOPS and any(f.severity == "reject" for f in findings):
+            break
+    return findings
 
 
-def plan(file: File) -> Said:
-    """A sweep's search is whole, what was retrained is its best by validation, and every retraining is told."""
+def check_plan(file: File) -> Findings:
+    """A sweep's search is whole, what was retrained is its best by validation, and no retraining is missing."""
     trials = {e.config.id: e for e in file.content.trials}
     of_sweeps = {trial for sweep in file.content.sweeps for trial in sweep.trials}
     for sweep in file.content.sweeps:
@@ -57,7 +62,7 @@ def plan(file: File) -> Said:
         for entry in (trials[trial] for trial in sweep.trials):
             cells[" ".join(map(str, cell_of(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
         for cell, entries in sorted(cells.items()):
-            yield from _search(settings, cell, entries)
+            yield from _check_cell(settings, cell, entries)
     for row, entries in sorted(_rows(file).items()):
         alone = [e for e in entries if e.config.id not in of_sweeps]
         if len(alone) == len(entries):
@@ -66,41 +71,41 @@ def plan(file: File) -> Said:
             yield "reject", f"row {row[:SHORT]} has retrainings that no sweep asked for and that are no re-runs."
         key = seed_key(entries[0].config)
         if {e.config.seed for e in alone} - {derive_seed("reproduce", key, k) for k in range(len(alone))}:
-            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are not told.", ids(entries)
+            yield "flag", f"row {row[:SHORT]} has re-runs with chosen seeds, or some are missing.", ids(entries)
     for lost in sorted(e.config.id for e in trials.values() if e.config.phase == "search"):
         if lost not in of_sweeps:
             yield "reject", f"trial {lost} is a search trial that no sweep asked for."
 
 
-def _search(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> Said:
+def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial]) -> Findings:
     """Check one cell of one sweep."""
     where, first = f"sweep {settings.name}, {cell}", entries[0].config
     search = [e.config for e in entries if e.config.phase == "search"]
     ends = {e.config.id: e.run for e in entries}
-    told = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
+    again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
     if not concerns(settings, entries):
         places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
         trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.searched:
         lost = settings.searched - len(search)
-        yield "reject", f"{where}: {lost} of {settings.searched} search trials are not told."
+        yield "reject", f"{where}: {lost} of {settings.searched} search trials are missing."
     elif sorted(c.seed for c in search) != sorted(search_seeds(settings, first.model)):
         yield "reject", f"{where}: its search trials have seeds that the sweep does not give."
-    elif told and len(told) < settings.retrain:
-        lost = settings.retrain - len(told)
-        yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are not told."
-    elif told:
+    elif again and len(again) < settings.retrain:
+        lost = settings.retrain - len(again)
+        yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are missing."
+    elif again:
         goal = get_task(first.task).metric.goal
-        best = winner(search, ends, goal) if settings.trials else next(iter(told.values()))
-        if others := sorted({c.row for c in told.values()} - {best.row if best else ""}):
+        best = winner(search, ends, goal) if settings.trials else next(iter(again.values()))
+        if others := sorted({c.row for c in again.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
-        elif best and set(told) != {c.id for c in retrainings(settings, best)}:
+        elif best and set(again) != {c.id for c in retrainings(settings, best)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 
-def provenance(file: File) -> Said:
+def check_provenance(file: File) -> Findings:
     """Every run says what it ran on, and with which code."""
     for entry in file.content.trials:
         facts, name = _facts(file, entry), f"trial {entry.config.id}"
@@ -110,26 +115,7 @@ def provenance(file: File) -> Said:
         if facts.get("precision", entry.config.precision) != entry.config.precision:
             yield "reject", f"{name} asked for {entry.config.precision} and ran in {facts['precision']}."
         if facts.get("dirty") == "true" and "diff" not in facts:
-            yield "flag", f"{name} ran with uncommitted changes that are not told.", ids([entry])
-
-
-def plausible(file: File) -> Said:
-    """Seeds give scores, and different ones; test data are not much easier than validation data."""
-    for row, entries in sorted(_rows(file).items()):
-        metric = get_task(entries[0].config.task).metric
-        tests = [e.run.test for e in entries if e.run.test is not None]
-        if len(set(tests)) < len(tests) and (metric.unit != "%" or len(set(tests)) == 1):
-            yield "flag", f"row {row[:SHORT]} has the same score to the last bit for different seeds.", ids(entries)
-        if failed := sum(e.run.status == "failed" for e in entries):
-            lost = f"{failed} of {len(entries)} retrainings that failed and have no score"
-            yield "flag", f"row {row[:SHORT]} has {lost}.", ids(entries)
-        for entry in entries:
-            if entry.run.test is None or entry.run.valid is None:
-                continue
-            test, valid = (100 - v if metric.goal == "max" else v for v in (entry.run.test, entry.run.valid))
-            if test < valid / 2 and (metric.unit != "%" or valid - test > 1):
-                told = f"{entry.run.test:g} on test data, {entry.run.valid:g} on validation data"
-                yield "flag", f"trial {entry.config.id} is too good: {told}.", ids([entry])
+            yield "flag", f"{name} ran with uncommitted changes that it does not hold.", ids([entry])
 
 
 def _rows(file: File) -> dict[str, list[BundledTrial]]:
@@ -145,23 +131,20 @@ def _facts(file: File, entry: BundledTrial) -> dict[str, str]:
     return file.content.environments.get(entry.place or "", {})
 
 
-CHECKS: Sequence[Callable[[File], Said]] = (
-    hashes,
-    identity,
-    names,
-    versions,
-    explained,
-    sizes,
-    curves,
-    scores,
-    plan,
-    data,
-    provenance,
-    plausible,
-    dates,
-    speed,
-    numbers,
-    ends,
-    smooth,
+CHECKS: Sequence[Callable[[File], Findings]] = (
+    check_hashes,
+    check_identity,
+    check_names,
+    check_versions,
+    check_explained,
+    check_sizes,
+    check_curves,
+    check_scores,
+    check_plan,
+    check_data,
+    check_possible_values,
+    check_provenance,
 )
 """In order."""
+STOPS = (check_identity, check_names, check_explained, check_data)
+"""After one of these has rejected a bundle, what follows would look up what is not there, or means something else."""

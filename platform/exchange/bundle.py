@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import lzma
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerializer, ValidationError
 
@@ -24,6 +24,8 @@ from longwave.platform.records.trial import TrialConfig
 
 ENDING = ".json.xz"
 """Of a bundle's file."""
+VERSION: Final = 4
+"""Of its form. Every Longwave from 0.2.0 on reads it; there was no release before."""
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -89,10 +91,10 @@ class Bundle(_Strict):
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
         content = self.model_dump(mode="json")
-        found = {f"trial {e.config.id}": sha256(c) for e, c in zip(self.trials, content["trials"], strict=True)}
-        found |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
-        found |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
-        return found | {f"patch {key}": sha256(text) for key, text in content["patches"].items()}
+        hashes = {f"trial {e.config.id}": sha256(c) for e, c in zip(self.trials, content["trials"], strict=True)}
+        hashes |= {f"sweep {digest(s['content'])}": sha256(s) for s in content["sweeps"]}
+        hashes |= {f"environment {key}": sha256(facts) for key, facts in content["environments"].items()}
+        return hashes | {f"patch {key}": sha256(text) for key, text in content["patches"].items()}
 
 
 class File(_Strict):
@@ -108,7 +110,7 @@ class File(_Strict):
 def seal(bundle: Bundle) -> File:
     """Return the bundle with its hashes. Equal content gives an equal name."""
     hashes = bundle.hashes()
-    return File(format="longwave bundle", version=4, name=name_of(hashes), hashes=hashes, content=bundle)
+    return File(format="longwave bundle", version=VERSION, name=name_of(hashes), hashes=hashes, content=bundle)
 
 
 def name_of(hashes: Mapping[str, str]) -> str:
@@ -130,7 +132,7 @@ def pack(file: File) -> bytes:
     return lzma.compress(text)
 
 
-def check_place(path: Path) -> None:
+def check_target(path: Path) -> None:
     """Raise ConfigError where a bundle cannot be written to ``path``: another ending, a folder, no folder around it."""
     if not path.name.endswith(ENDING):
         raise ConfigError(f"A bundle is a file NAME{ENDING}, got {path}.")
@@ -159,7 +161,25 @@ def read(path: Path) -> File:
     Raises:
         ConfigError: The file cannot be read, is too large, or has not a bundle's form; the message names the place.
     """
-    text = limits.unpacked(path)
+    return _parse(limits.unpacked(path), path)
+
+
+def read_together(paths: Sequence[Path]) -> list[File]:
+    """Return what is in bundles that are imported together.
+
+    Raises:
+        ConfigError: As ``read``; or together they would be larger than ``limits.TOGETHER``.
+    """
+    files, size = [], 0
+    for path in paths:
+        text = limits.unpacked(path)
+        if (size := size + len(text)) > limits.TOGETHER:
+            raise ConfigError(f"Up to {path} the bundles hold more than {limits.TOGETHER >> 20} MiB: import fewer.")
+        files.append(_parse(text, path))
+    return files
+
+
+def _parse(text: bytes, path: Path) -> File:
     limits.check_count(text, path)
     if NUL.search(text):
         raise ConfigError(f"{path} is no bundle: a text in it holds the character NUL.")
@@ -168,20 +188,20 @@ def read(path: Path) -> File:
         file = File.model_validate_json(text)
         file.content.hashes()
     except ValidationError as error:
-        raise ConfigError(f"{path} is no bundle: {_first(error)}") from None
+        raise ConfigError(f"{path} is no bundle: {_describe_first(error)}") from None
     except RecursionError:
         raise ConfigError(f"{path} is no bundle: it is nested too deeply.") from None
     except ValueError as error:  # JSON has no such numbers; they hide where any JSON may stand
-        why = "a number in it is not finite" if "JSON compliant" in str(error) else error
-        raise ConfigError(f"{path} is no bundle: {why}.") from None
+        reason = "a number in it is not finite" if "JSON compliant" in str(error) else error
+        raise ConfigError(f"{path} is no bundle: {reason}.") from None
     return file
 
 
-def _first(error: ValidationError) -> str:
+def _describe_first(error: ValidationError) -> str:
     """Return the first rule that is broken; a wrong format or version comes before all that follows from it."""
     errors = error.errors(include_url=False, include_context=False)
     first = next((e for e in errors if e["loc"] in (("format",), ("version",))), errors[0])
     place = ".".join(map(str, first["loc"]))
     got = f", got {str(first['input'])[:60]!r}" if place and first["type"] != "missing" else ""
-    known = " This Longwave reads versions 1 to 4; a newer one may read it." if place == "version" else ""
-    return f"{place}: {first['msg']}{got}.{known}".removeprefix(": ")
+    step = f" {limits.OLDER} A newer Longwave may read a newer one." if place == "version" else ""
+    return f"{place}: {first['msg']}{got}.{step}".removeprefix(": ")

@@ -1,7 +1,7 @@
-"""What can be said against single records of a bundle without training anything. Each check is a pure function.
+"""Checks of single records of a bundle that train nothing: hashes, identity, and what a training can have given.
 
-``reject`` is a contradiction: nobody who ran the code could have got it. ``flag`` is what cannot be decided from here,
-or is unlikely. Texts of a bundle are looked up and compared; nothing in it is ever run.
+``reject`` is a contradiction: nobody who ran the code could have got it. ``flag`` is what cannot be decided from here.
+Texts of a bundle are looked up and compared; nothing in it is ever run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Literal, get_args
 from longwave.platform import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import File, name_of
-from longwave.platform.records.about import VERSION, About
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -32,45 +31,41 @@ DAY = 86400.0
 """Seconds by which clocks may differ."""
 CLOSE = 1e-4
 """Relative difference between a run and its own curve that a repeated epoch can make."""
-
-
-UNTOLD = About("", "", "", "", "min")
-"""Tells nothing, as what explained a row did of recipes in its first form."""
+Severity = Literal["reject", "flag"]
 
 
 @dataclass(frozen=True)
-class Objection:
-    """Something said against a bundle, in one line.
+class Finding:
+    """What a check found against a bundle, in one line.
 
     Attributes:
         check: Name of the check.
-        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked; ``note``: said
-            alone.
+        severity: ``reject``: the bundle is not taken; ``flag``: it is taken and its rows are marked.
         message: What is wrong, and where.
         trials: Identities of those that a flag is about; without any, it is about all of the bundle.
     """
 
     check: str
-    severity: Literal["reject", "flag", "note"]
+    severity: Severity
     message: str
     trials: Sequence[str] = ()
 
 
-Said = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
+Findings = Iterator[tuple[Literal["reject"], str] | tuple[Literal["flag"], str, Sequence[str]]]
 """Severity and message of each finding of a check; of a flag, the identities of the trials that it is about."""
 
 
-def hashes(file: File) -> Said:
+def check_hashes(file: File) -> Findings:
     """Every record has the hash the file says, and the hashes make up its name."""
-    found = file.content.hashes()
-    for record in sorted(found.keys() | file.hashes.keys()):
-        if found.get(record) != file.hashes.get(record):
+    hashes = file.content.hashes()
+    for record in sorted(hashes.keys() | file.hashes.keys()):
+        if hashes.get(record) != file.hashes.get(record):
             yield "reject", f"{record} has not the hash that the bundle says."
-    if name_of(found) != file.name:
+    if name_of(hashes) != file.name:
         yield "reject", "the bundle's name is not the hash of its records."
 
 
-def identity(file: File) -> Said:
+def check_identity(file: File) -> Findings:
     """Every name is the hash of what it names, stands for one record, and stands there."""
     bundle, ids = file.content, Counter(e.config.id for e in file.content.trials)
     for trial, n in sorted(ids.items()):
@@ -93,11 +88,13 @@ def identity(file: File) -> Said:
     for key, text in bundle.patches.items():
         if digest({"patch": text}) != key:
             yield "reject", f"patch {key} has a text whose hash is {digest({'patch': text})}."
-    for trial in sorted({trial for sweep in bundle.sweeps for trial in sweep.trials} - set(ids)):
-        yield "reject", f"a sweep asked for trial {trial}, which is not there."
+    for sweep in bundle.sweeps:
+        if absent := sorted(set(sweep.trials) - set(ids)):
+            lacks = f"sweep {sweep.content.get('name')} asked for {len(absent)} trials that are not there"
+            yield "reject", f"{lacks}, as {absent[0]}. If other bundles hold them, name all: longwave import DIR"
 
 
-def names(file: File) -> Said:
+def check_names(file: File) -> Findings:
     """Task, model, options, parameters and recipe are ones that this Longwave could train."""
     for entry in file.content.trials:
         try:
@@ -106,33 +103,29 @@ def names(file: File) -> Said:
             yield "reject", f"trial {entry.config.id}: {error}"
 
 
-def versions(file: File) -> Said:
+def check_versions(file: File) -> Findings:
     """Models, tasks and training rules are of the versions that are here: of others nothing can be checked."""
     for entry in file.content.trials:
         config, task, model = entry.config, get_task(entry.config.task), get_model(entry.config.model)
         there = (config.task_version, config.model_version, config.protocol)
         if there != (here := (task.version, model.version, PROTOCOL)):
-            told = f"{', '.join(there)}; here they are {', '.join(here)}"
-            yield "flag", f"trial {config.id} has the versions of task, model and training rules {told}.", [config.id]
+            both = f"{', '.join(there)}; here they are {', '.join(here)}"
+            yield "flag", f"trial {config.id} has the versions of task, model and training rules {both}.", [config.id]
 
 
-def explained(file: File) -> Said:
+def check_explained(file: File) -> Findings:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
     for entry in file.content.trials:
-        config, told = entry.config, entry.about
-        here = about.explained(config)
-        if told.version < VERSION:
-            here |= {name: getattr(UNTOLD, name) for name in ("recipe", "paper", "known", "minor", "margin", "layers")}
-        for name, value in here.items():
-            if (got := getattr(told, name)) != value:
+        config = entry.config
+        for name, value in about.explained(config).items():
+            if (got := getattr(entry.about, name)) != value:
                 message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
                 yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])
-        task = get_task(config.task)
-        if not set(told.trivial) <= {*task.baselines}:
+        if not set(entry.about.trivial) <= {*get_task(config.task).baselines}:
             yield "reject", f"trial {config.id} is explained by what no task or model says of itself."
 
 
-def sizes(file: File) -> Said:
+def check_sizes(file: File) -> Findings:
     """Counts and times are ones that a training can have."""
     latest = time.time() + DAY
     for entry in file.content.trials:
@@ -154,9 +147,8 @@ def sizes(file: File) -> Said:
             yield "reject", f"{name} ended in another time: {entry.ended}."
 
 
-def curves(file: File) -> Said:
-    """Every epoch trained is there, none beyond what was asked, and no two trials have the same curve."""
-    seen: dict[tuple[float, ...], TrialConfig] = {}
+def check_curves(file: File) -> Findings:
+    """Every epoch trained is there, and none beyond what was asked."""
     for entry in file.content.trials:
         config, run, name = entry.config, entry.run, f"trial {entry.config.id}"
         epochs = len(entry.curve.loss)
@@ -168,13 +160,9 @@ def curves(file: File) -> Said:
         lost = 1 if run.status == "diverged" else 0  # the epoch that diverged has no finite point
         if run.status != "failed" and not run.epochs - lost <= epochs <= run.epochs:
             yield "reject", f"{name} trained {run.epochs} epochs, its curve has {epochs}."
-        losses = tuple(entry.curve.loss)
-        same = seen.setdefault(losses, config)  # of one seed and model, a number that has no effect gives equal curves
-        if losses and (same.seed, same.model) != (config.seed, config.model):
-            yield "reject", f"{name} has the curve of trial {same.id}, to the last bit."
 
 
-def scores(file: File) -> Said:
+def check_scores(file: File) -> Findings:
     """A run's best validation metric is its curve's; a test metric belongs to a retraining that ended ok."""
     for entry in file.content.trials:
         config, run, metric = entry.config, entry.run, get_task(entry.config.task).metric
@@ -192,8 +180,8 @@ def scores(file: File) -> Said:
             if run.status != "failed" and by_epoch:
                 yield "reject", f"{name} has a curve and no best epoch."
         elif not math.isclose(by_epoch.get(run.best_epoch, math.nan), run.valid, rel_tol=CLOSE):
-            told = by_epoch.get(run.best_epoch)
-            yield "reject", f"{name} says {run.valid:g} at epoch {run.best_epoch}, its curve says {told}."
+            there = by_epoch.get(run.best_epoch)
+            yield "reject", f"{name} says {run.valid:g} at epoch {run.best_epoch}, its curve says {there}."
         elif config.selection == "last" and run.best_epoch != len(by_epoch):
             yield "reject", f"{name} is scored at its last epoch, {len(by_epoch)}, got {run.best_epoch}."
         elif config.selection == "best":

@@ -4,12 +4,8 @@ stays far below each limit; the depth of JSON is limited by its parser, to some 
 
 from __future__ import annotations
 
-import gzip
-import io
 import lzma
 import re
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +14,16 @@ from pydantic_core import from_json
 from longwave.platform.errors import ConfigError
 
 BYTES = 256 * 2**20
-"""Most bytes, unpacked."""
+"""Most bytes of a bundle, unpacked."""
+TOGETHER = 2**30
+"""Most bytes of all bundles that are imported together, unpacked."""
 GZIP = b"\x1f\x8b"
-"""How such a file begins."""
+"""How a bundle of before 0.2.0 begins."""
+OLDER = (
+    "Bundles of before 0.2.0 are not read. Where the results lie, submit them again with Longwave 0.2.0 or later: "
+    "longwave submit NAME.json.xz"
+)
+"""What to do about one that is too old."""
 MEMORY = 2**26
 """Most bytes that unpacking may take beside what it unpacks."""
 RATIO = 100
@@ -41,19 +44,21 @@ STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def unpacked(path: Path) -> bytes:
-    """Return what an xz file holds, or a gzip file as bundles were before; not checked further than its size.
+    """Return what an xz file holds, not checked further than its size.
 
     Raises:
-        ConfigError: It cannot be read, or holds too much.
+        ConfigError: It cannot be read, holds too much, or is of before 0.2.0.
     """
     try:
         if path.stat().st_size > BYTES:
             raise ConfigError(f"{path} is larger than {BYTES >> 20} MiB: no bundle is.")
         packed = path.read_bytes()
+        if packed.startswith(GZIP):
+            raise ConfigError(f"{path} is a gzip file. {OLDER}")
         small = 2**20 + RATIO * len(packed)
-        text = (_gunzip if packed.startswith(GZIP) else _unxz)(packed, min(BYTES, small) + 1)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ConfigError(f"{path} is no whole xz or gzip file: {str(error).rstrip('.')}. Ask for it again.") from None
+        text = _unxz(packed, min(BYTES, small) + 1)
+    except (EOFError, lzma.LZMAError) as error:
+        raise ConfigError(f"{path} is no whole xz file: {str(error).rstrip('.')}. Ask for it again.") from None
     except OSError as error:
         raise ConfigError(f"Cannot read the bundle {path}: {error.strerror}.") from None
     if len(text) > BYTES:
@@ -61,11 +66,6 @@ def unpacked(path: Path) -> bytes:
     if len(text) > small:
         raise ConfigError(f"{path} unpacks to more than {RATIO} times its size: no bundle does.")
     return text
-
-
-def _gunzip(packed: bytes, most: int) -> bytes:
-    with gzip.open(io.BytesIO(packed)) as file:
-        return file.read(most)
 
 
 def _unxz(packed: bytes, most: int) -> bytes:
@@ -91,43 +91,40 @@ def check_count(text: bytes, origin: object) -> None:
 def check_width(text: bytes, origin: object) -> None:
     """Do nothing for a bundle whose objects and lists are as wide as an honest one's.
 
-    Of what is wrong in a wide one, each entry would be told: a list of trials ends at the first that is wrong, an
-    object does not.
+    Where a wide one is wrong, each of its entries would be an error of its own.
 
     Raises:
-        ConfigError: It is no JSON, one is wider, or there are more patches, environments or sweeps than trials.
+        ConfigError: It is no JSON, something in it is wider, or there are more of a kind than trials.
     """
     try:
         file = from_json(text, allow_inf_nan=True, cache_strings="keys")
     except ValueError as error:
         raise ConfigError(f"{origin} is no bundle: Invalid JSON: {error}") from None
-    content = _entries(file).get("content")
-    parts = {name: _entries(content).get(name) for name in ("trials", "sweeps", "environments", "patches")}
-    runs = len(parts["trials"]) if isinstance(parts["trials"], list) else 0
-    for name, part in parts.items():
-        if isinstance(part, list | dict) and len(part) > runs:
-            raise ConfigError(f"{origin} is no bundle: it has {len(part)} {name} for {runs} trials.")
-    of_trials = [column for trial in _items(parts["trials"]) for column in _items(_entries(trial).get("curve"))]
-    of_sweeps = [_entries(sweep).get("trials") for sweep in _items(parts["sweeps"])]
-    free = {id(part) for part in (*parts.values(), *of_trials, *of_sweeps, _entries(file).get("hashes"))}
-    texts = [_entries(file).get("hashes"), parts["patches"], *_items(parts["environments"])]
-    if any(not isinstance(value, str) for part in texts for value in _items(part)):
+    content = _value(file, "content")
+    for name in ("sweeps", "environments", "patches"):
+        if (n := len(_children(_value(content, name)))) > (runs := len(_children(_value(content, "trials")))):
+            raise ConfigError(f"{origin} is no bundle: it has {n} {name} for {runs} trials.")
+    texts = [_value(file, "hashes"), _value(content, "patches"), *_children(_value(content, "environments"))]
+    if any(not isinstance(value, str) for part in texts for value in _children(part)):
         raise ConfigError(f"{origin} is no bundle: hashes, facts and patches are texts.")
+    curves = [column for trial in _children(_value(content, "trials")) for column in _children(_value(trial, "curve"))]
+    asked = [_value(sweep, "trials") for sweep in _children(_value(content, "sweeps"))]
+    wide = {id(part) for part in (*_children(content), *curves, *asked, _value(file, "hashes"))}
     waiting = [file]
     while waiting:
         at = waiting.pop()
-        if len(at) > WIDE and id(at) not in free:
+        if len(at) > WIDE and id(at) not in wide:
             raise ConfigError(f"{origin} is no bundle: something in it has {len(at)} entries, {WIDE} at most.")
-        waiting += [value for value in _items(at) if isinstance(value, list | dict)]
+        waiting += [value for value in _children(at) if isinstance(value, list | dict)]
 
 
 def _few(text: bytes) -> bool:
     return text.count(b"{") + text.count(b"[") <= OBJECTS and text.count(b",") <= VALUES
 
 
-def _entries(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _value(part: Any, name: str) -> Any:
+    return part.get(name) if isinstance(part, dict) else None
 
 
-def _items(value: Any) -> Iterator[Any]:
-    return iter(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+def _children(part: Any) -> list[Any]:
+    return list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else []

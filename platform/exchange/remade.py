@@ -1,4 +1,4 @@
-"""What of a bundle can be made again here without training: data, scores of trivial predictors, draws of searches."""
+"""Checks that make again what needs no training: data, scores of trivial predictors, draws; and what data allow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from longwave.platform.about import about
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledSweep, BundledTrial, File
-from longwave.platform.exchange.inspection import Said
+from longwave.platform.exchange.inspection import Findings
 from longwave.platform.exchange.limits import CELLS, LEARNED, SECONDS
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.config import SweepFile, check_sweep
@@ -25,17 +25,19 @@ from longwave.tasks.base.raw import DataError
 SAME = 1e-3
 """Relative difference between machines that a trivial predictor's score can have."""
 SLOW = f"its data and draws take more than {SECONDS:g} s to compare. Ask for it in parts."
+ROUNDED = 1e-5
+"""Relative difference from a whole number of items that float32 can make."""
 MOST = 20_000
 """Largest number in a variant's name for which data are made, only to check a bundle."""
 
 
-def data(file: File) -> Said:
+def check_data(file: File) -> Findings:
     """The data are those this Longwave makes or has, and the search trials those it draws."""
     versions, until = defaultdict(set), time.monotonic() + SECONDS
     for entry in file.content.trials:
         versions[entry.config.task, entry.config.variant].add(entry.config.data)
     unknown = set()
-    for (task, variant), told in sorted(versions.items()):
+    for (task, variant), theirs in sorted(versions.items()):
         if time.monotonic() > until:
             yield "reject", SLOW
             return
@@ -52,24 +54,24 @@ def data(file: File) -> Said:
                 lost,
                 ids(e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)),
             )
-        elif told != {here}:
-            wrong = ", ".join(sorted(told - {here}))
+        elif theirs != {here}:
+            wrong = ", ".join(sorted(theirs - {here}))
             yield "reject", f"the data of {task} {variant}".rstrip() + f" have version {here}, got {wrong}."
         else:
-            yield from _baselines(file, task, variant)
+            yield from _check_baselines(file, task, variant)
     trials = {e.config.id: e for e in file.content.trials}
     for sweep in file.content.sweeps:
         if time.monotonic() > until:
             yield "reject", SLOW
             return
-        yield from _drawn([trials[trial] for trial in dict.fromkeys(sweep.trials)], sweep, unknown)
+        yield from _check_draws([trials[trial] for trial in dict.fromkeys(sweep.trials)], sweep, unknown)
 
 
-def _baselines(file: File, task: str, variant: str) -> Said:
+def _check_baselines(file: File, task: str, variant: str) -> Findings:
     """Compare the scores of trivial predictors, and the least error, with those measured here."""
     mine = [e for e in file.content.trials if (e.config.task, e.config.variant) == (task, variant)]
     where, here, all_of = f"{task} {variant}".rstrip(), about(mine[0].config), ids(mine)
-    for name, value in sorted({told for e in mine for told in e.about.trivial.items()}):
+    for name, value in sorted({score for e in mine for score in e.about.trivial.items()}):
         if name not in here.trivial:
             yield (
                 "flag",
@@ -78,9 +80,31 @@ def _baselines(file: File, task: str, variant: str) -> Said:
             )
         elif not math.isclose(value, here.trivial[name], rel_tol=SAME):
             yield "flag", f"the predictor {name} of {where} scores {here.trivial[name]:g} here, got {value:g}.", all_of
-    for told in sorted({e.about.floor for e in mine if e.about.floor or e.about.version == here.version}):
-        if told != here.floor:
-            yield "flag", f"the least error of {where} is {here.floor:g} here, got {told:g}.", all_of
+    for floor in sorted({e.about.floor for e in mine} - {here.floor}):
+        yield "flag", f"the least error of {where} is {here.floor:g} here, got {floor:g}.", all_of
+
+
+def check_possible_values(file: File) -> Findings:
+    """An accuracy is a multiple of one over the items that it counts."""
+    places = sorted({(e.config.task, e.config.variant) for e in file.content.trials})
+    items = {place: _count_items(*place) for place in places}
+    for entry in file.content.trials:
+        validated, tested = items[entry.config.task, entry.config.variant]
+        values = [(value, validated) for value in (*entry.curve.valid, entry.run.valid)]
+        for value, count in [*values, (entry.run.test, tested)]:
+            hits = (value or 0.0) * count / 100
+            if abs(hits - round(hits)) > ROUNDED * (1 + hits):
+                yield "reject", f"trial {entry.config.id} has {value:g} %, which is {hits:g} of {count} items."
+                break
+
+
+def _count_items(task: str, variant: str) -> tuple[int, int]:
+    """Return of how many items an accuracy on validation and one on test data is; 0 for what is no accuracy."""
+    metric, data = get_task(task).metric, loaded(task, variant)
+    if metric.unit != "%" or data is None:
+        return 0, 0
+    validated, tested = (round(50 / metric.floor(split.targets)) for split in (data.valid, data.test))
+    return validated, tested
 
 
 def _version(task: str, variant: str) -> str | None:
@@ -103,7 +127,7 @@ def loaded(task: str, variant: str) -> Data[Batch] | None:
         return None
 
 
-def _drawn(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Said:
+def _check_draws(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: set[tuple[str, str]]) -> Findings:
     """Compare a sweep's search trials, among ``entries``, with those that are planned here from its settings."""
     if any((e.config.task, e.config.variant) in unknown for e in entries):
         return

@@ -1,4 +1,4 @@
-"""Train some of a bundle's trials again, from the start to an epoch drawn by chance, and compare what they tell."""
+"""Train some of a bundle's trials again, from the start to an epoch drawn by chance, and compare."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
-from longwave.platform.exchange.inspection import Objection
+from longwave.platform.exchange.inspection import Finding
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -41,7 +41,7 @@ class Retraced:
     facts: Mapping[str, str]
 
 
-def replayed(file: File, count: int, chance: random.Random | None = None) -> Iterator[Objection]:
+def replay(file: File, count: int, chance: random.Random | None = None) -> Iterator[Finding]:
     """Yield what differs in ``count`` trials of a bundle, drawn by chance, once they are trained again here.
 
     Each is trained from the start to an epoch drawn by chance; one that halving could cut to its first cut at the most,
@@ -56,30 +56,30 @@ def replayed(file: File, count: int, chance: random.Random | None = None) -> Ite
             if why := unfit(entry.config):
                 raise ConfigError(f"it was made {why}")
             last = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
-            found = again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
+            trained = train_again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
         except (ConfigError, DataError) as error:
-            yield Objection("replay", "flag", f"{name} cannot be trained again here: {error}", about)
+            yield Finding("replay", "flag", f"{name} cannot be trained again here: {error}", about)
             continue
         there = file.content.environments.get(entry.place or "", {})
-        names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != found.facts.get(n, "—")]
+        names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != trained.facts.get(n, "—")]
         differs = (
-            f" ({names[0]} {there.get(names[0], '—')} there, {found.facts.get(names[0], '—')} here)" if names else ""
+            f" ({names[0]} {there.get(names[0], '—')} there, {trained.facts.get(names[0], '—')} here)" if names else ""
         )
-        if _path(there) != _path(found.facts):
+        if _path(there) != _path(trained.facts):
             other = f"{name} cannot be compared: another kernel path is taken here{differs}."
-            yield Objection("replay", "flag", other, about)
-        elif wrong := unlike(entry, found):
-            yield Objection("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
+            yield Finding("replay", "flag", other, about)
+        elif wrong := describe_difference(entry, trained):
+            yield Finding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
 
 
 @flushing_subnormals()
-def again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
+def train_again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
     """Return a trial trained for so many epochs, or to its end if that is before.
 
     Args:
         config: The trial.
         epochs: How many.
-        packed: Whether it had company: products of one member round otherwise than those of several, of which the
+        packed: Whether it trained with others: products of one member round otherwise than those of several, whose
             number changes nothing. So it is trained beside itself then.
 
     Raises:
@@ -99,22 +99,22 @@ def again(config: TrialConfig, epochs: int, packed: bool = False) -> Retraced:
     return Retraced(points, run, {**describe(), "kernel": kernel, "precision": config.precision})
 
 
-def unlike(told: BundledTrial, found: Retraced) -> str:
+def describe_difference(entry: BundledTrial, trained: Retraced) -> str:
     """Return in what a trial differs from its replay, in words; empty if in nothing."""
-    of = {point.epoch: point for point in told.points}
-    for point in found.points:
+    by_epoch = {point.epoch: point for point in entry.points}
+    for point in trained.points:
         for what in ("loss", "valid"):
             here = getattr(point, what)
-            there = getattr(of.get(point.epoch), what, None)
+            there = getattr(by_epoch.get(point.epoch), what, None)
             if there is None:
-                return f"tells no epoch {point.epoch}; trained again it has one, with {what} {here:g}"
+                return f"has no epoch {point.epoch}; trained again it has one, with {what} {here:g}"
             if not math.isclose(here, there, rel_tol=SAME):
-                return f"tells {what} {there!r} at epoch {point.epoch}; trained again it is {here!r}"
-    if found.run and found.run.status == "diverged" and told.run.status != "diverged":
-        return f"tells no divergence; trained again it diverged at epoch {found.run.epochs}"
-    here, there = found.run.test if found.run else None, told.run.test
+                return f"has {what} {there!r} at epoch {point.epoch}; trained again it is {here!r}"
+    if trained.run and trained.run.status == "diverged" and entry.run.status != "diverged":
+        return f"has not diverged; trained again it diverged at epoch {trained.run.epochs}"
+    here, there = trained.run.test if trained.run else None, entry.run.test
     if here is not None and (there is None or not math.isclose(here, there, rel_tol=SAME)):
-        return f"tells the test metric {there!r}; trained again it is {here!r}"
+        return f"has the test metric {there!r}; trained again it is {here!r}"
     return ""
 
 

@@ -143,7 +143,7 @@ class Store(Sweeps):
 
     def import_trials(
         self,
-        bundle: str,
+        bundles: Sequence[str],
         trials: Sequence[Trial],
         points: Sequence[Point],
         sweeps: Sequence[tuple[StoredSweep, Sequence[str], Sequence[int | None]]],
@@ -152,7 +152,7 @@ class Store(Sweeps):
         """Write trials that ended elsewhere, all of it or nothing; what is there already stays as it is.
 
         Args:
-            bundle: Name of what they came in.
+            bundles: Names of what they came in.
             trials: With their ends, patches and flags.
             points: Their epochs.
             sweeps: What planned them, each with its trials in order and their cells.
@@ -160,7 +160,7 @@ class Store(Sweeps):
         """
         runs = [t.run for t in trials if t.run]
         with self.transaction() as connection:
-            insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()}])
+            insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
             insert_new(connection, EnvironmentRow, rows.environments(runs))
             insert_new(connection, PatchRow, rows.patches(runs))
             connection.execute(sa.insert(TrialRow), rows.ended_trials(trials))

@@ -40,7 +40,7 @@ class RerunPlan:
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
         interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction``.
-        taken: Seeds of all its retrainings, told by guests or not.
+        taken: Seeds of all its retrainings, imported or not.
     """
 
     row: list[Trial]
@@ -153,7 +153,7 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
 
 
 def compared(row: Sequence[Trial]) -> list[Trial]:
-    """Return the retrainings that a further one is compared with: those made here, else those that guests tell.
+    """Return the retrainings that a further one is compared with: those made here, else those that were imported.
 
     Re-runs alone speak for no row: they are compared with what they were to show.
     """

@@ -76,10 +76,6 @@ def better_valid(changed: Content) -> None:
     of(changed)[0]["run"]["valid"] *= 0.5
 
 
-def better_test(changed: Content) -> None:
-    of(changed)[0]["run"]["test"] = of(changed)[0]["run"]["valid"] * 0.4
-
-
 def better_everywhere(changed: Content) -> None:
     run = of(changed)[0]["run"]
     run["valid"] = run["test"] = run["test"] * 0.4
@@ -92,16 +88,6 @@ def other_data(changed: Content) -> None:
 
 def the_same_twice(changed: Content) -> None:
     changed["trials"].append(deepcopy(of(changed)[0]))
-
-
-def a_copied_run(changed: Content) -> None:
-    first, second, *_ = of(changed)
-    second["points"], second["run"] = deepcopy(first["points"]), {**first["run"], "trial": second["run"]["trial"]}
-
-
-def a_copied_score(changed: Content) -> None:
-    first, second, *_ = of(changed)
-    second["run"]["test"] = first["run"]["test"]
 
 
 def selected_on_test(changed: Content) -> None:
@@ -205,11 +191,6 @@ def an_absent_trial(changed: Content) -> None:
     changed["sweeps"][0]["trials"].append("0" * 16)
 
 
-def a_bad_seed_that_failed(changed: Content) -> None:
-    nothing = {"test": None, "valid": None, "best_epoch": None, "epochs": 0}
-    of(changed)[0]["run"] |= {**nothing, "status": "failed", "reason": "power cut"}
-
-
 def a_bad_seed_that_was_stopped(changed: Content) -> None:
     of(changed)[0]["run"] |= {"test": None, "status": "stopped", "reason": "halving"}
 
@@ -252,15 +233,12 @@ def an_epoch_after_its_patience(changed: Content) -> None:
 FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (better_valid, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
     (better_everywhere, "reject", r"scores: trial \w+ says [\d.]+ at epoch \d, its curve says"),
-    (better_test, "flag", r"plausible: trial \w+ is too good: [\d.]+ on test data, [\d.]+ on validation data"),
     (other_data, "reject", "data: the data of adding N=20 have version [0-9a-f]+, got 0000000000000000"),
     (the_same_twice, "reject", r"identity: trial \w+ is there 2 times"),
-    (a_copied_run, "reject", r"curves: trial \w+ has the curve of trial \w+, to the last bit"),
-    (a_copied_score, "flag", r"plausible: row \w+ has the same score to the last bit for different seeds"),
     (selected_on_test, "reject", r"plan: sweep tiny, gru: row \w+ was retrained, the best by validation is row \w+"),
     (a_seed_of_choice, "reject", "plan: sweep tiny, gru: its retrainings have seeds that the sweep does not give"),
-    (a_retraining_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 retrainings are not told"),
-    (a_winner_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 search trials are not told"),
+    (a_retraining_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 retrainings are missing"),
+    (a_winner_left_out, "reject", "plan: sweep tiny, gru: 1 of 3 search trials are missing"),
     (a_search_without_a_sweep, "reject", r"plan: row \w+ was asked for by no sweep"),
     (other_draws, "flag", "data: sweep tiny: 2 search trials are not those drawn here"),
     (a_test_score_in_the_search, "reject", r"scores: trial \w+ is a search trial and has a test metric"),
@@ -282,8 +260,11 @@ FORGED: Sequence[tuple[Callable[[Content], None], str, str]] = (
     (a_sweep_on_other_data, "reject", "plan: sweep tiny, gru: the sweep trains lem, gru on adding N=1000000 alone"),
     (a_sweep_of_another_model, "reject", "plan: sweep tiny, gru: the sweep trains lem on adding N=20 alone"),
     (a_sweep_of_no_kind, "reject", "plan: a sweep: models: Field required"),
-    (an_absent_trial, "reject", "identity: a sweep asked for trial 0000000000000000, which is not there"),
-    (a_bad_seed_that_failed, "flag", r"plausible: row \w+ has 1 of 3 retrainings that failed and have no score"),
+    (
+        an_absent_trial,
+        "reject",
+        "identity: sweep tiny asked for 1 trials that are not there, as 0{16}. If other",
+    ),
     (a_bad_seed_that_was_stopped, "reject", r"scores: trial \w+ was stopped by a successive halving"),
     (sweeps_twice, "reject", "identity: a sweep is there twice"),
     (run(seconds=-1.0), "reject", r"sizes: trial \w+ took less than no time"),

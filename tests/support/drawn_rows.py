@@ -27,18 +27,18 @@ OUTCOMES = {0: "inside", 1: "outside", 3: "undecided"}
 """Exit statuses of ``longwave reproduce``."""
 
 
-def drawn(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[Mapping[str, Any]]:
+def draw_rows(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[Mapping[str, Any]]:
     """Return so many rows, each once, of those that a further training can be compared with."""
-    among = sorted((row for row in rows if able(row)), key=lambda row: row["key"])
-    return random.Random(seed).sample(among, min(count, len(among)))
+    candidates = sorted((row for row in rows if is_comparable(row)), key=lambda row: row["key"])
+    return random.Random(seed).sample(candidates, min(count, len(candidates)))
 
 
-def able(row: Mapping[str, Any]) -> bool:
+def is_comparable(row: Mapping[str, Any]) -> bool:
     """Return whether a further training of a row can be compared with it."""
     return bool(row["kind"] == "reproduced" and row["n"] >= 2 and not row["superseded"])
 
 
-def reproduced(row: Mapping[str, Any], store: str) -> str:
+def reproduce_row(row: Mapping[str, Any], store: str) -> str:
     """Train a row of the store once more and return how its score stands to its interval."""
     done = subprocess.run([*LONGWAVE, "reproduce", row["key"], "--store", store])
     return OUTCOMES.get(done.returncode, "not run")
@@ -51,19 +51,19 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--edition", type=Path, default=LivingBoard().edition)
     parser.add_argument("--list", action="store_true", help="train nothing")
-    told = parser.parse_args(arguments)
-    rows = drawn(read(told.edition).rows, told.rows, told.seed)
-    print(f"seed {told.seed}")
+    chosen = parser.parse_args(arguments)
+    rows = draw_rows(read(chosen.edition).rows, chosen.rows, chosen.seed)
+    print(f"seed {chosen.seed}")
     for row in rows:
         print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
-    if told.list:
+    if chosen.list:
         return
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{folder}/longwave.db"
-        subprocess.run([*LONGWAVE, "import", str(told.edition), "--store", store], check=True)
-        found = Counter(reproduced(row, store) for row in rows)
-    print(f"seed {told.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in found.most_common()))
-    sys.exit(found["inside"] * 4 < len(rows) * 3)
+        subprocess.run([*LONGWAVE, "import", str(chosen.edition), "--store", store], check=True)
+        outcomes = Counter(reproduce_row(row, store) for row in rows)
+    print(f"seed {chosen.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
+    sys.exit(outcomes["inside"] * 4 < len(rows) * 3)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ Board = tuple[str, Sequence[Row], Mapping[str, str]]
 """Its name, its rows, and a link to each of them by key."""
 
 
-def tell(
+def write_report(
     rows: Sequence[Row],
     edges: Sequence[AtEdge],
     ahead: Mapping[str, float],
@@ -49,8 +49,8 @@ def tell(
         beside: Where ``surprises.md`` lies, and the figure is to.
         readme: Where the table is to stand.
     """
-    said = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
-    (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, said), encoding="utf-8")
+    people = surprises.read_text("utf-8") if (surprises := beside / "surprises.md").exists() else ""
+    (folder / "REPORT.md").write_text(report(rows, edges, ahead, made.title, made.id, people), encoding="utf-8")
     places = list(dict.fromkeys(row.place for row in rows))
     if MAIN in places:
         shutil.copyfile(folder / f"board-{places.index(MAIN) + 1}-medians.svg", beside / "medians.svg")
@@ -85,7 +85,7 @@ def report(
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
         f"{hours:.1f} hours of one worker, their searches {found:.1f}. All numbers but those "
-        "of the last part are computed from `results.json.xz`. Names link to rows of `index.html` beside this file, "
+        "of the last part are computed from `results`. Names link to rows of `index.html` beside this file, "
         "where seeds, settings and the command that trains one once more stand."
     )
     parts = [

@@ -1,10 +1,11 @@
-"""Builds the living board's edition: trains what is missing of its sweeps, keeps each table, publishes what is whole.
+"""Builds the living board's edition: trains what is missing of its sweeps, keeps each sweep, publishes what is whole.
 
 ``make edition`` runs the files of ``infra/sweeps/edition1`` in the order of their names, from a store of its own in
-``.edition``. Once a sweep is over, all rows of its task lie as a bundle under ``infra/board/partial``, whose hash is
-listed in ``platform/boards/trust.txt``; commit both. A checkout without ``.edition`` begins with these bundles (where
-they were deleted, with the edition), so nothing in them is trained again. The edition is published from them alone.
-What is done of a sweep that is interrupted lies under ``infra/board/unfinished``; committed, another machine goes on.
+``.edition``. Once a sweep is over, what it trained lies as a bundle in the edition's ``results``, named by its hash,
+which is listed in ``platform/boards/trust.txt``; commit both. No bundle there is ever written anew. A checkout without
+``.edition`` begins with these bundles, so nothing in them is trained again. The pages are published from them alone.
+What is done of a sweep that is interrupted lies in ``infra/board/unfinished``, in one file of at most 2 MB that takes
+the place of the one before; committed, another machine goes on.
 
     python tests/support/living_board.py [WORD ...]       sweeps whose names hold a word; by default all
     python tests/support/living_board.py --publish        train nothing
@@ -24,35 +25,43 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from edition_report import tell
-from living_place import LivingBoard, asked, list_hashes, longwave, state
+from edition_report import write_report
+from living_place import LivingBoard, longwave, query, read_state, trust_bundle
 
 from longwave.files import whole
+from longwave.platform.about import complete
 from longwave.platform.boards.row import Row
-from longwave.platform.editions.publish import read as edition_in
+from longwave.platform.editions.publish import publish as write_edition
+from longwave.platform.editions.results import FOLDER, pack_part
+from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
+from longwave.platform.exchange.collect import collect
+from longwave.platform.exchange.parts import split
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.config import read_sweep
 from longwave.platform.sweeps.edges import AtEdge, at_edges
 from longwave.platform.sweeps.sweep import looked_up, stored_sweep
+from longwave.platform.training.environment import describe
 
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
 TITLE = "Longwave, edition 1"
+MOST = 2_000_000
+"""Bytes of a sweep that is not over: the file is written anew with every interruption."""
 
 
-def take_up(board: LivingBoard) -> None:
-    """Import the bundles of which the store knows nothing yet; where there is no finished one, the edition."""
-    for file in [*(board.partial or board.edition.glob("results.json.xz")), *board.unfinished]:
-        name = bundle.read(file).name
-        if name not in board.here():
-            longwave(board, "import", board.edition if file.parent == board.edition else file)
-            board.note(name, file.name)
+def import_missing(board: LivingBoard) -> None:
+    """Import the bundles of which the store knows nothing yet, together: a second search goes on from a first."""
+    paths = [*board.results, *board.unfinished]
+    if missing := {path: name for path in paths if (name := bundle.read(path).name) not in board.here()}:
+        longwave(board, "import", *paths)
+        for path, name in missing.items():
+            board.note(name, path.name)
 
 
 def train(board: LivingBoard, file: Path) -> None:
-    """Run a sweep until it is over, and keep the rows of its task.
+    """Run a sweep until it is over, and keep what it trained.
 
     Raises:
         SystemExit: It was interrupted, or failed; what of it others can go on from is kept.
@@ -61,49 +70,63 @@ def train(board: LivingBoard, file: Path) -> None:
     hours = expected(file)
     print(f"{file.stem}: expected {hours:.1f} h", flush=True)
     try:
-        if state(board, settings.name).get("state") != "over":
+        if read_state(board, settings.name).get("state") != "over":
             longwave(board, "sweep", "run", file, "--mlflow", "off")
-        found = state(board, settings.name)
-        told = f"{found['ok']} ok, {found['stopped']} stopped, {found['diverged']} diverged, {found['failed']} failed"
-        print(asked(board, "sweep", "edges", settings.name).stdout, end="", flush=True)
-        print(f"{file.stem}: took {found['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {told}", flush=True)
+        found = read_state(board, settings.name)
+        ends = f"{found['ok']} ok, {found['stopped']} stopped, {found['diverged']} diverged, {found['failed']} failed"
+        print(query(board, "sweep", "edges", settings.name).stdout, end="", flush=True)
+        print(f"{file.stem}: took {found['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {ends}", flush=True)
         if found["state"] != "over":
             sys.exit(f"{file.stem} is {found['state']}. Go on with: make edition")
     except SystemExit:
-        for task in settings.places:
-            carry(board, task)
+        keep_unfinished(board, settings.name)
         raise
-    for task in settings.places:
-        keep(board, task)
+    keep_finished(board, settings.name)
 
 
-def carry(board: LivingBoard, task: str) -> None:
-    """Write what is over of a task as an unfinished bundle: searches, and the retrainings of rows that are whole.
+def keep_unfinished(board: LivingBoard, sweep: str) -> None:
+    """Write what is over of a sweep: searches, and the retrainings of rows that are whole.
 
-    Where that is no more than lies in a bundle already, nothing is written.
+    Where it is no more than lies in bundles already, or more than ``MOST`` bytes, nothing is written.
     """
-    made = board.home / f"{task}.json.xz"
-    done = asked(board, "submit", str(made), "--task", task, "--over").returncode == 0
-    if done and bundle.read(made).name not in board.here():
-        laid(board, made, "unfinished")
+    for name, packed in pack_new(board, sweep, over=True).items():
+        if len(packed) > MOST:
+            print(f"{sweep}: what is over of it has {len(packed):,} bytes, {MOST:,} at most: it stays in .edition")
+        else:
+            write_bundle(board, board.board / "unfinished" / f"{sweep}{bundle.ENDING}", packed)
+            print(f"{sweep}: what is over of it lies in unfinished, {name}")
 
 
-def keep(board: LivingBoard, task: str) -> None:
-    """Write the rows of a task as a partial bundle, and list its hash, unless they lie there as they are."""
-    made = board.home / f"{task}.json.xz"
-    longwave(board, "submit", made, "--task", task)
-    list_hashes(board.trust, f"edition 1, {task}", laid(board, made, "partial"))
-    (board.board / "unfinished" / made.name).unlink(missing_ok=True)
+def keep_finished(board: LivingBoard, sweep: str) -> None:
+    """Write a sweep's bundle beside those before, and trust it, unless all of it lies there already."""
+    for name, packed in pack_new(board, sweep).items():
+        trust_bundle(board.trust, write_bundle(board, board.edition / FOLDER / name, packed), f"edition 1, {sweep}")
+    (board.board / "unfinished" / f"{sweep}{bundle.ENDING}").unlink(missing_ok=True)
 
 
-def laid(board: LivingBoard, made: Path, folder: str) -> str:
-    """Lay a bundle of the store's own into a folder of the board, and return its name."""
-    file = board.board / folder / made.name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with whole(file) as written:
-        shutil.copyfile(made, written)
-    name = bundle.read(file).name
-    board.note(name, file.name)
+def pack_new(board: LivingBoard, sweep: str, over: bool = False) -> dict[str, bytes]:
+    """Return what no bundle of the edition holds of a sweep, packed by the name of its file; nothing if there is none.
+
+    Args:
+        board: Where it was trained.
+        sweep: Its name.
+        over: Leave out searches and rows that are not over.
+    """
+    try:
+        with Store(board.store, create=False, reads=True) as store:
+            whole_sweep = collect(store, sweep=sweep, over=over)
+    except ConfigError:  # nothing of it is over
+        return {}
+    return dict(map(pack_part, split(whole_sweep, [bundle.read(path).content for path in board.results])))
+
+
+def write_bundle(board: LivingBoard, path: Path, packed: bytes) -> str:
+    """Write a bundle of the store's own, and return its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as written:
+        written.write_bytes(packed)
+    name = bundle.read(path).name
+    board.note(name, path.name)
     return name
 
 
@@ -112,10 +135,10 @@ def widen(board: LivingBoard, file: Path) -> None:
     wide = file.with_stem(f"{file.stem}-widened")
     if file.stem.endswith("-widened"):
         return
-    if state(board, name := read_sweep(file).name).get("state") != "over":
+    if read_state(board, name := read_sweep(file).name).get("state") != "over":
         print(f"{file.stem} is not over in this store. First, training nothing twice: make edition WORDS={file.stem}")
         return
-    ranges = asked(board, "sweep", "edges", name, "--widened").stdout
+    ranges = query(board, "sweep", "edges", name, "--widened").stdout
     if ranges and not wide.exists():
         wide.write_text(second_search(file, ranges), encoding="utf-8")
         print(f"{wide.name}: run it with: make edition")
@@ -129,31 +152,25 @@ def second_search(file: Path, ranges: str) -> str:
     return head + text.replace(name, f"{name}-widened", 1) + ranges
 
 
-def publish(board: LivingBoard) -> str:
-    """Publish the edition from the partial bundles alone, and return the name of its results.
+def publish(board: LivingBoard) -> None:
+    """Publish the pages of the edition from its bundles alone, which stay as they are.
 
-    It is done in empty stores: whoever has these bundles has the edition, which is made of one bundle of them all, as
-    who imports it has it.
+    It is done in an empty store, as whoever imports the edition has it.
     """
     with tempfile.TemporaryDirectory(dir=board.home) as folder:
-        homes = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(2)]
-        parts, one = (replace(board, home=home) for home in homes)
-        made, results = Path(folder) / "edition", Path(folder) / "results.json.xz"
-        for file in board.partial:
-            longwave(parts, "import", file)
-        longwave(parts, "submit", results)
-        longwave(one, "import", results)
-        name = bundle.read(results).name
-        longwave(one, "publish", made, "--results", "--title", TITLE, "--trust", name)
-        with Store(one.store, create=False, read_only=True) as store:
-            rows = read_board(store, pool=Pool(trust=(name,)))
-            tell(rows, edges(store), ahead(board, rows), edition_in(made), made, board.board, board.readme)
-        shutil.rmtree(board.edition, ignore_errors=True)
-        shutil.move(made, board.edition)
-    list_hashes(board.trust, "edition 1", edition_in(board.edition).sha256, name)
-    size = sum(file.stat().st_size for file in board.edition.iterdir())
+        fresh = replace(board, home=Path(tempfile.mkdtemp(dir=folder)))
+        pages, trust = Path(folder) / "edition", [bundle.read(path).name for path in board.results]
+        longwave(fresh, "import", *board.results)
+        with Store(fresh.store) as store:
+            complete(store)
+            commit = describe()["commit"]
+            made = write_edition(pages, store, TITLE, commit, None, True, print, trust, board.results)
+            rows = read_board(store, pool=Pool(trust=trust))
+            write_report(rows, edges(store), ahead(board, rows), made, pages, board.board, board.readme)
+        shutil.rmtree(board.edition)
+        shutil.move(pages, board.edition)
+    size = sum(file.stat().st_size for file in board.edition.rglob("*") if file.is_file())
     print(f"{board.edition}: {size / 1e6:.1f} MB")
-    return name
 
 
 def ahead(board: LivingBoard, rows: Sequence[Row]) -> dict[str, float]:
@@ -181,22 +198,22 @@ def main(arguments: Sequence[str], board: LivingBoard) -> None:
     parser.add_argument("words", nargs="*", help="parts of names of sweep files")
     parser.add_argument("--publish", action="store_true", help="train nothing; publish the tables that are whole")
     parser.add_argument("--widen", action="store_true", help="train nothing; write second searches over wider ranges")
-    told = parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
     board.home.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    if told.publish:
+    if chosen.publish:
         publish(board)
         return
-    files = board.files(told.words)
-    take_up(board)
-    if told.widen:
+    files = board.files(chosen.words)
+    import_missing(board)
+    if chosen.widen:
         for file in files:
             widen(board, file)
         return
     print(f"{len(files)} sweeps, expected {sum(map(expected, files)):.1f} h of two cores", flush=True)
     for file in files:
         train(board, file)
-    board.note(publish(board), board.edition.name)
+    publish(board)
     print(f"took {(time.monotonic() - begun) / 3600:.2f} h")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from tree import ROOT
 
 from longwave.files import whole
+from longwave.platform.editions.results import FOLDER
 from longwave.platform.exchange.bundle import ENDING
 
 LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
@@ -27,7 +28,7 @@ class LivingBoard:
 
     Attributes:
         sweeps: Folder of the sweep files.
-        board: Folder of the partial bundles and the edition.
+        board: Folder of the edition, and of what is being trained.
         home: Data folder of the training, with its store.
         trust: List of hashes that ship.
         readme: Shows the edition's table.
@@ -45,17 +46,14 @@ class LivingBoard:
         return self.board / "edition-1"
 
     @property
-    def partial(self) -> list[Path]:
-        """The bundles of finished tables, one a task."""
-        return self._bundles("partial")
+    def results(self) -> list[Path]:
+        """The bundles of finished sweeps, none of which is ever written anew."""
+        return sorted((self.edition / FOLDER).glob(f"*{ENDING}"))
 
     @property
     def unfinished(self) -> list[Path]:
-        """The bundles of tables that are being trained."""
-        return self._bundles("unfinished")
-
-    def _bundles(self, folder: str) -> list[Path]:
-        return sorted((self.board / folder).glob(f"*{ENDING}"))
+        """The bundles of sweeps that are being trained, one a sweep."""
+        return sorted((self.board / "unfinished").glob(f"*{ENDING}"))
 
     @property
     def store(self) -> str:
@@ -78,11 +76,12 @@ class LivingBoard:
             listed.write_text(json.dumps(self.here() | {name: file}))
 
 
-def list_hashes(trust: Path, why: str, *hashes: str) -> None:
-    """Write the hashes that are trusted for a reason, in place of those before."""
-    lines = [line for line in trust.read_text(encoding="utf-8").splitlines() if not line.endswith(f"  # {why}")]
-    with whole(trust) as written:
-        written.write_text("\n".join([*lines, f"{' '.join(hashes)}  # {why}", ""]), encoding="utf-8")
+def trust_bundle(trust: Path, name: str, why: str) -> None:
+    """Add a bundle's name to the list of those that are trusted, unless it is there."""
+    text = trust.read_text(encoding="utf-8")
+    if name not in text:
+        with whole(trust) as written:
+            written.write_text(f"{text.rstrip()}\n{name}  # {why}\n", encoding="utf-8")
 
 
 def longwave(board: LivingBoard, *arguments: object) -> None:
@@ -103,12 +102,12 @@ def longwave(board: LivingBoard, *arguments: object) -> None:
         sys.exit(status)
 
 
-def state(board: LivingBoard, name: str) -> dict[str, Any]:
+def read_state(board: LivingBoard, name: str) -> dict[str, Any]:
     """Return how a sweep stands; nothing for one that the store does not know."""
-    done = asked(board, "sweep", "status", name, "--format", "json")
+    done = query(board, "sweep", "status", name, "--format", "json")
     return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
 
-def asked(board: LivingBoard, *arguments: str) -> subprocess.CompletedProcess[str]:
+def query(board: LivingBoard, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Return what a command says that only reads the store."""
     return subprocess.run([*LONGWAVE, *arguments, "--store", board.store], capture_output=True, text=True)

@@ -14,6 +14,7 @@ from boards import trials
 from longwave.platform.boards.board import rows
 from longwave.platform.editions.edition import Edition, edition
 from longwave.platform.editions.figures import Curves
+from longwave.platform.editions.files import draw_files
 from longwave.platform.editions.page import SCRIPTS, SITE
 from longwave.platform.editions.publish import write
 from longwave.platform.records.group import Group
@@ -77,5 +78,5 @@ def published(
     """Write the edition of these groups, all kept by one store, to a folder and return it."""
     found = rows(groups, numbers)
     made = edition(found, [trial for group in groups for trial in trials(group)], "Ours", "2026-01-01T00:00:00", "c")
-    write(folder, made, found, None, b"", "there are none.", curves or {})
+    write(folder, made, draw_files(made, found, None, "there are none.", curves or {}))
     return made

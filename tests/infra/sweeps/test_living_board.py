@@ -13,18 +13,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import living_board
 import pytest
 from boards import retrained
-from drawn_rows import drawn
-from living_board import ahead, carry, edges, expected, keep, second_search, widen
-from living_place import LivingBoard, list_hashes
+from drawn_rows import draw_rows
+from living_board import ahead, edges, expected, keep_finished, keep_unfinished, second_search, widen
+from living_place import LivingBoard, trust_bundle
 from rich.console import Console
 from small_sweeps import small
 from tree import ROOT
 
 from longwave.platform.boards.board import rows as board_rows
 from longwave.platform.boards.trust import shipped
-from longwave.platform.editions.publish import received
+from longwave.platform.editions.publish import find_results
+from longwave.platform.editions.publish import read as read_edition
 from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
@@ -100,7 +102,7 @@ def interrupted(board: LivingBoard, table: str, lines: int) -> None:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM and not board.partial and not board.edition.exists()
+    assert process.returncode == 128 + signal.SIGTERM and not board.edition.exists()
 
 
 def count(board: LivingBoard, table: str) -> int:
@@ -140,36 +142,40 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert not board.unfinished, "no search is over"
     interrupted(board, "trials WHERE phase = 'retrain'", 1)
     [unfinished] = board.unfinished
+    assert unfinished.name == "tiny-a.json.xz", "one file a sweep, to be replaced"
     kept = {e.config.id for e in bundle.read(unfinished).content.trials}
     assert len(kept) >= 4, "a search that is over"
     board = replace(board, home=tmp_path / "another machine")
 
     told = made(board)
     assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
-    assert [file.name for file in board.partial] == ["adding.json.xz", "digits.json.xz"]
+    results = {file.name: file.read_bytes() for file in board.results}
+    assert [name.rpartition("-")[0] for name in results] == ["tiny-a", "tiny-b"]
     assert count(board, "trials") == 24, "each trial once, whatever was interrupted"
     assert not kept & trained(board) and not board.unfinished
-    edition, results = received(board.edition)
-    assert {row["task"] for row in edition.rows} == {"adding", "digits"}
-    assert {edition.sha256, results.name, "e" * 64} < shipped(board.trust)
+    assert {row["task"] for row in read_edition(board.edition).rows} == {"adding", "digits"}
+    assert find_results(board.edition) == board.results
+    assert {*(bundle.read(file).name for file in board.results), "e" * 64} == shipped(board.trust)
 
     other = replace(board, home=tmp_path / "elsewhere")
     before = rows(board)
     (board.board / "surprises.md").write_text("what people wrote\n")
     told = made(other)
     assert "trials imported" in told and count(other, "attempts") == 0, "nothing was trained"
-    assert rows(board) == before
+    assert rows(board) == before and {file.name: file.read_bytes() for file in board.results} == results
     assert (board.edition / "REPORT.md").read_text().endswith("## What surprised\n\nwhat people wrote\n")
     shown = board.readme.read_text()
     assert shown.startswith("Ours:\n<!-- edition -->\n| median") and shown.endswith("<!-- /edition -->\nThat is all.\n")
     for name in ("LEM", "GRU"):
         [line] = [line for line in shown.splitlines() if line.startswith(f"| {name} |")]
         assert len(line.split("|")) == 5, "a board a column"
-    assert not [row for row in before if row["kind"] == "reproduced" and row["guest"]]
+    assert not [row for row in before if row["kind"] == "reproduced" and row["untrusted"]]
 
     made(board, "--widen")
     assert {file.stem for file in board.files()} <= {"a", "a-widened", "b", "b-widened"}
     searched_again(board)
+    assert results.items() < {file.name: file.read_bytes() for file in board.results}.items(), "none is written anew"
+    assert len(board.results) == 3
 
 
 @pytest.mark.integration
@@ -177,19 +183,33 @@ def test_what_lies_in_a_finished_bundle_is_not_kept_as_unfinished_once_more(boar
     board.home.mkdir()
     with Store(board.store) as store:
         driver.start(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
-    carry(board, "adding")
-    assert [file.name for file in board.unfinished] == ["adding.json.xz"] and not board.partial
-    keep(board, "adding")
-    assert [file.name for file in board.partial] == ["adding.json.xz"] and not board.unfinished
-    carry(board, "adding")
-    assert not board.unfinished
+    keep_unfinished(board, "tiny")
+    assert [file.name for file in board.unfinished] == ["tiny.json.xz"] and not board.results
+    keep_finished(board, "tiny")
+    [finished] = board.results
+    assert bundle.read(finished).name in shipped(board.trust) and not board.unfinished
+    keep_unfinished(board, "tiny")
+    keep_finished(board, "tiny")
+    assert board.results == [finished] and not board.unfinished
 
 
-def test_hashes_are_listed_once_for_each_reason_and_others_stay(board: LivingBoard) -> None:
-    list_hashes(board.trust, "edition 1, adding", "a" * 64)
-    list_hashes(board.trust, "edition 1", "b" * 64, "c" * 64)
-    list_hashes(board.trust, "edition 1, adding", "d" * 64)
-    assert shipped(board.trust) == {letter * 64 for letter in "ebcd"}
+@pytest.mark.integration
+def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
+    board: LivingBoard, here: Workers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board.home.mkdir()
+    with Store(board.store) as store:
+        driver.start(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
+    monkeypatch.setattr(living_board, "MOST", 100)
+    keep_unfinished(board, "tiny")
+    assert not board.unfinished and "bytes, 100 at most: it stays in .edition" in capsys.readouterr().out
+
+
+def test_a_bundle_is_listed_once_and_others_stay(board: LivingBoard) -> None:
+    for name in ("a" * 64, "b" * 64, "a" * 64):
+        trust_bundle(board.trust, name, "edition 1, adding")
+    assert shipped(board.trust) == {letter * 64 for letter in "eab"}
+    assert board.trust.read_text().splitlines()[2:] == [f"{c * 64}  # edition 1, adding" for c in "ab"]
     assert board.trust.read_text().splitlines()[0] == "# hashes"
 
 
@@ -247,7 +267,7 @@ def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_comp
     usual = {"kind": "reproduced", "n": 10, "superseded": ""}
     known = [{**usual, "key": f"{k:02}"} for k in range(20)]
     out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
-    found = drawn(known + out, 8, 7)
-    assert found == drawn([*out, *reversed(known)], 8, 7) != drawn(known, 8, 8)
+    found = draw_rows(known + out, 8, 7)
+    assert found == draw_rows([*out, *reversed(known)], 8, 7) != draw_rows(known, 8, 8)
     assert len({row["key"] for row in found}) == 8 and all(row in known for row in found)
-    assert drawn(known + out, 100, 7) == drawn(known, 20, 7) and drawn(out, 8, 7) == []
+    assert draw_rows(known + out, 100, 7) == draw_rows(known, 20, 7) and draw_rows(out, 8, 7) == []

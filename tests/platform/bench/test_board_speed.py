@@ -126,7 +126,7 @@ def test_a_place_is_told_once_however_its_runs_came_into_the_store(any_store_url
     assert sorted(t.run.joules or 0.0 for t in store.retrainings("adding") if t.run) == [0.0, 0.0, 2.0, 4.0, 9.0]
     [row] = [row for row in read_board(store) if row.kind == "reproduced"]
     assert sorted(map(str, row.environments)) == ["{'device': 'H200'}", "{'device': 'other'}"]
-    assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval, 1 told by guests")
+    assert (row.joules, row.verification) == (5.0, "re-run 2 times, 1 outside its interval, 1 imported and untrusted")
 
 
 def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStore, any_store_url: str) -> None:

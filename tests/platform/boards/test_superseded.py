@@ -118,7 +118,7 @@ def test_it_stands_until_the_other_has_as_many_seeds(tests: Sequence[float | str
     assert found == {first.row: out, chosen.row: False}
 
 
-def test_a_guest_takes_nobodys_place_but_a_guests() -> None:
+def test_an_untrusted_row_takes_the_place_of_untrusted_ones_alone() -> None:
     def came(group: Group) -> Group:
         return replace(group, came={run.id: "a" * 64 for run in group.runs}, checks=[True] * len(group.runs))
 

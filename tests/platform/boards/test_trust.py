@@ -20,11 +20,11 @@ from longwave.platform.records.group import Group, Pool
 A, B = "a" * 64, "b" * 64
 
 
-def came(model: str, tests: list[float | str], guests: int, bundle: str = A, **changes: Any) -> Group:
-    """Return a row of which the last ``guests`` retrainings came in a bundle."""
+def came(model: str, tests: list[float | str], imported: int, bundle: str = A, **changes: Any) -> Group:
+    """Return a row of which the last ``imported`` retrainings came in a bundle."""
     made = retrained(model, tests, **changes)
-    brought = {run.id: bundle for run in made.runs[len(tests) - guests :]}
-    return retrained(model, tests, came=brought, checks=[True] * guests, **changes)
+    origins = {run.id: bundle for run in made.runs[len(tests) - imported :]}
+    return retrained(model, tests, came=origins, checks=[True] * imported, **changes)
 
 
 def one(found: list[Row], model: str) -> Row:
@@ -38,39 +38,39 @@ HERE = [retrained("lem", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("gru", [5.0, 5.1,
 def test_an_imported_row_is_shown_without_a_rank_and_behind_all_that_was_trained_here() -> None:
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3)], [])
     assert [row.model for row in board] == ["lem", "gru", "ours"]
-    guest = board[-1]
-    assert (guest.rank_low, guest.rank_high, guest.ties, guest.leads) == (None, None, "", False)
-    assert (rank(guest), counted(guest), guest.median) == ("guest", "3, guest", 0.11)
-    assert guest.verification == f"guest of {A[:12]}, schema-checked"
+    last = board[-1]
+    assert (last.rank_low, last.rank_high, last.ties, last.leads) == (None, None, "", False)
+    assert (rank(last), counted(last), last.median) == ("untrusted", "3, untrusted", 0.11)
+    assert last.verification == f"untrusted, of {A[:12]}, schema-checked"
     assert [(r.rank_low, r.rank_high) for r in board[:2]] == [(1, 1), (2, 2)]
-    assert rows(HERE, []) == board[:2], "a guest moved a rank"
+    assert rows(HERE, []) == board[:2], "an untrusted row moved a rank"
 
 
-def test_a_guest_is_compared_and_leads_no_overview() -> None:
+def test_an_untrusted_row_is_compared_and_leads_no_overview() -> None:
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12, 0.13, 0.14], 5)], [])
     [contest] = compare(board, "ours", "lem").contests
     assert contest.word == "better"
     lines = {line.model: line for line in overview(board).lines}
-    assert (lines["ours"].rank, lines["ours"].why) == (None, "guest on t")
+    assert (lines["ours"].rank, lines["ours"].why) == (None, "untrusted on t")
     assert lines["lem"].rank is not None and list(lines)[-1] == "ours"
 
 
-def test_a_guest_takes_no_published_number_and_is_given_no_verdict() -> None:
+def test_an_untrusted_row_takes_no_published_number_and_is_given_no_verdict() -> None:
     number = printed("ours", 0.11)
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3)], [number])
     assert one(board, "ours").published == []
     assert [row.kind for row in board if row.model == "ours"] == ["published", "reproduced"]
 
 
-def test_a_guest_gets_a_rank_once_a_re_run_here_falls_inside_by_what_was_trained_here_alone() -> None:
+def test_an_untrusted_row_gets_a_rank_once_a_re_run_here_falls_inside_by_what_was_trained_here_alone() -> None:
     tests: list[float | str] = [1.05, 0.1, 0.11, 0.12]
     for outcome in ("outside", "undecided"):
         row = one(rows([*HERE, came("ours", tests, 3, reruns=[outcome])], []), "ours")
-        assert row.guest and row.rank_low is None
+        assert row.untrusted and row.rank_low is None
     row = one(rows([*HERE, came("ours", tests, 3, reruns=["inside"])], []), "ours")
-    assert not row.guest and row.rank_low is not None
-    assert (row.n, row.median, len(row.guests)) == (1, 1.05, 3)
-    assert row.verification == "re-run once, 3 told by guests"
+    assert not row.untrusted and row.rank_low is not None
+    assert (row.n, row.median, len(row.untrusted_runs)) == (1, 1.05, 3)
+    assert row.verification == "re-run once, 3 imported and untrusted"
 
 
 def test_jittered_re_runs_by_others_raise_no_n() -> None:
@@ -78,17 +78,17 @@ def test_jittered_re_runs_by_others_raise_no_n() -> None:
     row = one(rows([came("lem", [*tests, *[0.5 + k / 100 for k in range(20)]], 20), HERE[1]], []), "lem")
     [alone, _] = rows(HERE, [])
     assert (row.n, row.median, row.scores, row.rank_low) == (5, alone.median, alone.scores, 1)
-    assert row.verification == "trained here, 20 told by guests" and len(row.trials) == 25
+    assert row.verification == "trained here, 20 imported and untrusted" and len(row.trials) == 25
 
 
-def test_fabricated_seeds_stay_guests_beside_a_bundle_that_is_trusted() -> None:
+def test_fabricated_seeds_stay_untrusted_beside_a_bundle_that_is_trusted() -> None:
     group = came("ours", [0.1, 0.11, 0.12], 3)
     mixed = came("ours", [0.1, 0.11, 0.12], 3)
     mixed = retrained("ours", [0.1, 0.11, 0.12], came={**mixed.came, mixed.runs[0].id: B}, checks=[True] * 3)
     assert one(rows([*HERE, group], [], Pool(trust=(A[:8],))), "ours").n == 3
     row = one(rows([*HERE, mixed], [], Pool(trust=(A,))), "ours")
-    assert (row.n, row.guest, row.rank_low) == (2, False, 1)
-    assert row.guests == [mixed.runs[0].id]
+    assert (row.n, row.untrusted, row.rank_low) == (2, False, 1)
+    assert row.untrusted_runs == [mixed.runs[0].id]
     assert "Trusted, as the reader asked: aaaa." in str(Pool(trust=("aaaa",)))
 
 
@@ -103,7 +103,7 @@ def test_a_bundle_whose_hash_ships_with_the_package_counts(tmp_path: Path, monke
     monkeypatch.setattr(trust, "shipped", lambda: known)
     board = rows([*HERE, came("ours", [0.1, 0.11, 0.12], 3), came("theirs", [0.1, 0.2, 0.3], 3, B)], [])
     assert (one(board, "ours").rank_low, one(board, "ours").verification) == (1, "schema-checked")
-    assert one(board, "theirs").guest
+    assert one(board, "theirs").untrusted
 
 
 @pytest.mark.parametrize(

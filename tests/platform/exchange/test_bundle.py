@@ -1,4 +1,4 @@
-"""Bundles: what goes in comes out, and bundles that were forged from a real one are rejected or flagged."""
+"""Bundles: what goes in comes out, for ever from 0.2.0 on, and forged ones are rejected or flagged."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 from bundles import FORGED, Content, a_seed_of_choice, built, content, forge, named, of
 from rich.console import Console
+from tree import ROOT
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.exchange import limits
+from longwave.platform.exchange import intake, limits
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
+from longwave.platform.exchange.bundle import Bundle, File, pack, read, read_together, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import driver
@@ -28,6 +29,8 @@ from longwave.platform.sweeps.workers import Workers
 
 SWEEP = {"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 3}
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4}
+KEPT = ROOT / "tests/platform/exchange/kept/0.2.0.json.xz"
+"""What ``longwave submit`` wrote in 0.2.0 of two models' searches and retrainings: it is never written anew."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,7 @@ def genuine(swept: str) -> File:
         return seal(collect(store))
 
 
-def said(file: File, severity: str) -> list[str]:
+def lines_of(file: File, severity: str) -> list[str]:
     """Return what an audit says of a bundle, with the name of the check before each line."""
     return [f"{f.check}: {f.message}" for f in audit(file) if f.severity == severity]
 
@@ -66,9 +69,9 @@ def unsearched(tmp_path_factory: pytest.TempPathFactory) -> File:
 
 def test_a_row_without_a_search_passes_and_one_with_seeds_of_its_own_does_not(unsearched: File) -> None:
     assert [e.config.phase for e in unsearched.content.trials] == ["retrain"] * 3
-    assert not said(unsearched, "reject")
+    assert not lines_of(unsearched, "reject")
     line = "plan: sweep tiny, gru: its retrainings have seeds that the sweep does not give."
-    assert line in said(forge(unsearched, a_seed_of_choice), "reject")
+    assert line in lines_of(forge(unsearched, a_seed_of_choice), "reject")
 
 
 def test_a_bundle_of_a_real_sweep_holds_all_that_is_behind_its_rows_and_passes_every_check(
@@ -110,7 +113,7 @@ def test_a_score_edited_without_its_hash_is_rejected(genuine: File) -> None:
     trial = of(changed)[0]["run"]["trial"]
     of(changed)[0]["run"]["test"] *= 0.9
     file = genuine.model_copy(update={"content": built(changed)})
-    [record, name] = said(file, "reject")
+    [record, name] = lines_of(file, "reject")
     assert record == f"hashes: trial {trial} has not the hash that the bundle says."
     assert name == "hashes: the bundle's name is not the hash of its records."
 
@@ -119,7 +122,7 @@ def test_a_score_edited_without_its_hash_is_rejected(genuine: File) -> None:
 def test_a_forged_bundle_is_rejected_or_flagged(
     genuine: File, change: Callable[[Content], None], severity: str, message: str
 ) -> None:
-    lines = said(forge(genuine, change), severity)
+    lines = lines_of(forge(genuine, change), severity)
     assert any(re.match(message, line) for line in lines), lines
     assert all(line.count("\n") == 0 for line in lines)
 
@@ -127,14 +130,14 @@ def test_a_forged_bundle_is_rejected_or_flagged(
 def test_a_configuration_that_is_not_what_its_name_hashes_is_rejected(genuine: File) -> None:
     changed = content(genuine)
     of(changed)[0]["config"]["params"]["lr"] = 0.5
-    lines = said(seal(built(changed)), "reject")
+    lines = lines_of(seal(built(changed)), "reject")
     assert any(re.match(r"identity: trial \w+ has a configuration whose hash is", line) for line in lines)
 
 
 def test_facts_that_are_not_what_their_name_hashes_are_rejected(genuine: File) -> None:
     changed = content(genuine)
     next(iter(changed["environments"].values()))["commit"] = "0" * 40
-    lines = said(seal(built(changed)), "reject")
+    lines = lines_of(seal(built(changed)), "reject")
     assert any(re.match(r"identity: environment \w+ has facts whose hash is", line) for line in lines)
 
 
@@ -142,7 +145,7 @@ def test_a_score_beyond_the_unit_is_rejected(genuine: File) -> None:
     def below_zero(changed: Content) -> None:
         of(changed)[0]["run"]["test"] = -0.5
 
-    assert any("has a metric outside [0, inf] 1" in line for line in said(forge(genuine, below_zero), "reject"))
+    assert any("has a metric outside [0, inf] 1" in line for line in lines_of(forge(genuine, below_zero), "reject"))
 
 
 def curve(file: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +155,11 @@ def curve(file: dict[str, Any]) -> dict[str, Any]:
 
 
 WRONG: Sequence[tuple[Callable[[dict[str, Any]], object], str]] = (
-    (lambda f: f.update(version=5), r"version: Input should be 4, got '5'. This Longwave reads versions 1 to 4"),
+    (
+        lambda f: f.update(version=5),
+        r"Input should be 4, got '5'\. .* A newer Longwave may read a newer one\.",
+    ),
+    (lambda f: f.update(version=3), r"got '3'\. Bundles of before 0\.2\.0 are not read\. .*: longwave submit NAME"),
     (lambda f: f.update(format="zip"), "format: Input should be 'longwave bundle', got 'zip'"),
     (lambda f: f.pop("hashes"), "hashes: Field required"),
     (lambda f: f.update(extra=1), "extra: Extra inputs are not permitted, got '1'"),
@@ -197,10 +204,10 @@ def test_what_is_no_whole_packed_json_is_refused(genuine: File, tmp_path: Path) 
     write(genuine, file)
     packed = file.read_bytes()
     cases = {
-        "is no whole xz or gzip file: it ends too early": packed[: len(packed) // 2],
-        "is no whole xz or gzip file: Input format not supported": b"PK\x03\x04" * 9,
-        "is no whole xz or gzip file: Compressed file ended": gzip.compress(packed)[:-20],
-        "is no whole xz or gzip file: Memory usage limit": lzma.compress(b"{}", preset=9),
+        "is no whole xz file: it ends too early": packed[: len(packed) // 2],
+        "is no whole xz file: Input format not supported": b"PK\x03\x04" * 9,
+        "is a gzip file. Bundles of before 0.2.0 are not read. .*: longwave submit NAME": gzip.compress(b"{}"),
+        "is no whole xz file: Memory usage limit": lzma.compress(b"{}", preset=9),
         "is no bundle: Invalid JSON": lzma.compress(b"{'a': 1}"),
         "is no bundle: Invalid JSON: recursion limit": lzma.compress(b"[" * 100_000),
     }
@@ -217,10 +224,9 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_un
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, genuine: File
 ) -> None:
     monkeypatch.setattr(limits, "BYTES", 2**20)
-    for name, packed in (("bomb", lzma.compress), ("older bomb", gzip.compress)):
-        (tmp_path / name).write_bytes(packed(b" " * 2**26))
-        with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
-            read(tmp_path / name)
+    (tmp_path / "bomb").write_bytes(lzma.compress(b" " * 2**26))
+    with pytest.raises(ConfigError, match="holds more than 1 MiB unpacked"):
+        read(tmp_path / "bomb")
     (tmp_path / "packed").write_bytes(bytes(2**20 + 1))
     with pytest.raises(ConfigError, match="packed is larger than 1 MiB: no bundle is"):
         read(tmp_path / "packed")
@@ -228,6 +234,26 @@ def test_a_bundle_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_un
     with pytest.raises(ConfigError, match="0 at most: submit fewer rows"):
         write(genuine, tmp_path / "large")
     assert not (tmp_path / "large").exists()
+
+
+@pytest.mark.integration
+def test_a_bundle_of_0_2_0_is_read_checked_imported_and_written_again_as_it_is(store: Store) -> None:
+    file = read(KEPT)
+    assert [finding for finding in audit(file) if finding.severity == "reject"] == []
+    assert len(intake.import_bundle(store, file, [])) == len(file.content.trials) == 8
+    assert seal(collect(store)) == file
+    assert lzma.decompress(pack(file)) == lzma.decompress(KEPT.read_bytes())
+
+
+def test_bundles_that_are_too_large_together_are_refused(
+    genuine: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(genuine, tmp_path / "a")
+    size = len(lzma.decompress((tmp_path / "a").read_bytes()))
+    monkeypatch.setattr(limits, "TOGETHER", 2 * size)
+    assert read_together([tmp_path / "a"] * 2) == [genuine] * 2
+    with pytest.raises(ConfigError, match="Up to .*a the bundles hold more than 0 MiB: import fewer"):
+        read_together([tmp_path / "a"] * 3)
 
 
 def leaves(place: Any) -> list[tuple[Any, Any]]:

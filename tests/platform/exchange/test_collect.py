@@ -70,7 +70,7 @@ def test_a_cell_is_told_once_its_search_is_over_and_retrainings_once_all_are(gen
     gone = {genuine.content.trials[k].config.id for k in lost}
     told = over(genuine, gone)
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
-        intake.take(store, without(genuine, gone), [])
+        intake.import_bundle(store, without(genuine, gone), [])
         if not told:
             with pytest.raises(ConfigError, match=r"There is no row|No search is over of what was asked for"):
                 collect(store, over=True)
@@ -86,11 +86,13 @@ def test_what_is_over_is_submitted_where_the_rest_would_be_refused(
 ) -> None:
     cell = [e for e in genuine.content.trials if (e.config.model, e.config.hidden) == ("lem", 6)]
     lost = next(e.config.id for e in cell if e.config.phase == "search")
-    intake.take(store, without(genuine, {lost} | {e.config.id for e in cell if e.config.phase == "retrain"}), [])
+    intake.import_bundle(
+        store, without(genuine, {lost} | {e.config.id for e in cell if e.config.phase == "retrain"}), []
+    )
     submit = ["submit", str(tmp_path / "out.json.xz"), "--store", store.url]
     assert main(submit) == 2
     said = capsys.readouterr().err
-    assert "lem 6: 1 of 2 search trials are not told" in said and "submit --over" in said
+    assert "lem 6: 1 of 2 search trials are missing" in said and "submit --over" in said
     assert main([*submit, "--over"]) == 0
     kept = read(tmp_path / "out.json.xz").content.trials
     assert {e.config.id for e in kept} == {e.config.id for e in genuine.content.trials} - {e.config.id for e in cell}
@@ -102,7 +104,7 @@ def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
     lost = next(e.config.id for e in mine if e.config.phase == "search")
     for gone, told in ((set[str](), True), ({lost}, False)):
         with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
-            intake.take(store, without(genuine, gone), [])
+            intake.import_bundle(store, without(genuine, gone), [])
             done = reproduce.rerun(reproduce.plan(store, row))
             reproduce.keep(store, done)
             again = {t.config.id for t in store.retrainings("adding") if t.rerun}

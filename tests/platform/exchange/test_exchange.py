@@ -23,8 +23,9 @@ from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.inspection import Objection
+from longwave.platform.exchange.inspection import Finding
 from longwave.platform.records.run import Run
+from longwave.platform.registry import get_task
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
@@ -67,7 +68,7 @@ def counts(store: Store) -> dict[str, int]:
 
 def level(store: Store, model: str) -> str:
     [row] = [row for row in read_board(store, "adding") if row.model == model and row.kind == "reproduced"]
-    return re.sub(r"^guest of \w{12}, ", "guest, ", row.verification)
+    return re.sub(r"^untrusted, of \w{12}, ", "untrusted, ", row.verification)
 
 
 def test_rows_go_to_another_store_and_on_to_a_third_and_stay_what_they_are(
@@ -90,13 +91,13 @@ def test_a_bundle_imports_into_every_kind_of_store_once(
     genuine: File, any_store_url: str, open_store: Callable[[str], Store]
 ) -> None:
     store = open_store(any_store_url)
-    assert list(intake.conflicts(store, genuine)) == []
-    assert len(intake.take(store, genuine, [])) == 12
+    assert list(intake.find_conflicts(store, genuine)) == []
+    assert len(intake.import_bundle(store, genuine, [])) == 12
     before = counts(store)
     assert (before["trials"], before["curves"], before["sweep_trials"], before["sweeps"]) == (12, 48, 12, 1)
-    assert list(intake.conflicts(store, genuine)) == [] and intake.take(store, genuine, []) == []
+    assert list(intake.find_conflicts(store, genuine)) == [] and intake.import_bundle(store, genuine, []) == []
     assert counts(store) == before and seal(collect(store)) == genuine
-    assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"
+    assert level(store, "gru") == level(store, "lem") == "untrusted, schema-checked"
 
 
 def test_a_rejected_bundle_changes_nothing_and_says_why(
@@ -129,7 +130,7 @@ def test_a_flagged_bundle_is_imported_as_a_claim_and_a_dry_run_imports_nothing(
     assert (
         "flag: provenance: 7 more." in captured.out and "12 trials imported, 0 known before: claimed." in captured.out
     )
-    assert level(store, "gru") == "guest, claimed"
+    assert level(store, "gru") == "untrusted, claimed"
 
 
 @pytest.mark.parametrize("phase", ["retrain", "search"])
@@ -147,7 +148,7 @@ def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
     assert main(["import", str(tmp_path / "one"), "--store", store.url]) == 0
     out = capsys.readouterr().out
     assert out.count("flag: ") == 1 and "12 trials imported, 0 known before: 1 of 2 rows claimed, the others" in out
-    assert (level(store, "gru"), level(store, "lem")) == ("guest, claimed", "guest, schema-checked")
+    assert (level(store, "gru"), level(store, "lem")) == ("untrusted, claimed", "untrusted, schema-checked")
     [sweep] = store.sweeps()
     told = {t.config.model: " ".join(t.flags) for t in store.trials(sweep)}
     assert told["lem"] == ""
@@ -159,8 +160,8 @@ def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
 
 def test_a_flag_about_no_trial_marks_all_rows(genuine: File, store: Store) -> None:
     one = genuine.content.trials[0].config.id
-    intake.take(store, genuine, [Objection("x", "flag", "said", [one]), Objection("x", "flag", "said")])
-    assert level(store, "gru") == level(store, "lem") == "guest, claimed"
+    intake.import_bundle(store, genuine, [Finding("x", "flag", "said", [one]), Finding("x", "flag", "said")])
+    assert level(store, "gru") == level(store, "lem") == "untrusted, claimed"
 
 
 def test_another_end_of_a_known_trial_rejects_the_bundle(
@@ -170,7 +171,7 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
         of(changed)[0]["run"]["test"] *= 0.9
 
     write(forge(genuine, better), tmp_path / "other")
-    intake.take(store, genuine, [])
+    intake.import_bundle(store, genuine, [])
     before = counts(store)
     assert main(["import", str(tmp_path / "other"), "--store", store.url]) == 2
     err = capsys.readouterr().err
@@ -181,7 +182,7 @@ def test_another_end_of_a_known_trial_rejects_the_bundle(
 def test_a_trial_that_is_still_planned_here_rejects_the_bundle(genuine: File, store: Store) -> None:
     entry = genuine.content.trials[0]
     store.add_trials(None, [entry.config], [entry.about])
-    [found] = intake.conflicts(store, genuine)
+    [found] = intake.find_conflicts(store, genuine)
     assert found.severity == "reject" and "is in the store with no end yet" in found.message
 
 
@@ -189,7 +190,7 @@ def test_an_import_that_fails_half_way_leaves_nothing(genuine: File, store: Stor
     content = json.loads(genuine.content.model_dump_json())
     content["sweeps"][0]["trials"].append("0" * 16)
     with pytest.raises(StoreError, match="FOREIGN KEY constraint failed"):
-        intake.take(store, seal(Bundle.model_validate_json(json.dumps(content))), [])
+        intake.import_bundle(store, seal(Bundle.model_validate_json(json.dumps(content))), [])
     assert not any(counts(store).values())
 
 
@@ -223,7 +224,30 @@ def test_honest_sweeps_of_all_kinds_pass_every_check(changes: dict[str, Any], tm
     assert statuses == {"ok", *(["stopped"] if "halving" in changes else ["diverged"] if "space" in changes else [])}
 
 
-def test_a_diverged_retraining_that_is_not_told_is_missed(genuine: File) -> None:
+@pytest.mark.integration
+def test_an_accuracy_is_a_whole_number_of_items_on_validation_and_on_test(tmp_path: Path, store: Store) -> None:
+    digits = {"task": "digits", "variant": "", "models": ["gru"], "trials": 1, "epochs": 1, "steps": None}
+    run_sweep(store.url, tmp_path, **digits)
+    file, data = seal(collect(store)), get_task("digits").load("")
+    assert audit(file) == []
+
+    def a_part_of_an_item_on_test(changed: Content) -> None:
+        of(changed)[0]["run"]["test"] += 30 / len(data.test)
+
+    def a_part_of_an_item_on_validation(changed: Content) -> None:
+        entry = of(changed)[0]
+        entry["run"]["valid"] = entry["points"][0]["valid"] = entry["points"][0]["valid"] + 30 / len(data.valid)
+
+    for change, count in (
+        (a_part_of_an_item_on_test, len(data.test)),
+        (a_part_of_an_item_on_validation, len(data.valid)),
+    ):
+        [finding] = audit(forge(file, change))
+        assert (finding.check, finding.severity) == ("possible_values", "reject")
+        assert re.fullmatch(rf"trial \w+ has [\d.]+ %, which is \d+\.3 of {count} items\.", finding.message)
+
+
+def test_a_diverged_retraining_that_was_left_out_is_missed(genuine: File) -> None:
     def hidden(changed: Content) -> None:
         gone = of(changed)[1]["run"]["trial"]
         changed["trials"] = [e for e in changed["trials"] if e["run"]["trial"] != gone]
@@ -237,28 +261,28 @@ def test_a_diverged_retraining_that_is_not_told_is_missed(genuine: File) -> None
         entry["run"] |= {"test": None, "valid": best["valid"], "best_epoch": best["epoch"]}
 
     assert audit(forge(genuine, told)) == []
-    assert "1 of 2 retrainings are not told" in str(audit(forge(genuine, hidden)))
+    assert "1 of 2 retrainings are missing" in str(audit(forge(genuine, hidden)))
 
 
 def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     genuine: File, store: Store, tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
-    intake.take(store, genuine, [])
+    intake.import_bundle(store, genuine, [])
     [row] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
-    assert level(store, "gru") == level(store, "lem") == "guest, schema-checked"
+    assert level(store, "gru") == level(store, "lem") == "untrusted, schema-checked"
     levels = []
     for _ in range(2):
         done = reproduce.rerun(reproduce.plan(store, row))
         assert done.outcome == "inside"
         reproduce.keep(store, done)
         levels.append(level(store, "gru"))
-    assert levels == ["re-run once, 2 told by guests", "re-run 2 times, 2 told by guests"]
-    assert level(store, "lem") == "guest, schema-checked"
+    assert levels == ["re-run once, 2 imported and untrusted", "re-run 2 times, 2 imported and untrusted"]
+    assert level(store, "lem") == "untrusted, schema-checked"
     again = seal(collect(store))
     assert audit(again) == []
     third = open_store(f"sqlite:///{tmp_path}/third.db")
-    intake.take(third, again, [])
-    assert level(third, "gru") == "guest, schema-checked"
+    intake.import_bundle(third, again, [])
+    assert level(third, "gru") == "untrusted, schema-checked"
 
 
 def test_levels_are_words() -> None:
@@ -267,8 +291,11 @@ def test_levels_are_words() -> None:
     assert verification([True, False], []) == verification([False, True], []) == "claimed"
     assert verification([True], ["inside", "outside"]) == "re-run 2 times, 1 outside its interval"
     assert verification([False], ["inside"]) == "re-run once, claimed with flags"
-    assert verification([True], ["outside"], ["f" * 64]) == f"guest of {'f' * 12}, re-run once, 1 outside its interval"
-    assert verification([], [], (), 20) == "trained here, 20 told by guests"
+    assert (
+        verification([True], ["outside"], ["f" * 64])
+        == f"untrusted, of {'f' * 12}, re-run once, 1 outside its interval"
+    )
+    assert verification([], [], (), 20) == "trained here, 20 imported and untrusted"
 
 
 @pytest.mark.integration

@@ -178,7 +178,7 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
     def hidden(changed: Content) -> None:
         drop(changed, next(e for e in of(changed, phase="search") if e["run"]["trial"] not in before))
 
-    assert "1 of 7 search trials are not told" in str(audit(forge(file, hidden)))
+    assert "1 of 7 search trials are missing" in str(audit(forge(file, hidden)))
 
 
 def test_the_way_of_a_search_names_it_once() -> None:

@@ -61,15 +61,15 @@ def _standing(
 ) -> PackStatus:
     done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
     gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
-    heard = max((t.reported for t in running if t.heard is not None), default=since)
-    pace = gained / max(1e-9, heard - since) if gained and heard > since else None
+    last = max((t.reported for t in running if t.reported is not None), default=since)
+    pace = gained / max(1e-9, last - since) if gained and last > since else None
     return PackStatus(
         pack=name,
         model=", ".join(sorted({trial.model for trial in members})),
         counts=Counter(trial.status for trial in members),
         epochs=done,
         expected=expected,
-        left=max(0.0, (expected - done) / pace - (now - heard)) if pace else None,
-        silent=max(0.0, now - max(heard, since)),
+        left=max(0.0, (expected - done) / pace - (now - last)) if pace else None,
+        silent=max(0.0, now - max(last, since)),
         owner=running[0].owner,
     )

@@ -17,7 +17,7 @@ from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
 from longwave.platform.storage.lease_tables import AttemptRow
-from longwave.platform.storage.schema import CurveRow, TrialRow
+from longwave.platform.storage.schema import BLANK_TRIAL, CurveRow, TrialRow
 from longwave.platform.storage.store import Store
 
 ABOUT = About("Adding", "LEM", "mse", "1", "min")
@@ -61,9 +61,7 @@ def attempt(store: Store, config: TrialConfig, number: int, epoch: int, last: in
         connection.execute(sa.delete(CurveRow).where(CurveRow.trial == config.id, CurveRow.epoch > epoch))
         new = [asdict(p) for p in points(config, last, shift) if p.epoch > epoch]
         connection.execute(sa.insert(CurveRow), new) if new else None
-        values = (
-            rows.whole(ended(config, shift)) if over else {**rows.planned([(config, ABOUT)])[0], "status": "running"}
-        )
+        values = rows.ended_trials([ended(config, shift)])[0] if over else {**BLANK_TRIAL, "status": "running"}
         connection.execute(sa.update(TrialRow).where(TrialRow.id == config.id).values(values))
 
 

@@ -111,7 +111,7 @@ def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_p
     assert kept.file == tmp_path / "store.repaired-1.db" and kept.file.stat().st_mode & 0o777 == 0o600
     assert set(kept.again) == {ids[0]}
     by_table = {t.table: (t.saved, t.lost) for t in kept.tables}
-    assert by_table["trials"] == (39, 1) and by_table["asks"] == (39, 1)
+    assert by_table["trials"] == (39, 1) and by_table["sweep_trials"] == (39, 1)
     assert by_table["curves"] == (36 * 8, 2 * 8 + 3)
     with Store(f"sqlite:///{kept.file}") as store:
         assert describe_damage(store.engine) == ""
@@ -183,8 +183,8 @@ def test_a_time_that_is_no_text_or_no_time_is_damage_and_no_server_that_is_away(
     content = bytearray(whole.read_bytes())
     content[content.index(ended.encode()) + 15] = byte
     file.write_bytes(content)
-    [wrong] = find_damage_at(f"sqlite:///{file}")
-    assert wrong.startswith("it cannot be read: ")
+    wrong, unreadable = find_damage_at(f"sqlite:///{file}")
+    assert wrong.startswith("trial ") and unreadable.startswith("it cannot be read: ")
     with pytest.raises(StoreError, match=r"is damaged: Could not decode|holds what cannot be read: Invalid isoformat"):
         reported(file)
     assert wrong_rows(repair_store(file, tmp_path / "new.db").file, right) == []

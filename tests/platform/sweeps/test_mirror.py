@@ -243,16 +243,16 @@ def test_two_mirrors_at_once_send_every_trial_once(store: Store, file: Path, tmp
 @pytest.mark.parametrize("any_store_url", ["sqlite", "postgresql"], indirect=True)
 def test_one_process_at_a_time_holds_the_outbox_of_a_server(any_store_url: str, open_store: OpenStore) -> None:
     one, two = (Outbox(open_store(any_store_url), "http://server") for _ in range(2))
-    with one.held() as held:
-        held()
+    with one.lock() as check:
+        check()
         with (
             pytest.raises(StoreError, match="Another process sends the trials of this store to http://server"),
-            two.held(),
+            two.lock(),
         ):
             pass
         with Outbox(two.store, "http://another").lock():
             pass
-    with two.held(patience=10.0):  # PostgreSQL ends a session a moment after its client
+    with two.lock(wait=10.0):  # PostgreSQL ends a session a moment after its client
         pass
 
 

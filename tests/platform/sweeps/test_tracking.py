@@ -146,7 +146,7 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
 def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
     trained: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, real = f"sqlite:///{tmp_path}/mlflow.db", Outbox.note
+    url, real = f"sqlite:///{tmp_path}/mlflow.db", Outbox.write_deliveries
     calls = iter(range(100))
 
     def sometimes(self: Outbox, lines: Any) -> None:

@@ -53,7 +53,8 @@ def import_bundle(
             for entry in new
         ]
         points = [point for entry in new for point in entry.points]
-        store.import_trials(sorted({t.origin for t in trials}), trials, points, _stored_sweeps(store, file), _explanations(new))
+        bundles, sweeps = sorted({t.origin for t in trials}), _stored_sweeps(store, file)
+        store.import_trials(bundles, trials, points, sweeps, _explanations(new))
     return new
 
 

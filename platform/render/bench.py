@@ -108,8 +108,12 @@ def sweep(
 ) -> None:
     """Print the benchmark of sweeps: epochs, trials per hour, and what a command spends outside of training."""
     if format == "json":
-        found = {"epoch": lines, "trials": ways, "commands": commands}
-        as_json({**{name: [asdict(line) for line in of] for name, of in found.items()}, "missing": missing})
+        measured = {
+            "epoch": [asdict(line) for line in lines],
+            "trials": [asdict(way) for way in ways],
+            "commands": [asdict(command) for command in commands],
+        }
+        as_json({**measured, "missing": missing})
         return
     rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
     table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows, prose=[0, 1, 2], drop=[2])

@@ -83,10 +83,10 @@ class Mirror:
         self._process.communicate()
 
     def _has_news(self, store: Store) -> bool:
-        from longwave.platform.storage.mirrored import Outbox
+        from longwave.platform.storage.outbox import Outbox
 
         try:
-            return bool(Outbox(store, redacted(self.server)).waiting("", 1))
+            return bool(Outbox(store, redacted(self.server)).pending("", 1))
         except StoreError:
             return True
 

@@ -160,6 +160,7 @@ def test_what_a_server_lost_is_found_by_search_and_sent_again(store: Store, file
     assert there(file) == here(store)
 
 
+@pytest.mark.integration
 def test_a_live_mirror_whose_file_is_deleted_makes_another(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

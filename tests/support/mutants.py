@@ -83,7 +83,7 @@ class Runner:
         tests = self.tests[mutant.folder]
         generate = mutant.folder == "tasks"  # or what a task made before it was broken would serve
         for tier in TIERS:
-            files = tests.nearest(mutant.file) if tier.own else tests.others(mutant.file)
+            files = tests.nearest(mutant.file, mutant.first) if tier.own else tests.others(mutant.file)
             words = [*files, "-m", tier.marks]
             if files and (test := self.copy.first_failure(words, tier.longest, generate)):
                 return tier.name, test

@@ -35,6 +35,7 @@ class Mutant:
         line: Where.
         before, after: The lines that differ, each as one.
         text: The whole file, broken.
+        first: Name of the file of tests to run before its others; empty for the one that is named after it.
     """
 
     folder: str
@@ -43,6 +44,7 @@ class Mutant:
     before: str
     after: str
     text: str
+    first: str = ""
 
     @property
     def id(self) -> str:
@@ -62,7 +64,8 @@ def drawn(folder: str, count: int = A_FOLDER) -> list[Mutant]:
 
 
 def listed(folder: str, path: Path) -> list[Mutant]:
-    """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line`` and what ``broken`` puts there.
+    """Return the mutants that a file lists: ``[[mutant]]`` with ``file``, ``line``, what ``broken`` puts there, and
+    ``first``.
 
     Raises:
         ValueError: The file does not hold the line, or more than once.
@@ -74,7 +77,7 @@ def listed(folder: str, path: Path) -> list[Mutant]:
             raise ValueError(f"{one['file']} holds {one['line']!r} {times} times, not once: change {path.name}.")
         text = source.replace(one["line"], one["broken"])
         number = source[: source.index(one["line"])].count("\n") + 1
-        found.append(Mutant(folder, one["file"], number, *_changed(source, text), text))
+        found.append(Mutant(folder, one["file"], number, *_changed(source, text), text, one.get("first", "")))
     return found
 
 

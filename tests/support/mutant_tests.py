@@ -23,18 +23,20 @@ class OwnTests:
         while not any(self.mirror.rglob("test_*.py")):
             self.mirror = self.mirror.parent
 
-    def nearest(self, file: str) -> list[str]:
+    def nearest(self, file: str, first: str = "") -> list[str]:
         """Return the words that make pytest run a file's own tests.
 
-        They are those of the folder that mirrors its own which are the fewest imports away from it, the file that is
-        named after it first; all of that folder where none is. Of a module that is found by name they are those of the
-        folder that say its name.
+        They are those of the folder that mirrors its own which are the fewest imports away from it, ``first`` before
+        the others, or the file that is named after it; all of that folder where none is. Of a module that is found by
+        name they are those of the folder that say its name.
         """
         if _is_found_by_name(file):
             return [*_names(sorted(self.mirror.glob("test_*.py"))), "-k", Path(file).stem]
         away = self._away(file, self.mirror)
         own = [path for path in away if away[path] == min(away.values())] or self.mirror.rglob("test_*.py")
-        return _names(sorted(own, key=lambda path: (not path.name.startswith(f"test_{Path(file).stem}"), path)))
+        return _names(
+            sorted(own, key=lambda path: (not path.name.startswith(first or f"test_{Path(file).stem}"), path))
+        )
 
     def others(self, file: str) -> list[str]:
         """Return other tests that import the file, and of that folder those that are one import further away."""

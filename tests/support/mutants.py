@@ -5,7 +5,7 @@ that ``infra/mutants/cpp.toml`` lists, and writes ``infra/mutants/result.md``. I
 without a reason in ``infra/mutants/excused.toml``. What noticed a mutant is kept in ``.mutants`` until its file
 changes, so a run that was interrupted goes on. With WORDS:
 
-    platform/boards ...     those of these folders alone; the result is not written
+    platform/boards ...     those of these folders alone
     --survivors             those that survived are run again
     --anew                  all are
 """
@@ -47,6 +47,7 @@ TIERS = (
     Tier("its own long ones", True, "integration", 300),
 )
 """They run one after another until a test fails."""
+UNNOTICED, NOT_RUN = "unnoticed", "not run"
 NONE = ""
 """Stands for the tier and the test that noticed a mutant where none did."""
 HEAD = """# Mutants, and which tests notice them
@@ -82,7 +83,7 @@ class Runner:
         tests = self.tests[mutant.folder]
         generate = mutant.folder == "tasks"  # or what a task made before it was broken would serve
         for tier in TIERS:
-            files = tests.nearest(mutant.file) if tier.own else tests.others(mutant.file)
+            files = tests.nearest(mutant.file, mutant.first) if tier.own else tests.others(mutant.file)
             words = [*files, "-m", tier.marks]
             if files and (test := self.copy.first_failure(words, tier.longest, generate)):
                 return tier.name, test
@@ -110,6 +111,8 @@ def known() -> dict[str, tuple[str, str]]:
 
 def run(mutants: Sequence[Mutant]) -> None:
     """Try mutants, and write down what noticed each as soon as it is known."""
+    if not mutants:
+        return
     KNOWN.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="longwave-mutants-") as folder:
         runner = Runner(Path(folder).resolve(), mutants)
@@ -128,36 +131,41 @@ def reason(mutant: Mutant, excused: Iterable[Mapping[str, Any]]) -> str:
     return ""
 
 
-def result(mutants: Sequence[Mutant], found: Mapping[str, tuple[str, str]], reasons: Mapping[str, str]) -> str:
+def outcome(mutant: Mutant, found: Mapping[str, tuple[str, str]], reasons: Mapping[str, str]) -> str:
+    """Return the column of the result in which a mutant counts."""
+    if mutant.id in reasons:
+        return "excused"
+    return (found[mutant.id][0] or UNNOTICED) if mutant.id in found else NOT_RUN
+
+
+def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapping[str, str]) -> str:
     """Return how many mutants of each folder were noticed by what, and those that no test notices, with reasons."""
-    columns = [*(tier.name for tier in TIERS), "excused", "unnoticed"]
-    counts = Counter((m.folder, found[m.id][0] or ("excused" if m.id in reasons else "unnoticed")) for m in mutants)
-    counts += Counter({("all", column): sum(n for (_, c), n in counts.items() if c == column) for column in columns})
+    columns = [*(tier.name for tier in TIERS), "excused", UNNOTICED, NOT_RUN]
+    counts = Counter((folder, outcomes[m.id]) for m in mutants for folder in (m.folder, "all"))
     lines = [HEAD, f"| folder | mutants | {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) + 1)]
     for folder in [*dict.fromkeys(m.folder for m in mutants), "all"]:
         numbers = [counts[folder, column] for column in columns]
         lines.append(f"| {folder} | {sum(numbers)} | {' | '.join(map(str, numbers))} |")
-    survivors = sorted((m for m in mutants if not found[m.id][1]), key=lambda m: (m.id in reasons, m.file, m.line))
-    lines += ["", *(f"- {m.file}: `{m.before}` → `{m.after}`: {reasons.get(m.id, 'unnoticed')}" for m in survivors)]
+    survivors = sorted((m for m in mutants if outcomes[m.id] in ("excused", UNNOTICED)), key=lambda m: (m.file, m.line))
+    lines += ["", *(f"- {m.file}: `{m.before}` → `{m.after}`: {reasons.get(m.id, UNNOTICED)}" for m in survivors)]
     return "\n".join([*lines, ""])
 
 
 def main(words: list[str]) -> int:
     """Run what the words say, and return the exit status."""
     places = [word for word in words if not word.startswith("--")]
-    mutants = [m for folder in FOLDERS if folder in places or not places for m in drawn(folder)]
-    mutants += listed(CPP, LISTED) if CPP in places or not places else []
+    mutants = [*(m for folder in FOLDERS for m in drawn(folder)), *listed(CPP, LISTED)]
+    chosen = [m for m in mutants if m.folder in places or not places]
     if "--anew" in words:
         KNOWN.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
     reasons = {m.id: text for m in mutants if (text := reason(m, excused))}
     before = {i: by for i, by in known().items() if by[1] or "--survivors" not in words}
-    run([m for m in mutants if m.id not in before and m.id not in reasons])
-    found = {**dict.fromkeys(reasons, (NONE, NONE)), **known()}
-    left = [str(m) for m in mutants if not found[m.id][1] and m.id not in reasons]
-    print("\n".join(f"No test notices: {line}" for line in left), file=sys.stderr)
-    if not places:
-        RESULT.write_text(result(mutants, found, reasons), encoding="utf-8")
+    run([m for m in chosen if m.id not in before and m.id not in reasons])
+    outcomes = {m.id: outcome(m, known(), reasons) for m in mutants}
+    RESULT.write_text(result(mutants, outcomes, reasons), encoding="utf-8")
+    left = [m for m in chosen if outcomes[m.id] == UNNOTICED]
+    print("\n".join(f"No test notices: {m}" for m in left), file=sys.stderr)
     return 1 if left else 0
 
 

@@ -23,12 +23,6 @@ COMPILED = mark_long({case: (case,) for case in CASES}, *(case for case in CASES
 """Those of other choices than the defaults take the compiler a minute together."""
 
 
-def test_no_model_of_the_library_takes_the_reference_in_float32() -> None:
-    on_cpu(build("lem", 4))
-    slow = {case: str(way) for case in CASES if (way := build(case, 4).why()).path != "cpu"}
-    assert slow == {}
-
-
 @pytest.mark.parametrize("case", COMPILED)
 def test_values_and_all_gradients_are_those_of_float64(case: str) -> None:
     on_cpu(build(case, 20))
@@ -49,6 +43,12 @@ def test_so_they_are_of_several_blocks_of_rows_and_of_many_chunks_of_steps(case:
 def test_so_they_are_of_more_features_than_a_vector_has_lanes(p: int) -> None:
     on_cpu(build("lem", 5, p))
     assert too_far(distances("lem", 5, 7, p=p)) == {}
+
+
+def test_no_model_of_the_library_takes_the_reference_in_float32() -> None:
+    on_cpu(build("lem", 4))
+    slow = {case: str(way) for case in CASES if (way := build(case, 4).why()).path != "cpu"}
+    assert slow == {}
 
 
 @pytest.mark.slow

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.boards.trust import shipped
+from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.names import a_task, task_key
+from longwave.platform.editions import derived, publish, results
+from longwave.platform.exchange import bundle, intake
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.collect import collect
+from longwave.platform.exchange.intake import flagged
+from longwave.platform.exchange.replay import replayed
+from longwave.platform.paths import store_url
 from longwave.platform.render.harmless import one_line
+from longwave.platform.render.terminal import say, waiting
+from longwave.platform.storage.store import Store
+from longwave.platform.training.environment import describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +33,7 @@ SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
 
 
-@app.command()
-def submit(
+def submit_rows(
     file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.xz")],
     task: Annotated[
         str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
@@ -39,12 +49,6 @@ def submit(
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
-    from longwave.platform.exchange import bundle
-    from longwave.platform.exchange.audit import audit
-    from longwave.platform.exchange.collect import collect
-    from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import say, waiting
-    from longwave.platform.storage.store import Store
 
     bundle.check_place(file)
     with Store(store_url(store), create=False) as known:
@@ -61,8 +65,7 @@ def submit(
     return 0
 
 
-@app.command("import")
-def import_(
+def import_rows(
     file: Annotated[Path, typer.Argument(help="A bundle that `longwave submit` wrote, or the folder of an edition.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it alone; import nothing.")] = False,
     replay: Annotated[int, typer.Option(min=0, help="Train so many of its trials again, up to some epoch.")] = 0,
@@ -77,12 +80,6 @@ def import_(
 
     Example: longwave import lem.json.xz --dry-run
     """
-    from longwave.platform.boards.trust import shipped
-    from longwave.platform.editions import publish
-    from longwave.platform.exchange import bundle, intake
-    from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import say
-    from longwave.platform.storage.store import Store
 
     made, given = publish.received(file) if file.is_dir() else (None, bundle.read(file))
     findings = _examined(file, made, given, replay)
@@ -106,7 +103,6 @@ def import_(
 
 def _level(given: File, flags: Sequence[Objection]) -> str:
     """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
-    from longwave.platform.exchange.intake import flagged
 
     rows = {e.config.id: e.config.row for e in given.content.trials if e.config.phase == "retrain"}
     doubted = {rows[trial] for trial in flagged(given, flags).keys() & rows.keys()}
@@ -117,11 +113,6 @@ def _level(given: File, flags: Sequence[Objection]) -> str:
 
 def _examined(file: Path, made: Edition | None, given: File, replay: int) -> list[Objection]:
     """Return all that can be said against a bundle, or an edition and its results; trials are trained again last."""
-    from longwave.platform.editions import derived, results
-    from longwave.platform.exchange.audit import audit
-    from longwave.platform.exchange.replay import replayed
-    from longwave.platform.render.terminal import waiting
-    from longwave.platform.training.environment import describe
 
     with waiting("Checking"):
         findings = audit(given)

@@ -15,7 +15,7 @@ from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
-from longwave.platform.cli.show import check_tasks
+from longwave.platform.cli.boards import check_tasks
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.api.boards import BoardTable, board
-from longwave.platform.cli.sweep import asked_workers, keeping
+from longwave.platform.cli.options import RunOptions
+from longwave.platform.cli.run import keeping
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.storage.store import Store
@@ -54,7 +55,10 @@ def sweep(
     """
     checked = check_sweep(what, "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
     checked = keeping(checked, keep_weights)
-    how = asked_workers(checked.name, workers, storage, ray, gpus, cpu, cpus, [*labels], here)
+    options = RunOptions(
+        workers=workers, storage=storage, ray=ray, gpus=gpus, cpu=cpu, cpus=cpus, label=[*labels], here=here
+    )
+    how = options.workers_of(checked.name)
     server = mlflow_server(mlflow)
     with running(how), mirroring(server):  # what trains, and what mirrors, starts while data are prepared
         resolved, url = resolve(checked), store_url(store)

@@ -1,76 +1,62 @@
-"""The Typer application, and the options that several commands take."""
+"""Commands that are imported when they are asked for, and the options that several of them take."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.core
 
+from longwave.platform.errors import ConfigError
 from longwave.platform.render.export import Format
 
 
-class Listing(typer.core.TyperGroup):
-    """Commands on things of one kind, of which ``show`` needs no name: ``longwave tasks enso``."""
+class LazyCommand(typer.core.TyperCommand):
+    """A command whose module is imported once it is run, or its own help is asked for: its group's help is instant.
+
+    Args:
+        name: As it is typed.
+        target: Where its function is, ``"rows:show_row"`` in this package.
+        help: The function's first line.
+    """
+
+    def __init__(self, name: str, target: str, help: str) -> None:
+        super().__init__(name, help=help)
+        self.target = target
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context of the command itself."""
+        return self.load().make_context(info_name, args, parent, **extra)
+
+    def load(self) -> Any:
+        """Return the command itself."""
+        file, _, function = self.target.partition(":")
+        one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        one.command(self.name)(getattr(import_module(f"longwave.platform.cli.{file}"), function))
+        return typer.main.get_command(one)
+
+
+class CommandGroup(typer.core.TyperGroup):
+    """Commands on things of one kind.
+
+    Args:
+        name, help: Of the group.
+        default: The command whose name may be left out: ``longwave tasks enso``.
+    """
+
+    def __init__(self, name: str, help: str, default: str = "") -> None:
+        super().__init__(name=name, help=help, no_args_is_help=not default, rich_markup_mode=None)
+        self.default = default
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take what begins with no command of its own as what ``show`` is asked."""
-        own = args[:1] and (args[0] in self.commands or args[0] in ("--help", "-h"))
-        return super().parse_args(ctx, args if own else ["show", *args])
+        """Take what begins with no command of its own as what the default one is asked."""
+        own = not self.default or (args[:1] and (args[0] in self.commands or args[0] in ("--help", "-h")))
+        return super().parse_args(ctx, args if own else [self.default, *args])
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-PluginsOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--plugins",
-        metavar="FILE|FOLDER",
-        help="Models and tasks of your own, named my-FILE or FOLDER-FILE; may be repeated, and stand anywhere.",
-    ),
-]
-
-
-def _version(asked: bool) -> None:
-    """Print which Longwave this is, and end."""
-    if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"longwave {version('longwave')}")
-        raise typer.Exit
-
-
-@app.callback()
-def start(
-    plugins: PluginsOption = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
-    ] = False,
-) -> None:
-    """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
-
-    Tables fit the terminal; COLUMNS says another width. In a pipe, without COLUMNS, nothing is left out and each line
-    of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
-    """
-    if plugins:  # main.py puts them in front
-        from longwave.platform.plugins.known import bring
-
-        for path in plugins:
-            bring(path)
-
-
-tasks = typer.Typer(
-    cls=Listing,
-    help="List the tasks, or show one in full; data of your own are added.\n\nExample: longwave tasks fitzhugh_nagumo",
-    rich_markup_mode=None,
-)
-app.add_typer(tasks, name="tasks")
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="LONGWAVE_STORE", help="Results store, sqlite:///file.db or postgresql://..."),
@@ -81,6 +67,11 @@ TrustOption = Annotated[
 ]
 
 
+PriceOption = Annotated[
+    str, typer.Option(envvar="LONGWAVE_PRICE", help="Price of a device hour: 2.5, or by kind A100=2.5,cpu=0.04.")
+]
+
+
 def in_a_folder(option: typer.CallbackParam, file: Path | None) -> Path | None:
     """Return the file that an option names.
 
@@ -88,8 +79,6 @@ def in_a_folder(option: typer.CallbackParam, file: Path | None) -> Path | None:
         ConfigError: It cannot be written.
     """
     if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-        from longwave.platform.errors import ConfigError
-
         raise ConfigError(f"--{option.name} is a file in a folder that is there, got {file}.")
     return file
 
@@ -103,3 +92,6 @@ class ListFormat(StrEnum):
 
     table = "table"
     json = "json"
+
+
+ListFormatOption = Annotated[ListFormat, typer.Option(help="table or json")]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import StoreOption
-from longwave.platform.cli.sweep import sweep
+from longwave.platform.cli.options import RunOptions, takes_options
+from longwave.platform.errors import ConfigError
+from longwave.platform.redaction import redacted
+from longwave.platform.render.harmless import visible
+from longwave.platform.render.terminal import waiting
+from longwave.platform.sweeps.config import read_sweep
+from longwave.platform.sweeps.on_ray.sent import sent_along
+from longwave.platform.sweeps.sweep import check_plugins
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.on_ray.submission import Jobs
@@ -18,18 +25,17 @@ AddressOption = Annotated[
 ]
 
 
-@sweep.command("submit", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-def submit(
-    context: typer.Context,
+@takes_options
+def submit_sweep(
     file: Annotated[Path, typer.Argument(help="Sweep file, TOML.")],
     address: AddressOption,
+    options: RunOptions,
     ship: Annotated[
         Path | None,
         typer.Option(help="Folder to ship along: your models/ and tasks/, raw/ with data, other files."),
     ] = None,
     installed: Annotated[bool, typer.Option("--installed", help="Use the Longwave of the cluster; ship none.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Show what it says until it ends.")] = False,
-    store: StoreOption = None,
 ) -> int:
     """Run a sweep as a job of a Ray cluster, with this Longwave. Takes the options of sweep run, too.
 
@@ -37,35 +43,30 @@ def submit(
 
     Example: longwave sweep submit infra/sweeps/demo.toml --address http://10.0.0.1:8265 --workers 64 --gpus 0.25
     """
-    from longwave.platform.errors import ConfigError
-    from longwave.platform.redaction import redacted
-    from longwave.platform.render.terminal import waiting
-    from longwave.platform.sweeps.config import read_sweep
-    from longwave.platform.sweeps.on_ray.sent import sent_along
-    from longwave.platform.sweeps.sweep import check_plugins
-
-    options = [*context.args, *(["--store", store] if store else [])]
-    for text in options:
+    words = options.words()
+    for text in words:
         if redacted(text) != text:
             told = "Who sees the cluster sees its jobs' commands. Leave it out, and write it to ~/.pgpass there"
             raise ConfigError(f"A password is in {redacted(text)}. {told}.")
-    _check(context, file, options)
+    for name, given in (("--ray", options.ray is not None), ("--here", options.here)):
+        if given:
+            raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
     if ship is not None and not ship.is_dir():
         raise ConfigError(f"--ship: no folder {ship}.")
     checked = read_sweep(file)
+    replace(options, ray="auto").workers_of(checked.name)
     with waiting("Checking plugins"):
         check_plugins(checked)
     with waiting("Sending"):
         texts, more = sent_along(file, checked)
         jobs = _jobs(address)
-        job, new = jobs.submit(file, checked.name, [*options, *more], ship, not installed, texts)
+        job, new = jobs.submit(file, checked.name, [*words, *more], ship, not installed, texts)
     again = f"longwave sweep logs {checked.name} --address {address}"
     typer.echo(f"{job}: {'sent' if new else 'runs already'}. See it with: {again} --follow")
     return _follow(jobs, job, True) if wait else 0
 
 
-@sweep.command("logs")
-def logs(
+def print_logs(
     name: Annotated[str, typer.Argument(help="Name of a sweep that was submitted, or of its job.")],
     address: AddressOption,
     follow: Annotated[bool, typer.Option("--follow", help="Go on until it ends.")] = False,
@@ -78,19 +79,7 @@ def logs(
     return _follow(jobs, jobs.find(name), follow)
 
 
-def _check(context: typer.Context, file: Path, options: list[str]) -> None:
-    """Raise what sweep run would of its options; it is told which cluster to use, and so takes none of these."""
-    from longwave.platform.errors import ConfigError
-
-    for name in ("--ray", "--here"):
-        if any(text.partition("=")[0] == name for text in options):
-            raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
-    above: Any = context.parent
-    above.command.commands["run"].make_context("run", [str(file), "--ray", "auto", *options], parent=above)
-
-
 def _jobs(address: str) -> Jobs:
-    from longwave.platform.errors import ConfigError
 
     try:
         from longwave.platform.sweeps.on_ray.submission import Jobs
@@ -101,6 +90,5 @@ def _jobs(address: str) -> Jobs:
 
 
 def _follow(jobs: Jobs, job: str, wait: bool) -> int:
-    from longwave.platform.render.harmless import visible
 
     return jobs.follow(job, lambda text: typer.echo(visible(text.expandtabs()), nl=False), wait)

@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from longwave.platform.cli.app import FormatOption, app
+from longwave.platform import registry
+from longwave.platform.cli.app import FormatOption
 from longwave.platform.cli.names import a_task, task_key
+from longwave.platform.downloads.fetch import OnProgress, fetch, link
+from longwave.platform.errors import ConfigError
+from longwave.platform.render import terminal
 from longwave.platform.render.export import Format, Table
+from longwave.platform.render.terminal import Terminal, waiting
 
 if TYPE_CHECKING:
     from longwave.platform.downloads.fetch import OnProgress
     from longwave.tasks.base.spec import TaskSpec
 
-data = typer.Typer(help="Data sets: fetch them, see where they lie.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(data, name="data")
 
-
-@data.command("fetch")
-def fetch(
+def fetch_data(
     task: Annotated[
         str, typer.Argument(help="The task whose data are wanted.", callback=task_key, autocompletion=a_task)
     ],
@@ -34,12 +36,8 @@ def fetch(
 
     Example: longwave data fetch psmnist --path /share/mnist
     """
-    from longwave.platform.downloads import fetch as files
-    from longwave.platform.errors import ConfigError
-    from longwave.platform.registry import get_task
-    from longwave.platform.render.terminal import waiting
 
-    spec = get_task(task)
+    spec = registry.get_task(task)
     if spec.files is None:
         if path is not None:
             raise ConfigError(f"{task} needs no files, so --path {path} would not be used.")
@@ -49,23 +47,20 @@ def fetch(
         return
     with _bars() as report:
         if path is None:
-            files.fetch(spec, spec.files, report)
+            fetch(spec, spec.files, report)
         else:
-            files.link(spec, spec.files, path, report)
+            link(spec, spec.files, path, report)
     place = f"{spec.files.place} -> {spec.files.place.resolve()}" if path else spec.files.place
     typer.echo(f"{task}: {spec.files.title} is in {place}. Licence: {spec.files.licence}")
 
 
-@data.command("list")
-def listing(format: FormatOption = Format.table) -> None:
+def list_data(format: FormatOption = Format.table) -> None:
     """List each task's data set. It says where it lies, whether it is there, and its licence.
 
     Example: longwave data list --format json
     """
-    from longwave.platform.registry import all_tasks
-    from longwave.platform.render import terminal
 
-    found = [_described(spec) for spec in all_tasks().values()]
+    found = [_described(spec) for spec in registry.all_tasks().values()]
     lines = [list(line.values()) for line in found]
     terminal.show([Table("", list(found[0]), lines, records=found, prose=frozenset({1, 2, 3, 4}), drop=(4, 3))], format)
 
@@ -82,9 +77,6 @@ def _described(task: TaskSpec) -> dict[str, str]:
 @contextmanager
 def _bars() -> Iterator[OnProgress]:
     """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from longwave.platform.render.terminal import Terminal
 
     console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())

@@ -7,11 +7,17 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, TrustOption, app
+from longwave.platform.about import complete
+from longwave.platform.boards.methods import methods
+from longwave.platform.cli.app import StoreOption, TrustOption
+from longwave.platform.editions.publish import publish
+from longwave.platform.paths import store_url
+from longwave.platform.render.terminal import markdown, waiting
+from longwave.platform.storage.store import Store
+from longwave.platform.training.environment import describe
 
 
-@app.command()
-def publish(
+def publish_edition(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
     previous: Annotated[Path | None, typer.Option(help="Folder of the edition before; what changed is listed.")] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Longwave",
@@ -29,30 +35,21 @@ def publish(
 
     Example: longwave publish editions/2 --previous editions/1
     """
-    from longwave.platform.about import complete
-    from longwave.platform.editions.publish import publish as write
-    from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import waiting
-    from longwave.platform.storage.store import Store
-    from longwave.platform.training.environment import describe
 
     lines: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
         complete(known)
-        made = write(folder, known, title, describe()["commit"], previous, results, lines.append, trust or ())
+        made = publish(folder, known, title, describe()["commit"], previous, results, lines.append, trust or ())
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
     for line in lines:
         typer.echo(line)
 
 
-@app.command()
-def methods() -> None:
+def print_methods() -> None:
     """Print what the numbers of a board claim, by which tests, and how often they are wrong.
 
     Example: longwave methods
     """
-    from longwave.platform.boards.methods import methods as text
-    from longwave.platform.render.terminal import markdown
 
-    markdown(text())
+    markdown(methods())

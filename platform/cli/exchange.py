@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.boards.trust import shipped
+from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.names import a_task, task_key
+from longwave.platform.editions.publish import find_results
 from longwave.platform.errors import ConfigError
+from longwave.platform.exchange import bundle, intake
+from longwave.platform.exchange import replay as replays
+from longwave.platform.exchange.audit import audit
+from longwave.platform.exchange.collect import collect
+from longwave.platform.exchange.intake import messages_by_trial
+from longwave.platform.exchange.parts import join
+from longwave.platform.paths import store_url
 from longwave.platform.render.harmless import one_line
+from longwave.platform.render.terminal import say, waiting
+from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +33,7 @@ SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
 
 
-@app.command()
-def submit(
+def submit_rows(
     file: Annotated[Path, typer.Argument(help="Where to write the bundle: NAME.json.xz")],
     task: Annotated[
         str | None, typer.Option(help="Rows of this task alone.", callback=task_key, autocompletion=a_task)
@@ -39,12 +49,6 @@ def submit(
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
-    from longwave.platform.exchange import bundle
-    from longwave.platform.exchange.audit import audit
-    from longwave.platform.exchange.collect import collect
-    from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import say, waiting
-    from longwave.platform.storage.store import Store
 
     bundle.check_target(file)
     with Store(store_url(store), create=False) as known:
@@ -61,8 +65,7 @@ def submit(
     return 0
 
 
-@app.command("import")
-def import_(
+def import_rows(
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATH", help="Bundles that `longwave submit` wrote, or folders of editions; see below."),
@@ -80,13 +83,6 @@ def import_(
 
     Example: longwave import lem.json.xz --dry-run
     """
-    from longwave.platform.boards.trust import shipped
-    from longwave.platform.editions.publish import find_results
-    from longwave.platform.exchange import bundle, intake
-    from longwave.platform.exchange.parts import join
-    from longwave.platform.paths import store_url
-    from longwave.platform.render.terminal import say
-    from longwave.platform.storage.store import Store
 
     files = bundle.read_together([file for path in paths for file in (find_results(path) if path.is_dir() else [path])])
     if not files:
@@ -118,8 +114,6 @@ def _name(files: Sequence[File]) -> str:
 
 def _describe_level(file: File, flags: Sequence[Finding]) -> str:
     """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
-    from longwave.platform.exchange.intake import messages_by_trial
-
     rows = {e.config.id: e.config.row for e in file.content.trials if e.config.phase == "retrain"}
     flagged = {rows[trial] for trial in messages_by_trial(file, flags).keys() & rows.keys()}
     if flags and len(flagged) < (count := len(set(rows.values()))):
@@ -129,15 +123,12 @@ def _describe_level(file: File, flags: Sequence[Finding]) -> str:
 
 def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[Finding]:
     """Return what checks find against bundles; trials are trained again last."""
-    from longwave.platform.exchange.audit import audit
-    from longwave.platform.exchange.replay import replay as train_again
-    from longwave.platform.render.terminal import waiting
 
     with waiting("Checking"):
         findings = audit(together, trusted, files)
     if replay and not _is_rejected(findings):
         with waiting("Training again"):
-            findings += train_again(together, replay)
+            findings += replays.replay(together, replay)
     return findings
 
 

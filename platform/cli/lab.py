@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.cli.app import StoreOption
+from longwave.platform.errors import ConfigError, NoStoreError
+from longwave.platform.paths import store_url
+from longwave.platform.storage.store import Store
 
 
-@app.command()
-def dashboard(
+def open_lab(
     port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8501,
     address: Annotated[
         str, typer.Option(help="IP address to listen on; others than this one with --public.")
@@ -26,12 +38,6 @@ def dashboard(
 
     Example: longwave dashboard --port 8600
     """
-    from contextlib import suppress
-    from ipaddress import ip_address
-
-    from longwave.platform.errors import ConfigError, NoStoreError
-    from longwave.platform.paths import store_url
-    from longwave.platform.storage.store import Store
 
     try:
         local = ip_address(address).is_loopback
@@ -48,9 +54,6 @@ def dashboard(
 
 def _check_free(address: str, port: int) -> None:
     """Raise ConfigError if nothing can listen there."""
-    import socket
-
-    from longwave.platform.errors import ConfigError
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
@@ -70,12 +73,6 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
         port: Where it listens.
         told: Variables of its environment.
     """
-    import os
-    import signal
-    import subprocess
-    import sys
-    import time
-    import tomllib
 
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
@@ -100,7 +97,6 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
 
 def _answers(address: str, port: int) -> bool:
     """Return whether the Lab answers there; its port is taken some seconds before it does."""
-    from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(address, port, timeout=60)
     try:

@@ -6,13 +6,16 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.cli.app import FormatOption, app
+from longwave.platform.cli.app import FormatOption
 from longwave.platform.cli.names import a_model, a_task, model_key, task_key
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.literature.published import published_rows
+from longwave.platform.registry import all_models, all_tasks
+from longwave.platform.render import literature
 from longwave.platform.render.export import Format
 
 
-@app.command()
-def published(
+def list_published(
     task: Annotated[
         str | None,
         typer.Argument(help="Of this task alone, ours or not.", callback=task_key, autocompletion=a_task),
@@ -30,10 +33,6 @@ def published(
 
     Example: longwave published fitzhugh_nagumo
     """
-    from longwave.platform.errors import ConfigError, did_you_mean
-    from longwave.platform.literature.published import published_rows
-    from longwave.platform.registry import all_models, all_tasks
-    from longwave.platform.render import literature as render_literature
 
     numbers = published_rows()
     for kind, asked in (("task", task), ("model", model)):
@@ -43,4 +42,4 @@ def published(
     chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
     metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
     forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
-    render_literature.listing(chosen, metrics, forms, unpaired, format)
+    literature.listing(chosen, metrics, forms, unpaired, format)

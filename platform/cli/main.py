@@ -1,30 +1,18 @@
-"""The ``longwave`` command. Heavy packages are imported by the commands that need them, so help is instant."""
+"""The ``longwave`` command: its options, its commands, and one line for whatever goes wrong."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
+from collections.abc import Callable
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from longwave.platform.cli import (  # noqa: F401  they register
-    cluster,
-    data,
-    editions,
-    exchange,
-    lab,
-    literature,
-    own,
-    plugins,
-    rows,
-    show,
-    start,
-    steer,
-    sweep,
-    tools,
-)
-from longwave.platform.cli.app import app
+from longwave.platform.cli.app import CommandGroup, LazyCommand
+from longwave.platform.cli.commands import COMMANDS, DEFAULTS, GROUPS
 from longwave.platform.errors import ConfigError, Interrupted, LongwaveError
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import one_line
@@ -37,7 +25,63 @@ LONGEST = 4096
 """Most characters of an argument: as many as a path can have."""
 
 
-def command() -> int:
+PluginsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugins",
+        metavar="FILE|FOLDER",
+        help="Models and tasks of your own, named my-FILE or FOLDER-FILE; may be repeated, and stand anywhere.",
+    ),
+]
+
+
+def _version(asked: bool) -> None:
+    """Print which Longwave this is, and end."""
+    if asked:
+        typer.echo(f"longwave {version_of('longwave')}")
+        raise typer.Exit
+
+
+def start(
+    plugins: PluginsOption = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
+
+    Tables fit the terminal; COLUMNS says another width. In a pipe, without COLUMNS, nothing is left out and each line
+    of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
+    """
+    if plugins:  # main.py puts them in front
+        from longwave.platform.plugins.known import bring
+
+        for path in plugins:
+            bring(path)
+
+
+def _application() -> Any:
+    """Return the group of all commands."""
+    root = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    root.callback()(start)
+    found: Any = typer.main.get_command(root)
+    for name, help in GROUPS.items():
+        found.add_command(CommandGroup(name, help, DEFAULTS.get(name, "")))
+    for words, (target, help) in COMMANDS.items():
+        *group, name = words.split()
+        (found.commands[group[0]] if group else found).add_command(LazyCommand(name, target, help))
+    return found
+
+
+app = _application()
+
+
+def run_command() -> int:
     """Run this process's command and return its exit status, as ``main`` does, and let the process end at once."""
     gc.set_threshold(GARBAGE)
     status = main()
@@ -45,7 +89,7 @@ def command() -> int:
     return status
 
 
-def main(arguments: list[str] | None = None, command: typer.Typer = app) -> int:
+def main(arguments: list[str] | None = None, command: Callable[..., Any] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 for bad input, 128 and its number after a signal.
 
     Args:
@@ -55,8 +99,8 @@ def main(arguments: list[str] | None = None, command: typer.Typer = app) -> int:
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         _check_arguments(arguments)
-        name = "longwave" if command is app else None
-        result: Any = command(_plugins_first(arguments), prog_name=name, standalone_mode=False)
+        name = None if command else "longwave"
+        result: Any = (command or app)(_plugins_first(arguments), prog_name=name, standalone_mode=False)
         if result == INTERRUPTED:
             typer.echo("Interrupted. What is done is kept; the same command goes on from there.", err=True)
         return result if isinstance(result, int) else 0
@@ -119,4 +163,4 @@ def _command(error: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(run_command())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Annotated
 
 import typer
 
@@ -53,6 +54,9 @@ def a_sweep(context: typer.Context, incomplete: str) -> list[str]:
     ):
         return _beginning(known.sweeps(), incomplete)
     return []
+
+
+NameArgument = Annotated[str, typer.Argument(help="Name of a sweep in the store.", autocompletion=a_sweep)]
 
 
 def _keys(given: str | Sequence[str] | None, package: str) -> str | list[str] | None:

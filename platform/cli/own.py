@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import tasks
+from longwave.platform.plugins import cards
 from longwave.platform.render.harmless import one_line
+from longwave.platform.render.terminal import waiting
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
 
 
-@tasks.command("add")
-def add(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TOML, beside its data.")]) -> None:
+def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TOML, beside its data.")]) -> None:
     """Make data of your own a task like any other. All of it is read and checked first; the files stay where they are.
 
     Example: longwave tasks add mydata.toml
     """
-    from longwave.platform.plugins import cards
-    from longwave.platform.render.terminal import waiting
 
     with waiting(f"Reading {card}"):
         found = cards.add(card)
@@ -29,13 +27,11 @@ def add(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data card, TO
     typer.echo(f'Look at it with: longwave tasks {found.name}. In a sweep file: task = "{found.name}"')
 
 
-@tasks.command("remove")
-def remove(name: Annotated[str, typer.Argument(help="A task that was added.")]) -> None:
+def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.")]) -> None:
     """Forget a task of your own. Its files and its results stay.
 
     Example: longwave tasks remove my-mydata
     """
-    from longwave.platform.plugins import cards
 
     typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
 

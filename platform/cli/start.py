@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longwave.platform.cli.app import StoreOption, app
+from longwave.platform.cli.app import StoreOption
 from longwave.platform.cli.own import said
 from longwave.platform.errors import ConfigError
+from longwave.platform.paths import home, store_url
+from longwave.platform.plugins.cards import add
+from longwave.platform.registry import get_model
+from longwave.platform.render import sweeps
 from longwave.platform.render.harmless import one_line
+from longwave.platform.render.terminal import waiting
+from longwave.platform.sweeps.config import check_sweep, read_sweep
+from longwave.platform.sweeps.expecting import expected
+from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.workers import Workers
+from longwave.tasks.cards.columns import header, read_columns
+from longwave.tasks.cards.guess import content, settled
+from longwave.tasks.cards.write import toml
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
@@ -22,8 +34,7 @@ if TYPE_CHECKING:
 MODELS = "lem,cornn,lipschitz_rnn,lstm,gru"
 
 
-@app.command()
-def start(
+def start_task(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; its first line names the columns.")],
     layout: Annotated[
         str | None, typer.Option(help="A row is: long: a step, wide: an example, series: a step.")
@@ -41,14 +52,12 @@ def start(
     seeds: Annotated[int, typer.Option(min=1, help="Retrainings of each winner.")] = 5,
     store: StoreOption = None,
 ) -> None:
-    """Begin with data of your own: write a data card and a sweep file beside them, and say what the sweep will cost.
+    """Begin with data of your own. A data card and a sweep file are written beside them, and you see its cost.
 
     What the columns do not tell is asked on a terminal; every answer is an option, too.
 
     Example: longwave start mydata.csv --target label --task classification
     """
-    from longwave.platform.render.terminal import waiting
-    from longwave.tasks.cards.write import toml
 
     card, sweep = _places(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
@@ -90,7 +99,6 @@ def _places(file: Path) -> tuple[Path, Path]:
 
 def _read(file: Path) -> tuple[str, Columns]:
     """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
-    from longwave.tasks.cards.columns import header, read_columns
 
     if file.suffix.lower() in (".parquet", ".pq"):
         return ",", read_columns(file, "parquet")
@@ -108,7 +116,6 @@ def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Seq
     Raises:
         ConfigError: Something is open, and nobody is there to answer.
     """
-    from longwave.tasks.cards.guess import content, settled
 
     answers = dict(given)
     table.check([])
@@ -140,9 +147,6 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     Raises:
         ConfigError: It says what no sweep file may.
     """
-    from longwave.platform.registry import get_model
-    from longwave.platform.sweeps.config import check_sweep
-    from longwave.tasks.cards.write import toml
 
     content = {"name": name, "task": f"my-{name}", **settings}
     models = check_sweep(content, str(sweep)).models
@@ -155,7 +159,6 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
 
 def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
     """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
-    from longwave.platform.plugins.cards import add
 
     made = []
     try:
@@ -172,13 +175,6 @@ def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
 
 def _cost(sweep: Path, store: str | None) -> None:
     """Print what a sweep will take here, after trying a pack of each model."""
-    from longwave.platform.paths import home, store_url
-    from longwave.platform.render import sweeps
-    from longwave.platform.render.terminal import waiting
-    from longwave.platform.sweeps.config import read_sweep
-    from longwave.platform.sweeps.expecting import expected
-    from longwave.platform.sweeps.resolve import resolve
-    from longwave.platform.sweeps.workers import Workers
 
     with waiting("Trying each model") as tell:
         resolved = resolve(read_sweep(sweep))

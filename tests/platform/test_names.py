@@ -8,13 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import typer
 from boards import keep, retrained
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwave.platform.cli.app import app
-from longwave.platform.cli.main import main
+from longwave.platform.cli.main import app, main
 from longwave.platform.errors import did_you_mean
 from longwave.platform.names import edits, names, nearest, spelled
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
@@ -159,7 +157,7 @@ def commands(command: object, words: tuple[str, ...] = ()) -> list[tuple[str, ..
 
 
 def test_h_is_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    command = typer.main.get_command(app)
+    command = app
     for words in commands(command):
         said = [command.main([*words, sign], "longwave", standalone_mode=False) for sign in ("-h", "--help")]
         short, long = capsys.readouterr().out.split("Usage: ")[1:]

@@ -168,7 +168,7 @@ class Snapshot:
             self._attribute(name, cell, "cell_contents")
         for name in sorted(names_of(f.__code__).globals):
             if self._item(name, f.__globals__, name) is ABSENT:
-                self._item(name, f.__builtins__, name)
+                self._item(name, f.__builtins__, name)  # type: ignore[attr-defined]
         return None
 
     def _method(self, label: str, value: Any) -> None:

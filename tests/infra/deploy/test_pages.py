@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from deployed import DEPLOY, documents
 from tree import ROOT
 
@@ -27,7 +26,7 @@ def commands(text: str) -> list[str]:
 
 def parse(command: str) -> None:
     """Parse a command as the command line does; nothing is run."""
-    here: Any = typer.main.get_command(app)
+    here: Any = app
     words = shlex.split(command)[1:]
     while hasattr(here, "commands"):
         here = here.commands[words.pop(0)]

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 import typer
 
-from longwave.platform.cli.app import app
-from longwave.platform.cli.main import main
+from longwave.platform.cli.app import LazyCommand
+from longwave.platform.cli.main import app, main
 from longwave.platform.storage.store import Store
 
 CANARY = "c4n4ryS3cret"
@@ -32,14 +32,14 @@ def leaves(
     """Give every command of the tree: its words and its parameters."""
     for name, below in getattr(command, "commands", {}).items():
         yield from leaves(below, (*words, name))
-    if not hasattr(command, "commands"):
-        yield words, command.params  # type: ignore[attr-defined]
+    if isinstance(command, LazyCommand):
+        yield words, command.load().params
 
 
 def lines(url: str) -> dict[tuple[str, ...], list[list[str]]]:
     """Return, by command, command lines that give it what it asks for, and the password wherever it takes a URL."""
     found: dict[tuple[str, ...], list[list[str]]] = {}
-    for words, params in leaves(typer.main.get_command(app)):
+    for words, params in leaves(app):
         if words[0] in SKIPPED:
             continue
         options, given = {o for p in params for o in p.opts}, list[str]()  # type: ignore[attr-defined]

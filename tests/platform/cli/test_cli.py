@@ -11,12 +11,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from longwave.platform.cli.main import main
+from longwave.platform.cli.app import LazyCommand
+from longwave.platform.cli.main import app, main
+from longwave.platform.cli.options import RunOptions
 from longwave.platform.registry import all_models, all_tasks
 from longwave.platform.storage.store import Store
 
@@ -76,6 +79,33 @@ def failed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--help"]) == 0
     assert f"Example: longwave {command}" in re.sub(r"\s+", " ", capsys.readouterr().out)
+
+
+def every_command(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, LazyCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, LazyCommand):
+            yield " ".join((*words, name)), command
+        else:
+            yield from every_command(command, (*words, name))
+
+
+def test_what_a_groups_help_says_of_a_command_is_the_first_sentence_of_its_own() -> None:
+    found = dict(every_command(app))
+    assert {*COMMANDS} - {"tasks"} <= {*found} and len(found) > 40
+    for name, command in found.items():
+        assert command.get_short_help_str(1000) == command.load().get_short_help_str(1000), name
+
+
+def test_the_options_that_a_job_is_sent_with_are_those_that_were_given() -> None:
+    options = RunOptions(workers=8, gpus=0.25, label=["gpu=H200", "zone=!a"], keep_weights=True, storage="s3://a/b c")
+    words = options.words()
+    assert words == [
+        "--workers", "8", "--gpus", "0.25", "--label", "gpu=H200", "--label", "zone=!a", "--storage", "s3://a/b c",
+        "--keep-weights",
+    ]  # fmt: skip
+    context = app.commands["sweep"].commands["run"].make_context("run", ["FILE", *words])
+    given = {name: value for name, value in context.params.items() if name != "file"}
+    assert RunOptions(**given) == options and RunOptions().words() == []
 
 
 @pytest.mark.integration

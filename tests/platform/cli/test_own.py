@@ -95,7 +95,7 @@ def test_another_value_in_the_file_is_another_version_of_the_data(
 def test_a_sweep_that_was_planned_on_other_data_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.sweep._train", lambda *_: None)
+    monkeypatch.setattr("longwave.platform.cli.sweep.train", lambda *_: None)
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
     sweep = tmp_path / "s.toml"
     sweep.write_text('name = "s"\ntask = "my-toy"\nmodels = ["lem"]\ntrials = 1\n')

@@ -1,4 +1,4 @@
-"""Commands that look: models, tasks, board, compare, budget."""
+"""Commands about boards: board, compare, budget."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption, app, tasks
+from longwave.platform.boards import compare, diagram
+from longwave.platform.boards.overview import overviews
+from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
+from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import names
+from longwave.platform.paths import store_url
+from longwave.platform.records.group import Pool
+from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.searches import searches
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
@@ -25,55 +34,9 @@ BoardsArgument = Annotated[
         help="One task: its board. Several, or none for all: an overview.", callback=task_key, autocompletion=a_task
     ),
 ]
-FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
 
 
-@app.command()
-def models(
-    name: Annotated[str | None, typer.Argument(help="One model, in full.", autocompletion=a_model)] = None,
-    family: FamilyOption = None,
-    format: FormatOption = Format.table,
-    kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
-) -> None:
-    """List the models with their papers, or show one in full. Its page has equation and settings.
-
-    Example: longwave models lem
-    """
-    from longwave.platform.errors import ConfigError
-    from longwave.platform.registry import all_models, get_model, of_family
-    from longwave.platform.render import models as render_models
-
-    _one_or_family(name, family)
-    if kernel and not name:
-        raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
-    if name:
-        render_models.page(get_model(name), format, kernel)
-    else:
-        render_models.listing(of_family(all_models(), family) if family else list(all_models().values()), format)
-
-
-@tasks.command("show")
-def show_tasks(
-    name: Annotated[str | None, typer.Argument(help="One task, in full.", autocompletion=a_task)] = None,
-    family: FamilyOption = None,
-    format: FormatOption = Format.table,
-) -> None:
-    """List the tasks with their metrics, or show one in full. Its page has data, protocols and recipes.
-
-    Example: longwave tasks fitzhugh_nagumo
-    """
-    from longwave.platform.registry import all_tasks, get_task, of_family
-    from longwave.platform.render import tasks as render_tasks
-
-    _one_or_family(name, family)
-    if name:
-        render_tasks.page(get_task(name), format)
-    else:
-        render_tasks.listing(of_family(all_tasks(), family) if family else list(all_tasks().values()), format)
-
-
-@app.command()
-def board(
+def show_boards(
     tasks: BoardsArgument = None,
     models: Annotated[str, typer.Option(help="Rank these models alone: lem,lstm.")] = "",
     family: PoolFamilyOption = None,
@@ -93,13 +56,6 @@ def board(
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
-    from longwave.platform.boards import diagram
-    from longwave.platform.boards.overview import overviews
-    from longwave.platform.paths import store_url
-    from longwave.platform.records.group import Pool
-    from longwave.platform.render import board as render_board
-    from longwave.platform.storage.boards import read_board
-    from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
@@ -116,8 +72,7 @@ def board(
         render_board.overviews(overviews(found), pool, format)
 
 
-@app.command()
-def compare(
+def compare_models(
     a: Annotated[
         str,
         typer.Argument(
@@ -142,22 +97,15 @@ def compare(
 
     Example: longwave compare lem lstm
     """
-    from longwave.platform.boards import compare as comparison
-    from longwave.platform.paths import store_url
-    from longwave.platform.records.group import Pool
-    from longwave.platform.render import board as render_board
-    from longwave.platform.storage.boards import read_board
-    from longwave.platform.storage.store import Store
 
     with Store(store_url(store), create=False) as known:
         check_tasks(known, [task] if task else [])
         found = read_board(known, task, Pool(trust=trust or ()))
-        first, second = (comparison.resolve(found, name) for name in (a, b))
-    render_board.comparison(comparison.compare(found, first, second, margin), format)
+        first, second = (compare.resolve(found, name) for name in (a, b))
+    render_board.comparison(compare.compare(found, first, second, margin), format)
 
 
-@app.command()
-def budget(
+def show_budget(
     tasks: Annotated[
         list[str] | None,
         typer.Argument(help="Which tasks. Default: all with results.", callback=task_key, autocompletion=a_task),
@@ -172,12 +120,6 @@ def budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
-    from longwave.platform.paths import store_url
-    from longwave.platform.records.group import Pool
-    from longwave.platform.render import board as render_board
-    from longwave.platform.storage.boards import read_board
-    from longwave.platform.storage.store import Store
-    from longwave.platform.sweeps.searches import searches
 
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
@@ -187,25 +129,17 @@ def budget(
     render_board.budgets(found, format)
 
 
-def _one_or_family(name: str | None, family: str | None) -> None:
-    """Raise ConfigError where one thing and a family are both asked for."""
-    from longwave.platform.errors import ConfigError
-
-    if name and family:
-        raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")
-
-
 def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return the families of models to rank alone, and the tasks to show: a family is of the one or of the other.
 
     Raises:
         ConfigError: The store knows no model and no task of that family, or it has none of the tasks named.
     """
-    from longwave.platform.about import complete
-    from longwave.platform.errors import ConfigError, did_you_mean
 
     if family is None:
         return (), list(tasks)
+    from longwave.platform.about import complete  # with it comes torch
+
     complete(store)
     of = [known for known in store.catalogue() if known.family == family]
     if not of:
@@ -221,7 +155,6 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
 
 def check_tasks(store: Store, asked: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
-    from longwave.platform.errors import ConfigError, did_you_mean
 
     for name in set(asked) - set(found := store.tasks()):
         if name not in (known := {*names(TASKS), *found}):

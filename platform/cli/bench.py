@@ -1,0 +1,113 @@
+"""Commands that measure this machine: bench sweep, kernels, data, board."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwave.files import whole
+from longwave.platform.bench.board import board_benchmark
+from longwave.platform.bench.data import footprint
+from longwave.platform.bench.kernels import measure, planned
+from longwave.platform.bench.outside import outside
+from longwave.platform.bench.sweep import sweep_benchmark, throughput
+from longwave.platform.cli.app import ListFormat, ListFormatOption, OutOption
+from longwave.platform.render import bench as render
+from longwave.platform.render.terminal import waiting
+
+
+class Device(StrEnum):
+    """Where to measure."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+def measure_sweeps(
+    model: Annotated[str, typer.Option(help="Which model.")] = "lem",
+    members: Annotated[int, typer.Option(min=2, max=10_000, help="Members of the pack.")] = 16,
+    repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
+    trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
+    format: ListFormatOption = ListFormat.table,
+) -> None:
+    """Measure what packing saves, on FitzHugh-Nagumo, and what a sweep spends outside of its training.
+
+    First one epoch of a pack against one of a member alone, on one thread. Then trials per hour, on all cores: in
+    packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop. Then the whole
+    command for the same trials, less the seconds that these trained.
+
+    Example: longwave bench sweep --members 16
+    """
+
+    with waiting("Measuring"):
+        measured = sweep_benchmark(model, members, repeats)
+        ways, missing = throughput(model, trials, epochs) if trials else ([], "")
+        commands = outside(model, trials, epochs, repeats) if trials else []
+    render.sweep(measured, ways, missing, commands, format.value)
+
+
+def measure_kernels(
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda. Default: cuda where there is one.")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="Which cell; may be repeated. Default: all.")] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(help="T,B,p,d: steps, sequences, features, hidden; may be repeated. Default: papers' sizes."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line at least; the fastest counts.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0, help="For how long more turns of a line are taken.")] = 1.0,
+    peer: Annotated[Path | None, typer.Option(help="Folder of a checkout of the LEM authors' code; it is run.")] = None,
+    compile: Annotated[bool, typer.Option(help="Measure torch.compile too.")] = True,
+    out: OutOption = None,
+    format: ListFormatOption = ListFormat.table,
+) -> int:
+    """Check the fused time loops, then time them. They are compared with float64, plain loops and torch's LSTM.
+
+    Exits with 1 if a loop fails or is not exact.
+
+    Example: longwave bench kernels --device cpu --cell lem --out kernels.json
+    """
+
+    plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
+    with waiting("Measuring") as say:
+        report = measure(plan, say)
+    if out is not None:
+        with whole(out) as partial:
+            partial.write_text(
+                json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), encoding="utf-8"
+            )
+    render.kernels(report, format.value)
+    return 0 if report.sound else 1
+
+
+def measure_data(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Which tasks. Default: psmnist and ncifar.")] = None,
+    format: ListFormatOption = ListFormat.table,
+) -> None:
+    """Measure the memory that loading and feeding a task takes. MNIST and CIFAR-10 are made up where absent.
+
+    Example: longwave bench data ncifar
+    """
+
+    with waiting("Measuring"):
+        measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
+    render.footprints(measured, format.value)
+
+
+def measure_boards(
+    runs: Annotated[int, typer.Option(min=10_000, help="Runs in the store, about.")] = 100_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each line; the fastest counts.")] = 5,
+    format: ListFormatOption = ListFormat.table,
+) -> None:
+    """Measure how long boards take over many generated runs. They come from SQLite and, with pgserver, from PostgreSQL.
+
+    Example: longwave bench board
+    """
+
+    with waiting("Measuring"):
+        measured = board_benchmark(runs, repeats)
+    render.boards(measured, format.value)

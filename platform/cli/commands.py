@@ -1,0 +1,79 @@
+"""The commands of ``longwave``: the words of each, its function, and the first sentence of its help."""
+
+from __future__ import annotations
+
+GROUPS = {
+    "tasks": "List the tasks, or show one in full; data of your own are added.\n\nExample: longwave tasks adding",
+    "sweep": "Plan, run, watch and steer sweeps.",
+    "data": "Data sets: fetch them, see where they lie.",
+    "new": "Write the first file of a model or task of your own.",
+    "bench": "Measure this machine.",
+    "mlflow": "The MLflow mirror.",
+}
+DEFAULTS = {"tasks": "show"}
+"""Commands whose name may be left out: ``longwave tasks enso``."""
+COMMANDS = {
+    "start": ("start:start_task", "Begin with data of your own."),
+    "board": ("boards:show_boards", "Print the leaderboard of a task, or an overview of all."),
+    "compare": ("boards:compare_models", "Compare two models, or two rows, task by task."),
+    "show": ("rows:show_row", "Print one row or one trial in full."),
+    "diff": ("rows:diff_rows", "Print what two rows differ in, from settings to scores."),
+    "budget": ("boards:show_budget", "Print what searches with fewer trials would have found."),
+    "reproduce": ("reproduce:reproduce_row", "Train a row once more with a fresh seed and check its number."),
+    "export": ("reproduce:export_weights", "Write the trained weights of a row's retraining as safetensors."),
+    "models": ("listing:show_models", "List the models with their papers, or show one in full."),
+    "published": (
+        "literature:list_published",
+        "List the numbers that papers print, what each is of, and which variant of ours it belongs to.",
+    ),
+    "methods": (
+        "editions:print_methods",
+        "Print what the numbers of a board claim, by which tests, and how often they are wrong.",
+    ),
+    "dashboard": ("lab:open_lab", "Open the Lab: the leaderboard in a browser, with every seed's curve."),
+    "publish": ("editions:publish_edition", "Write an edition: all boards as one folder that never changes."),
+    "submit": ("exchange:submit_rows", "Write rows as a bundle for another machine."),
+    "import": ("exchange:import_rows", "Check a bundle or an edition and add its rows."),
+    "check": ("plugins:check_plugin", "Check a model or task of your own, rule by rule, and say what is wrong."),
+    "doctor": ("doctor:examine_installation", "Check the installation: versions, devices, folders, store."),
+    "tasks show": ("listing:show_tasks", "List the tasks with their metrics, or show one in full."),
+    "tasks add": ("own:add_task", "Make data of your own a task like any other."),
+    "tasks remove": ("own:remove_task", "Forget a task of your own."),
+    "sweep plan": (
+        "sweep:plan_sweep",
+        "Print the search trials of a sweep, or where its packs go and what that takes.",
+    ),
+    "sweep run": ("run:run_sweep", "Run a sweep: search, retrain the winners, store everything."),
+    "sweep resume": ("run:resume_sweep", "Go on with a sweep that was interrupted."),
+    "sweep submit": ("cluster:submit_sweep", "Run a sweep as a job of a Ray cluster, with this Longwave."),
+    "sweep logs": ("cluster:print_logs", "Print what the newest job of a sweep says."),
+    "sweep status": (
+        "steer:show_status",
+        "Print how far a sweep is, who runs it, what it has taken, and how long it will take.",
+    ),
+    "sweep list": ("steer:list_sweeps", "List the sweeps of the store, and how they stand."),
+    "sweep watch": ("steer:watch_sweep", "Show how a sweep stands until it is over or interrupted."),
+    "sweep edges": (
+        "sweep:list_edges",
+        "List the numbers of winners that sit at an edge of the range they were drawn from.",
+    ),
+    "sweep pause": ("steer:pause_sweep", "Have a sweep's drivers save checkpoints and wait."),
+    "sweep continue": ("steer:continue_sweep", "Let a paused sweep go on."),
+    "sweep stop": ("steer:stop_sweep", "Have a sweep's drivers save checkpoints and end."),
+    "sweep retry": ("steer:retry_trials", "Make the failed trials of a sweep open again."),
+    "data fetch": ("data:fetch_data", "Download the data of a task, check and unpack them."),
+    "data list": ("data:list_data", "List each task's data set."),
+    "new model": (
+        "new:write_model",
+        "Write a model of your own: a file with comments, which is whole and keeps all rules.",
+    ),
+    "new task": (
+        "new:write_task",
+        "Write a task of your own: a file with comments, which is whole and keeps all rules.",
+    ),
+    "bench sweep": ("bench:measure_sweeps", "Measure what packing saves, on FitzHugh-Nagumo."),
+    "bench kernels": ("bench:measure_kernels", "Check the fused time loops, then time them."),
+    "bench data": ("bench:measure_data", "Measure the memory that loading and feeding a task takes."),
+    "bench board": ("bench:measure_boards", "Measure how long boards take over many generated runs."),
+    "mlflow sync": ("mlflow:send_to_mlflow", "Send an MLflow server what it does not have, lost runs too."),
+}

@@ -1,0 +1,70 @@
+"""Commands that list what there is: models, tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform import registry
+from longwave.platform.cli.app import FormatOption
+from longwave.platform.cli.names import a_model, a_task
+from longwave.platform.errors import ConfigError
+from longwave.platform.render import models as render_models
+from longwave.platform.render import tasks as render_tasks
+from longwave.platform.render.export import Format
+
+if TYPE_CHECKING:
+    pass
+
+
+FamilyOption = Annotated[str | None, typer.Option(metavar="NAME", help="List this family alone.")]
+
+
+def show_models(
+    name: Annotated[str | None, typer.Argument(help="One model, in full.", autocompletion=a_model)] = None,
+    family: FamilyOption = None,
+    format: FormatOption = Format.table,
+    kernel: Annotated[bool, typer.Option("--kernel", help="Of one model, the plan of its fused loop.")] = False,
+) -> None:
+    """List the models with their papers, or show one in full. Its page has equation and settings.
+
+    Example: longwave models lem
+    """
+
+    _one_or_family(name, family)
+    if kernel and not name:
+        raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
+    if name:
+        render_models.page(registry.get_model(name), format, kernel)
+    else:
+        render_models.listing(
+            registry.of_family(registry.all_models(), family) if family else list(registry.all_models().values()),
+            format,
+        )
+
+
+def show_tasks(
+    name: Annotated[str | None, typer.Argument(help="One task, in full.", autocompletion=a_task)] = None,
+    family: FamilyOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """List the tasks with their metrics, or show one in full. Its page has data, protocols and recipes.
+
+    Example: longwave tasks fitzhugh_nagumo
+    """
+
+    _one_or_family(name, family)
+    if name:
+        render_tasks.page(registry.get_task(name), format)
+    else:
+        render_tasks.listing(
+            registry.of_family(registry.all_tasks(), family) if family else list(registry.all_tasks().values()), format
+        )
+
+
+def _one_or_family(name: str | None, family: str | None) -> None:
+    """Raise ConfigError where one thing and a family are both asked for."""
+
+    if name and family:
+        raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")

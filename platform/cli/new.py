@@ -1,0 +1,42 @@
+"""Commands that write the first file of a model or task: new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longwave.platform.plugins.new import write_new
+from longwave.platform.render import terminal
+
+if TYPE_CHECKING:
+    from longwave.platform.plugins.plugin import PluginKind
+
+
+ToOption = Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where it goes; by default here.")]
+
+NewName = Annotated[str, typer.Argument(help="Its name: small letters, digits and _.")]
+
+
+def write_model(name: NewName, to: ToOption = Path()) -> None:
+    """Write a model of your own: a file with comments, which is whole and keeps all rules.
+
+    Example: longwave new model leaky --to models
+    """
+    _write("model", name, to)
+
+
+def write_task(name: NewName, to: ToOption = Path()) -> None:
+    """Write a task of your own: a file with comments, which is whole and keeps all rules.
+
+    Example: longwave new task sign
+    """
+    _write("task", name, to)
+
+
+def _write(kind: PluginKind, name: str, to: Path) -> None:
+
+    path = write_new(kind, name, to)
+    told = f"longwave {kind}s my-{name} --plugins {path}"
+    terminal.say(f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {told}")

@@ -1,0 +1,145 @@
+"""The options that sweep plan, run, resume and submit share: where packs go, and how they train there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from longwave.platform.cli.app import StoreOption
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import sweep_storage
+from longwave.platform.sweeps.address import check_address
+from longwave.platform.sweeps.workers import Workers, labels
+
+FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
+NVIDIA = Path("/dev/nvidiactl")
+"""Is there where NVIDIA's driver is loaded; to ask the driver takes seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """Where packs go. A field is an option: ``workers`` is ``--workers``."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="Packs at a time. Default: as many as the GPUs take, or where none is, the cores.",
+        ),
+    ] = None
+    ray: Annotated[str | None, typer.Option(help="Ray cluster to use, for example auto or 10.0.0.1:6379.")] = None
+    gpus: Annotated[
+        float | None,
+        typer.Option(help="Share of a GPU a pack takes, at most 1. Default: as measured; else a whole one."),
+    ] = None
+    cpu: Annotated[bool, typer.Option("--cpu", help="Train on cores, also where there are GPUs.")] = False
+    cpus: Annotated[
+        float, typer.Option(min=0.1, max=4096, help="CPUs a pack, fractions allowed; on a GPU at most.")
+    ] = 1.0
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Label that nodes must have, gpu=H200; may be repeated."),
+    ] = None
+    store: StoreOption = None
+
+    def workers_of(self, name: str) -> Workers:
+        """Return how the packs of a sweep of this name are run.
+
+        Raises:
+            ConfigError: Two options exclude each other, or one is none.
+        """
+        if self.gpus is not None and self.cpu:
+            raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
+        if self.gpus is not None and not 0.0001 <= self.gpus <= 1:
+            told = "A pack trains on one GPU; to train on cores: --cpu"
+            raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {self.gpus:g}. {told}.")
+        if self.label and self.ray is None:
+            raise ConfigError("--label chooses nodes of a cluster: give --ray ADDRESS, too, or leave it out.")
+        if self.ray == "":
+            raise ConfigError("--ray is the address of a cluster: auto, or HOST:6379. Leave it out for this machine.")
+        if self.ray:
+            check_address(self.ray)
+        storage, nodes = sweep_storage(None, name), labels(self.label or ())
+        return Workers(self.workers, storage, self.ray, self.gpus, self.cpu, self.cpus, nodes)
+
+    def words(self) -> list[str]:
+        """Return the command line that gives these options; what is as by default is left out."""
+        found = list[str]()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            option = f"--{field.name.replace('_', '-')}"
+            if value is True:
+                found.append(option)
+            elif value != field.default:
+                for one in value if isinstance(value, list) else [value]:
+                    found += [option, str(one)]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(PlaceOptions):
+    """How a sweep is run."""
+
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE", help="Folder of checkpoints; on a cluster one that all nodes share, or s3://... ."
+        ),
+    ] = None
+    here: Annotated[bool, typer.Option("--here", help="In this process, one pack after another, without Ray.")] = False
+    mlflow: Annotated[
+        str | None,
+        typer.Option(help="MLflow to mirror to; off for none. Default: MLFLOW_TRACKING_URI, else a local file."),
+    ] = None
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PORT", help="Show Prometheus what it does: a port here, or 0.0.0.0:PORT for all networks."
+        ),
+    ] = None
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep the weights of retrainings; also said in the file.")
+    ] = False
+
+    def workers_of(self, name: str) -> Workers:
+        """Return how the packs of a sweep of this name are run.
+
+        Raises:
+            ConfigError: Two options exclude each other, or one is none.
+        """
+        if self.here and self.ray is not None:
+            raise ConfigError("--here trains in this process, --ray on a cluster. Leave one out.")
+        if self.storage and self.storage.startswith("memory:") and not self.here:
+            raise ConfigError("memory:// lies in one process: it goes with --here. Workers need a folder or s3://... .")
+        chosen = self.here or self.ray is not None or self.workers is not None or self.gpus is not None
+        single_first = not chosen and self.cpus == 1 and (self.cpu or not NVIDIA.exists())
+        storage = sweep_storage(self.storage, name)
+        return replace(super().workers_of(name), storage=storage, here=self.here, single_first=single_first)
+
+
+def takes_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that takes, on the command line, the fields of its argument ``options`` in the place of it."""
+    signature = inspect.signature(command, eval_str=True)
+    kind = signature.parameters["options"].annotation
+    hints = get_type_hints(kind, include_extras=True)
+    given = [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(kind)
+    ]
+
+    @wraps(command)
+    def called(**words: Any) -> Any:
+        options = kind(**{f.name: words.pop(f.name) for f in fields(kind)})
+        return command(**words, options=options)
+
+    others = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name != "options"]
+    called.__signature__ = signature.replace(parameters=[*others, *given])  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in (*others, *given)}
+    return called

@@ -1,0 +1,112 @@
+"""Commands that work with the networks of a row: reproduce, export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import Progress
+
+from longwave.files import whole
+from longwave.platform.boards.diff import environments, values
+from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
+from longwave.platform.cli.names import a_task, task_key
+from longwave.platform.cli.rows import RowArgument
+from longwave.platform.paths import store_url
+from longwave.platform.render import rows
+from longwave.platform.render.harmless import visible
+from longwave.platform.render.terminal import Terminal, as_json, say, waiting
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.kept import kept
+from longwave.platform.sweeps.reproduce import rerun
+
+if TYPE_CHECKING:
+    from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
+
+
+EXITS = {"inside": 0, "outside": 1, "undecided": 3}
+
+TaskOption = Annotated[
+    str | None, typer.Option(help="Look at rows of this task alone.", callback=task_key, autocompletion=a_task)
+]
+
+
+def reproduce_row(
+    row: RowArgument,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: one new to the row.")] = None,
+    task: TaskOption = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Store it as one more retraining of the row.")] = False,
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep its weights; with --seed of a retraining, as that one's.")
+    ] = False,
+    patch: Annotated[
+        bool, typer.Option("--patch", help="Run nothing; print the row's uncommitted changes, for git apply.")
+    ] = False,
+    format: ListFormatOption = ListFormat.table,
+    store: StoreOption = None,
+) -> int:
+    """Train a row once more with a fresh seed and check its number. It is not added to the row unless asked.
+
+    Exits with 0 inside the 95 % prediction interval of the row's scores, with 1 outside it or diverged, with 2 where
+    nothing could be run, and with 3 where nothing can be said: the row has one score, seeds of it diverged as the new
+    one did, or the training failed.
+
+    Example: longwave reproduce 3f9c12ab
+    """
+
+    with Store(store_url(store), create=False) as known:
+        if patch:
+            stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
+            text = "".join(stored) or "No uncommitted changes of this row are stored.\n"
+            typer.echo(visible(text) if sys.stdout.isatty() else text, nl=False, err=not stored)  # git reads a pipe
+            return 0
+        with waiting("Preparing data"):
+            plan = reproduce.plan(known, row, seed, task)
+        if keep:
+            reproduce.check_new(plan)
+        if format is ListFormat.table:
+            rows.expected(plan)
+        done = _rerun(plan, keep_weights)
+        added = keep and reproduce.keep(known, done)
+    if format is ListFormat.json:
+        as_json({**done.to_dict(), "kept": added})
+    else:
+        rows.found(done, added)
+    return EXITS[done.outcome]
+
+
+def export_weights(
+    row: RowArgument,
+    weights: Annotated[Path, typer.Option("--weights", help="Where to write the weights: FILE.safetensors")],
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the retraining with this seed. Default: the best.")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Where its sweep kept checkpoints, if that was said.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Write the trained weights of a row's retraining as safetensors. Its best one on validation, of those kept.
+
+    Weights are kept by `longwave sweep run FILE --keep-weights`, or keep_weights = true in the file. In Python,
+    `longwave.load("ROW")` gives the network.
+
+    Example: longwave export 3f9c12ab --weights lem.safetensors
+    """
+
+    with Store(store_url(store), create=False) as known:
+        trial, found = kept(known, row, seed, storage)
+    with whole(weights) as partial:
+        partial.write_bytes(found.file)
+    say(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
+
+
+def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
+    """Train with a progress bar, on a terminal."""
+
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
+        bar = progress.add_task("Training", total=plan.config.epochs)
+        return rerun(plan, lambda point: progress.update(bar, completed=point.epoch), weights)

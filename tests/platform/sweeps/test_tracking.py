@@ -154,7 +154,7 @@ def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
             raise KeyboardInterrupt
         real(self, lines)
 
-    monkeypatch.setattr(Outbox, "note", sometimes)
+    monkeypatch.setattr(Outbox, "write_deliveries", sometimes)
     monkeypatch.setattr(mirror, "BATCH", 1)
     for _ in range(40):
         try:

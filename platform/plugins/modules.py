@@ -158,11 +158,11 @@ def _lies_beside(plugin: Plugin, top: str) -> bool:
     """Return whether Python would read a module from beside the plugin, as where it was started in its folder."""
     origin = Path(plugin.origin)
     folder = origin if plugin.package else origin.parent
-    beside = (folder / f"{top}.py", folder / top / "__init__.py")
+    beside = [folder / f"{top}.py", folder / top / "__init__.py"]
     if not any(path.exists() for path in beside):
         return False
     spec = find_spec(top)
-    return bool(spec and spec.origin in map(str, beside))
+    return bool(spec and spec.origin and Path(spec.origin) in beside)
 
 
 _texts = _Texts()

@@ -73,8 +73,8 @@ def _application() -> Any:
     for name, help in GROUPS.items():
         found.add_command(CommandGroup(name, help, DEFAULTS.get(name, "")))
     for words, (target, help) in COMMANDS.items():
-        *group, name = words.split()
-        (found.commands[group[0]] if group else found).add_command(LazyCommand(name, target, help))
+        *above, name = words.split()
+        (found.commands[above[0]] if above else found).add_command(LazyCommand(name, target, help))
     return found
 
 

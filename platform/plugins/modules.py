@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
+import ast
 import importlib
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_loader
+from importlib.util import find_spec, spec_from_loader
 from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
-from typing import Any
 
 from longwave.platform.errors import ConfigError, LongwaveError
 from longwave.platform.plugins.plugin import Plugin
@@ -111,44 +110,59 @@ class _Texts(MetaPathFinder, InspectLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Return a module's code, whose tracebacks name the file it was read from."""
-        return self.source_to_code(self.get_source(fullname), self.files[fullname][2])
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run a module, whose own imports go through ``_importing``."""
-        root = ".".join(module.__name__.split(".")[:2])
+        text, _, origin = self.files[fullname]
+        root = ".".join(fullname.split(".")[:2])
+        tree = ast.parse(text, origin)
         if plugin := self.plugins.get(root):
-            module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _importing(plugin, root)}
-        super().exec_module(module)
+            tree = ast.fix_missing_locations(_OwnImports(plugin, root).visit(tree))
+        return compile(tree, origin, "exec", dont_inherit=True)
 
 
-def _importing(plugin: Plugin, root: str) -> Any:
-    """Return ``__import__`` for a plugin: its own package is its text, and a file beside it is no part of it."""
+class _OwnImports(ast.NodeTransformer):
+    """Has a plugin that imports its own package by name get its text, ``root``.
 
-    def imported(
-        name: str,
-        globals: Mapping[str, Any] | None = None,
-        locals: Mapping[str, Any] | None = None,
-        fromlist: Sequence[str] | None = (),
-        level: int = 0,
-    ) -> ModuleType:
-        if level == 0 and plugin.package and f"{name}.".startswith(f"{plugin.package}."):
-            name = root + name[len(plugin.package) :]
-            if not fromlist:
-                importlib.import_module(name)
-                return sys.modules[root]
-        found = builtins.__import__(name, globals, locals, fromlist or (), level)
-        if level == 0 and _read_beside(plugin, name.partition(".")[0]):
+    Raises:
+        ModuleNotFoundError: What is imported would be read from a file beside the plugin, which is no part of it.
+    """
+
+    def __init__(self, plugin: Plugin, root: str) -> None:
+        self.plugin, self.root = plugin, root
+
+    def visit_Import(self, node: ast.Import) -> ast.Import:
+        """Bind the package's name where it would be bound: ``import acme.maps`` binds acme."""
+        names = []
+        for alias in node.names:
+            found = self._found(alias.name)
+            if found != alias.name and alias.asname is None:
+                names += [ast.alias(found, f"_{self.plugin.package}"), ast.alias(self.root, self.plugin.package)]
+            else:
+                names.append(ast.alias(found, alias.asname))
+        return ast.copy_location(ast.Import(names), node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        """Leave relative imports as they are: they lead to the text already."""
+        if node.level == 0 and node.module:
+            node.module = self._found(node.module)
+        return node
+
+    def _found(self, name: str) -> str:
+        package = self.plugin.package
+        if package and f"{name}.".startswith(f"{package}."):
+            return self.root + name[len(package) :]
+        if _lies_beside(self.plugin, name.partition(".")[0]):
             raise ModuleNotFoundError(name=name)
-        return found
-
-    return imported
+        return name
 
 
-def _read_beside(plugin: Plugin, top: str) -> bool:
-    """Return whether a module was read from a file beside the plugin, as where Python was started in its folder."""
+def _lies_beside(plugin: Plugin, top: str) -> bool:
+    """Return whether Python would read a module from beside the plugin, as where it was started in its folder."""
     origin = Path(plugin.origin)
-    folder, file = origin if plugin.package else origin.parent, getattr(sys.modules.get(top), "__file__", None)
-    return file in (str(folder / f"{top}.py"), str(folder / top / "__init__.py"))
+    folder = origin if plugin.package else origin.parent
+    beside = [folder / f"{top}.py", folder / top / "__init__.py"]
+    if not any(path.exists() for path in beside):
+        return False
+    spec = find_spec(top)
+    return bool(spec and spec.origin and Path(spec.origin) in beside)
 
 
 _texts = _Texts()

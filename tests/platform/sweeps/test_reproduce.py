@@ -115,7 +115,8 @@ def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
 
 def test_one_score_or_equal_scores_state_no_interval() -> None:
     assert reproduce.prediction([1.0], Scale()) is None
-    assert reproduce.prediction([1.0] * 5, Scale()) is None
+    assert reproduce.prediction([1.0] * 38, Scale()) is None  # one more is apart by chance in 2 of 39: beyond 5 %
+    assert reproduce.prediction([1.0] * 39, Scale()) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("model", ["lem", "gru"])

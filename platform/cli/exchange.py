@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longwave.platform.exchange.bundle import File
-    from longwave.platform.exchange.inspection import Finding
+    from longwave.platform.exchange.inspection import AuditFinding
 
 SHOWN = 5
 """Findings of a kind that are printed; the others are counted."""
@@ -112,7 +112,7 @@ def _name(files: Sequence[File]) -> str:
     return f"Bundle {files[0].name[:12]}" + (f" and {len(files) - 1} more" if files[1:] else "")
 
 
-def _describe_level(file: File, flags: Sequence[Finding]) -> str:
+def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     """Return how far a bundle's rows are verified: all alike, or how many of them flags bear on."""
     rows = {e.config.id: e.config.row for e in file.content.trials if e.config.phase == "retrain"}
     flagged = {rows[trial] for trial in messages_by_trial(file, flags).keys() & rows.keys()}
@@ -121,7 +121,7 @@ def _describe_level(file: File, flags: Sequence[Finding]) -> str:
     return "claimed" if flags else "schema-checked"
 
 
-def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[Finding]:
+def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[AuditFinding]:
     """Return what checks find against bundles; trials are trained again last."""
 
     with waiting("Checking"):
@@ -132,11 +132,11 @@ def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) 
     return findings
 
 
-def _is_rejected(findings: Sequence[Finding]) -> bool:
+def _is_rejected(findings: Sequence[AuditFinding]) -> bool:
     return any(finding.severity == "reject" for finding in findings)
 
 
-def _print_findings(findings: Sequence[Finding]) -> bool:
+def _print_findings(findings: Sequence[AuditFinding]) -> bool:
     """Print findings, one a line, and return whether one rejects the bundle."""
     counts: dict[tuple[str, str], int] = {}
     for finding in findings:

@@ -105,8 +105,8 @@ def _board(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, 
         if _rank(was) != _rank(row):
             others = [other for name, other in moved.items() if name != key and (_ranked(other) or _ranked(old[name]))]
             around = [*pool, *([f"other rows moved: {_names(others)}"] if others else [])]
-            told = own if was["superseded"] != row["superseded"] else [*own, *around]
-            reasons = told or ["no number on this board changed: ranks are computed in another way now"]
+            causes = own if was["superseded"] != row["superseded"] else [*own, *around]
+            reasons = causes or ["no number on this board changed: ranks are computed in another way now"]
             changes.append(_change("rank", row, standing(was), standing(row), reasons))
         elif own:
             changes.append(_change("value", row, standing(was), standing(row), own))
@@ -122,20 +122,20 @@ def _change(
 
 def _own(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     """Return what changed in a row itself."""
-    found = []
+    reasons = []
     if was["superseded"] != row["superseded"]:
-        found.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
+        reasons.append(f"superseded: {row['superseded']}" if row["superseded"] else "no longer superseded")
     if was["n"] != row["n"]:
-        found.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
+        reasons.append(f"{'new' if row['n'] > was['n'] else 'fewer'} seeds: n {was['n']} → {row['n']}")
     if was["diverged"] != row["diverged"]:
-        found.append(f"diverged seeds: {was['diverged']} → {row['diverged']}")
+        reasons.append(f"diverged seeds: {was['diverged']} → {row['diverged']}")
     if was["median"] is not None and row["median"] is not None and was["median"] != row["median"]:
-        found.append(f"median changed by {row['median'] - was['median']:+.3g}".replace("-", "−"))
+        reasons.append(f"median changed by {row['median'] - was['median']:+.3g}".replace("-", "−"))
     elif was["state"] != row["state"]:
-        found.append(f"{was['state']} before, {row['state']} now")
-    elif _number(was) != _number(row) and not found:
-        found.append("scores changed, not their median")
-    return found
+        reasons.append(f"{was['state']} before, {row['state']} now")
+    elif _number(was) != _number(row) and not reasons:
+        reasons.append("scores changed, not their median")
+    return reasons
 
 
 def _pool(*moved: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -175,7 +175,7 @@ def _median(row: Mapping[str, Any]) -> str:
 
 def _boards(of: Edition) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Return rows by board and key."""
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    boards: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in of.rows:
-        found.setdefault(named((row["task"], row["variant"])), {})[row["key"]] = row
-    return found
+        boards.setdefault(named((row["task"], row["variant"])), {})[row["key"]] = row
+    return boards

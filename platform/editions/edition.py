@@ -92,12 +92,12 @@ def load(content: Mapping[str, Any], place: str) -> Edition:
         step = "Upgrade longwave." if newer else "Publish its store again."
         raise ConfigError(f"{place}: schema version {schema!r}; this Longwave reads {SCHEMA}. {step}")
     try:
-        found = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))
+        loaded = Edition(*(content[name] for name in ("rows", "title", "created", "commit")))
     except KeyError as error:
         raise ConfigError(f"{place}: the field {error} is missing. Publish it again.") from None
-    if found.sha256 != content.get("sha256"):
-        raise ConfigError(f"{place}: its rows were changed after publishing: their hash is {found.id}, not its own.")
-    return found
+    if loaded.sha256 != content.get("sha256"):
+        raise ConfigError(f"{place}: its rows were changed after publishing: their hash is {loaded.id}, not its own.")
+    return loaded
 
 
 def _seed(trial: Trial) -> dict[str, Any]:

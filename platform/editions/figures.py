@@ -81,13 +81,13 @@ def drawings(
     """
     shown = [row for row in rows if not row.trivial and not row.superseded]
     simple = [row for row in rows if row.trivial]
-    found: list[Drawing] = []
+    shown_so_far: list[Drawing] = []
     for kind, title, note, figure in _kinds(shown, simple, of_task) if shown else ():
         tried = ((n, drawn.svg(WIDTH) if (drawn := figure(n)) else "") for n in ROWS)
         n, svg = next(((n, svg) for n, svg in tried if len(svg.encode()) <= EACH), (0, ""))
-        if svg and sum(map(_size, found)) + len(svg.encode()) <= BESIDE:
-            found.append(Drawing(f"board-{place}-{kind}.svg", svg, title, note + _few(n, shown), {}))
-    return [*found, *_curves(place, shown, simple, seeds, curves, MOST - sum(map(_size, found)))]
+        if svg and sum(map(_size, shown_so_far)) + len(svg.encode()) <= BESIDE:
+            shown_so_far.append(Drawing(f"board-{place}-{kind}.svg", svg, title, note + _few(n, shown), {}))
+    return [*shown_so_far, *_curves(place, shown, simple, seeds, curves, MOST - sum(map(_size, shown_so_far)))]
 
 
 def _kinds(
@@ -157,12 +157,12 @@ def _size(one: Drawing) -> int:
 
 def _forest_note(rows: Sequence[Row], simple: Sequence[Row]) -> str:
     """Return how the forest plot is read, naming the line of the best trivial predictor."""
-    told = ["A dot is a median with its interval, a dash a retraining."]
+    sentences = ["A dot is a median with its interval, a dash a retraining."]
     if any(row.published for row in rows):
-        told.append("Hollow diamonds are published numbers.")
+        sentences.append("Hollow diamonds are published numbers.")
     if any(row.provisional for row in rows):
-        told.append("Pale rows are provisional.")
-    return " ".join([*told, *_limit(simple)])
+        sentences.append("Pale rows are provisional.")
+    return " ".join([*sentences, *_limit(simple)])
 
 
 def _cost_note(simple: Sequence[Row]) -> str:

@@ -81,10 +81,10 @@ def _drawings(made: Edition, rows: Sequence[Row], curves: Curves) -> list[list[D
     return [drawings(k, boards[place], tasks[place[0]], seeds, curves) for k, place in enumerate(sorted(boards), 1)]
 
 
-def _figure(found: Overview) -> tuple[str, str]:
+def _figure(overview: Overview) -> tuple[str, str]:
     """Return the critical-difference figure as SVG, or an empty text and why there is none."""
     try:
-        return svg(diagram(found)), ""
+        return svg(diagram(overview)), ""
     except ConfigError as reason:
         return "", str(reason)
 

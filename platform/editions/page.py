@@ -52,7 +52,7 @@ RESULTS = (
 def page(
     edition: Edition,
     rows: Sequence[Row],
-    found: Sequence[Overview],
+    overviews: Sequence[Overview],
     previous: str | None,
     changes: Sequence[Change],
     figure: str,
@@ -64,7 +64,7 @@ def page(
     Args:
         edition: What it shows; ``rows`` are the rows it was made of, in its order.
         rows: See there.
-        found: Their overviews.
+        overviews: Their overviews.
         previous: Id of the edition before it, None for the first.
         changes: From that one.
         figure: The critical-difference figure as SVG, or a sentence that says why there is none.
@@ -78,14 +78,14 @@ def page(
     data = {
         **{name: getattr(edition, name) for name in ("id", "sha256", "title", "created", "commit", "counts")},
         **SAME,
-        "answer": " ".join(over_all(one) for k, one in enumerate(found) if k == 0 or len(one.tasks) > 1),
+        "answer": " ".join(over_all(one) for k, one in enumerate(overviews) if k == 0 or len(one.tasks) > 1),
         "columns": _columns(rows),
         "boards": [_board(boards[place], drawn) for place, drawn in zip(places, figures, strict=True)],
         "rows": [
             _line(row, entry, places.index((row.task, row.variant)))
             for row, entry in zip(rows, edition.rows, strict=True)
         ],
-        "overviews": [_overview(one, places) for one in found],
+        "overviews": [_overview(one, places) for one in overviews],
         "previous": previous,
         "changes": [change.to_dict() for change in changes],
     }
@@ -109,9 +109,9 @@ def _data(data: Mapping[str, Any]) -> str:
 
 def _board(rows: Sequence[Row], figures: Sequence[Drawing]) -> dict[str, Any]:
     """Return a board as the page takes it, given its rows and its figures."""
-    said = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
-    told = {"advice": advised(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
-    return {"name": rows[0].place, **said, **told}
+    same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
+    texts = {"advice": advised(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
+    return {"name": rows[0].place, **same, **texts}
 
 
 def _figure(figure: str) -> str:
@@ -184,7 +184,7 @@ def _facts(row: Row) -> dict[str, str]:
     return {**{name: " or ".join(values(row.environments, name)) for name in names}, **energy}
 
 
-def _overview(found: Overview, places: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _overview(overview: Overview, places: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return models by tasks as the page takes them: a cell is a row's key, empty if there is none."""
     lines = [
         {
@@ -196,6 +196,6 @@ def _overview(found: Overview, places: Sequence[tuple[str, str]]) -> dict[str, A
             "rank": estimate(line.rank, 1),
             "cells": [cell.key if cell else "" for cell in line.cells],
         }
-        for line in found.lines
+        for line in overview.lines
     ]
-    return {"boards": [places.index(place) for place in found.tasks], "lines": lines}
+    return {"boards": [places.index(place) for place in overview.tasks], "lines": lines}

@@ -13,7 +13,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.parts import Part, split
+from longwave.platform.exchange.parts import ResultPart, split
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
 
@@ -59,7 +59,7 @@ def pack_results(
     return {f"{FOLDER}/{name}": content for name, content in contents.items()}, ""
 
 
-def pack_part(part: Part) -> tuple[str, bytes]:
+def pack_part(part: ResultPart) -> tuple[str, bytes]:
     """Return the name of the file of a part of results, and its bytes."""
     file = bundle.seal(part.bundle)
     return f"{part.name}-{file.name[:12]}{bundle.ENDING}", bundle.pack(file)

@@ -9,7 +9,7 @@ from longwave.platform.boards.row import SHORT
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
 from longwave.platform.exchange.inspection import (
-    Finding,
+    AuditFinding,
     Findings,
     check_curves,
     check_explained,
@@ -32,7 +32,7 @@ FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
 
 
-def audit(file: File, trusted: bool = False, joined: Sequence[File] = ()) -> list[Finding]:
+def audit(file: File, trusted: bool = False, joined: Sequence[File] = ()) -> list[AuditFinding]:
     """Return what checks find against a bundle. Some data are made or loaded, nothing is trained.
 
     Args:
@@ -40,9 +40,9 @@ def audit(file: File, trusted: bool = False, joined: Sequence[File] = ()) -> lis
         trusted: Whether its name vouches for its content: then hashes and identity alone are checked.
         joined: The bundles that it was made of, if of several.
     """
-    findings = [Finding("hashes", *finding) for part in joined for finding in check_hashes(part)]
+    findings = [AuditFinding("hashes", *finding) for part in joined for finding in check_hashes(part)]
     for check in CHECKS[:2] if trusted else CHECKS:
-        findings += [Finding(check.__name__.removeprefix("check_"), *finding) for finding in check(file)]
+        findings += [AuditFinding(check.__name__.removeprefix("check_"), *finding) for finding in check(file)]
         if check in STOPS and any(f.severity == "reject" for f in findings):
             break
     return findings

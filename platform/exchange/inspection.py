@@ -35,7 +35,7 @@ Severity = Literal["reject", "flag"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """What a check found against a bundle, in one line.
 
     Attributes:

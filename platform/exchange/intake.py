@@ -9,7 +9,7 @@ from typing import Any
 
 from longwave.platform.about import known_model, known_task
 from longwave.platform.exchange.bundle import BundledTrial, File
-from longwave.platform.exchange.inspection import Finding
+from longwave.platform.exchange.inspection import AuditFinding
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.registry import get_model, get_task
@@ -21,17 +21,17 @@ SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
 
 
-def find_conflicts(store: Store, file: File) -> Iterator[Finding]:
+def find_conflicts(store: Store, file: File) -> Iterator[AuditFinding]:
     """Yield trials of the bundle that the store has with another end, or without one: they reject it."""
     known = _known_trials(store, file)
     for entry in file.content.trials:
         trial = known.get(entry.config.id)
         if trial and (difference := _describe_difference(trial, entry)):
-            yield Finding("conflict", "reject", f"trial {entry.config.id} is in the store with {difference}.")
+            yield AuditFinding("conflict", "reject", f"trial {entry.config.id} is in the store with {difference}.")
 
 
 def import_bundle(
-    store: Store, file: File, flags: Sequence[Finding], origins: Mapping[str, str] | None = None
+    store: Store, file: File, flags: Sequence[AuditFinding], origins: Mapping[str, str] | None = None
 ) -> list[BundledTrial]:
     """Write what the store does not have yet, in one transaction, and return those trials.
 
@@ -58,7 +58,7 @@ def import_bundle(
     return new
 
 
-def messages_by_trial(file: File, flags: Sequence[Finding]) -> dict[str, list[str]]:
+def messages_by_trial(file: File, flags: Sequence[AuditFinding]) -> dict[str, list[str]]:
     """Return the messages of flags by the trials that they bear on.
 
     A flag bears on the trials that it is about; of a sweep, on all that were asked for in a cell with them, too: one of

@@ -13,7 +13,7 @@ RERUNS = "re-runs"
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultPart:
     """A part of a bundle: trials that no other part has.
 
     Attributes:
@@ -25,7 +25,7 @@ class Part:
     bundle: Bundle
 
 
-def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[Part]:
+def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[ResultPart]:
     """Return what of a bundle lies in no earlier one, a part a sweep; the smaller sweep first.
 
     A second search asks for all trials of the first, too: they stay in the part of the first.
@@ -40,9 +40,11 @@ def split(whole: Bundle, earlier: Iterable[Bundle] = ()) -> list[Part]:
             asking.append(([sweep], fresh))
         elif beside := next((sweeps for sweeps, trials in asking if {*trials} & {*sweep.trials}), None):
             beside.append(sweep)  # another text of a sweep file that asked for the same trials
-    parts = [Part(sweeps[0].content["name"], _cut(whole, sweeps, [entries[t] for t in ids])) for sweeps, ids in asking]
+    parts = [
+        ResultPart(sweeps[0].content["name"], _cut(whole, sweeps, [entries[t] for t in ids])) for sweeps, ids in asking
+    ]
     reruns = [entry for name, entry in entries.items() if name not in packed]
-    return parts + ([Part(RERUNS, _cut(whole, [], reruns))] if reruns else [])
+    return parts + ([ResultPart(RERUNS, _cut(whole, [], reruns))] if reruns else [])
 
 
 def join(files: Sequence[File]) -> File:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import BundledTrial, File
-from longwave.platform.exchange.inspection import Finding
+from longwave.platform.exchange.inspection import AuditFinding
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -41,7 +41,7 @@ class Retraced:
     facts: Mapping[str, str]
 
 
-def replay(file: File, count: int, chance: random.Random | None = None) -> Iterator[Finding]:
+def replay(file: File, count: int, chance: random.Random | None = None) -> Iterator[AuditFinding]:
     """Yield what differs in ``count`` trials of a bundle, drawn by chance, once they are trained again here.
 
     Each is trained from the start to an epoch drawn by chance; one that halving could cut to its first cut at the most,
@@ -58,7 +58,7 @@ def replay(file: File, count: int, chance: random.Random | None = None) -> Itera
             last = min(entry.run.epochs, (entry.config.halving or {}).get("first", entry.run.epochs))
             trained = train_again(entry.config, chance.randint(1, last), packed=entry.run.members > 1)
         except (ConfigError, DataError) as error:
-            yield Finding("replay", "flag", f"{name} cannot be trained again here: {error}", about)
+            yield AuditFinding("replay", "flag", f"{name} cannot be trained again here: {error}", about)
             continue
         there = file.content.environments.get(entry.place or "", {})
         names = [n for n in MATTERS if n not in CODE and there.get(n, "—") != trained.facts.get(n, "—")]
@@ -67,9 +67,9 @@ def replay(file: File, count: int, chance: random.Random | None = None) -> Itera
         )
         if _path(there) != _path(trained.facts):
             other = f"{name} cannot be compared: another kernel path is taken here{differs}."
-            yield Finding("replay", "flag", other, about)
+            yield AuditFinding("replay", "flag", other, about)
         elif wrong := describe_difference(entry, trained):
-            yield Finding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
+            yield AuditFinding("replay", "flag" if names else "reject", f"{name} {wrong}{differs}.", about)
 
 
 @flushing_subnormals()

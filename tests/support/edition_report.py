@@ -80,11 +80,11 @@ def report(
     trained = [row for row in rows if row.kind == "reproduced"]
     seeds, hours = sum(row.asked for row in trained), sum(row.train_seconds for row in trained) / 3600
     gone = [row for row in trained if row.superseded.startswith(WENT_ON)]
-    found = sum(row.find_seconds for row in trained if row not in gone) / 3600  # theirs went on in another's
+    searching = sum(row.find_seconds for row in trained if row not in gone) / 3600  # theirs went on in another's
     head = (
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
-        f"{hours:.1f} hours of one worker, their searches {found:.1f}. All numbers but those "
+        f"{hours:.1f} hours of one worker, their searches {searching:.1f}. All numbers but those "
         "of the last part are computed from `results`. Names link to rows of `index.html` beside this file, "
         "where seeds, settings and the command that trains one once more stand."
     )
@@ -99,8 +99,8 @@ def report(
         ("How far it goes", _ahead(ahead)),
         ("What surprised", surprises.strip().splitlines() or ["Nothing is written yet."]),
     ]
-    said = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
-    return "\n".join([f"# {title}: report", "", head, *said, ""])
+    body = [line for part, lines in parts for line in ("", f"## {part}", "", *(lines or ["Nothing."]))]
+    return "\n".join([f"# {title}: report", "", head, *body, ""])
 
 
 def _board(name: str, rows: Sequence[Row]) -> Board:
@@ -129,14 +129,14 @@ def _verdicts(boards: Iterable[Board]) -> list[str]:
         if cells:
             head = ["row", "mean ± std (n)", "median", "in print", "verdict", "error, ours / print", "how we differ"]
             counts = Counter(number["verdict"] for _, number in _printed(rows)).most_common()
-            said = f"{len(cells)} printed number{'s' * (len(cells) > 1)}: "
-            said += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
-            said += f" In all rows we differ from the papers in this: {'; '.join(shared)}." if shared else ""
+            intro = f"{len(cells)} printed number{'s' * (len(cells) > 1)}: "
+            intro += f"{', '.join(f'{verdict} {count}' for verdict, count in counts)}."
+            intro += f" In all rows we differ from the papers in this: {'; '.join(shared)}." if shared else ""
             lines += [
                 "",
                 f"### {name}",
                 "",
-                said,
+                intro,
                 "",
                 *table([*head[:-1], f"{head[-1]}, besides"] if shared else head, cells),
             ]
@@ -172,11 +172,11 @@ def _edges(boards: Iterable[Board], edges: Sequence[AtEdge]) -> list[str]:
         ]
         if cells:
             lines += ["", f"### {name}", "", *table(["row", "number", "winner's", "searched", "end"], cells)]
-    said = (
+    intro = (
         "Each is in the outer 5 % of all that was searched: a better one may lie beyond. Where a second search was "
         "made over wider ranges, for all models alike, rows say so under search, and the ranges are those."
     )
-    return [said, *lines] if lines else []
+    return [intro, *lines] if lines else []
 
 
 def _searched_on(boards: Iterable[Board]) -> list[str]:
@@ -191,12 +191,12 @@ def _searched_on(boards: Iterable[Board]) -> list[str]:
         if cells:
             head = ["row", "its median", "chosen then", "its median", "validation before", "validation then"]
             lines += ["", f"### {name}", "", *table(head, cells)]
-    said = (
+    intro = (
         "A second search went on from the first over wider ranges, and chose these by the validation score of its "
         "trials. Both were retrained, and medians are those of the retrainings; the first is superseded, even where it "
         "is the better one on test data. Winners that it did not change are not listed."
     )
-    return [said, *lines] if lines else []
+    return [intro, *lines] if lines else []
 
 
 def _trivial(boards: Iterable[Board]) -> list[str]:
@@ -206,9 +206,9 @@ def _trivial(boards: Iterable[Board]) -> list[str]:
         ranked = [row for row in rows if row.rank_low is not None]
         if simple and ranked:
             saturated = all(row.loses_to for row in ranked)
-            told = "Saturated: no row's median is better than it. " if saturated else ""
+            saturation = "Saturated: no row's median is better than it. " if saturated else ""
             best = next(row for row in rows if row.trivial)
-            lines.append(f"- **{name}**: {told}{against_trivial(rows)} It is {links[best.key]}.")
+            lines.append(f"- **{name}**: {saturation}{against_trivial(rows)} It is {links[best.key]}.")
     return lines
 
 

@@ -72,12 +72,12 @@ def train(board: LivingBoard, file: Path) -> None:
     try:
         if read_state(board, settings.name).get("state") != "over":
             longwave(board, "sweep", "run", file, "--mlflow", "off")
-        found = read_state(board, settings.name)
-        ends = f"{found['ok']} ok, {found['stopped']} stopped, {found['diverged']} diverged, {found['failed']} failed"
+        state = read_state(board, settings.name)
+        ends = f"{state['ok']} ok, {state['stopped']} stopped, {state['diverged']} diverged, {state['failed']} failed"
         print(query(board, "sweep", "edges", settings.name).stdout, end="", flush=True)
-        print(f"{file.stem}: took {found['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {ends}", flush=True)
-        if found["state"] != "over":
-            sys.exit(f"{file.stem} is {found['state']}. Go on with: make edition")
+        print(f"{file.stem}: took {state['spent']['ran'] / 3600:.2f} h of {hours:.1f} h expected: {ends}", flush=True)
+        if state["state"] != "over":
+            sys.exit(f"{file.stem} is {state['state']}. Go on with: make edition")
     except SystemExit:
         keep_unfinished(board, settings.name)
         raise
@@ -188,8 +188,8 @@ def edges(store: Store) -> list[AtEdge]:
 
 def expected(file: Path) -> float:
     """Return the hours that a sweep file says it takes; 0 where it says none."""
-    found = EXPECTED.search(file.read_text(encoding="utf-8"))
-    return float(found[1]) if found else 0.0
+    hours = EXPECTED.search(file.read_text(encoding="utf-8"))
+    return float(hours[1]) if hours else 0.0
 
 
 def main(arguments: Sequence[str], board: LivingBoard) -> None:

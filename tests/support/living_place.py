@@ -62,8 +62,8 @@ class LivingBoard:
 
     def files(self, words: Sequence[str] = ()) -> list[Path]:
         """Return the sweep files whose names hold any of ``words``, in order."""
-        found = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
-        return [file for file in found if not words or any(word in file.stem for word in words)]
+        files = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
+        return [file for file in files if not words or any(word in file.stem for word in words)]
 
     def here(self) -> dict[str, str]:
         """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""

@@ -175,7 +175,6 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert {file.stem for file in board.files()} <= {"a", "a-widened", "b", "b-widened"}
     searched_again(board)
     assert results.items() < {file.name: file.read_bytes() for file in board.results}.items(), "none is written anew"
-    assert len(board.results) == 3
 
 
 @pytest.mark.integration

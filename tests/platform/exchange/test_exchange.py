@@ -23,7 +23,7 @@ from longwave.platform.exchange import intake
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, read, seal, write
 from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.inspection import Finding
+from longwave.platform.exchange.inspection import AuditFinding
 from longwave.platform.records.run import Run
 from longwave.platform.registry import get_task
 from longwave.platform.render.export import Format
@@ -160,7 +160,7 @@ def test_a_flag_on_one_trial_marks_the_rows_of_its_cell_alone(
 
 def test_a_flag_about_no_trial_marks_all_rows(genuine: File, store: Store) -> None:
     one = genuine.content.trials[0].config.id
-    intake.import_bundle(store, genuine, [Finding("x", "flag", "said", [one]), Finding("x", "flag", "said")])
+    intake.import_bundle(store, genuine, [AuditFinding("x", "flag", "said", [one]), AuditFinding("x", "flag", "said")])
     assert level(store, "gru") == level(store, "lem") == "untrusted, claimed"
 
 

@@ -60,8 +60,7 @@ def submit_rows(
         typer.echo(f"longwave: No bundle was written. {step}", err=True)
         return 2
     bundle.write(made, file)
-    rows = {e.config.row for e in made.content.trials if e.config.phase == "retrain"}
-    say(f"Bundle {made.name[:12]}: {len(rows)} rows, {len(made.content.trials)} trials, in {file}.")
+    say(f"Bundle {made.name[:12]}: {len(made.content.rows)} rows, {len(made.content.trials)} trials, in {file}.")
     return 0
 
 
@@ -103,7 +102,8 @@ def import_rows(
     before = len(together.content.trials) - len(new)
     say(f"{_name(files)}: {len(new)} trials imported, {before} known before: {level}.")
     if new and not shipping:
-        names = " ".join(f"--trust {file.name[:12]}" for file in files if file.name not in shipped())
+        foreign = [file for file in files if file.content.rows and file.name not in shipped()]
+        names = " ".join(f"--trust {file.name[:12]}" for file in foreign)
         say(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
 

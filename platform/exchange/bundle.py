@@ -88,6 +88,11 @@ class Bundle(_Strict):
     environments: dict[str, dict[str, str]]
     patches: dict[str, str]
 
+    @property
+    def rows(self) -> set[str]:
+        """Names of the rows whose retrainings it holds; none where it holds a search alone."""
+        return {entry.config.row for entry in self.trials if entry.config.phase == "retrain"}
+
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every record: of trials by id, of sweeps and environments by the digest of content."""
         content = self.model_dump(mode="json")

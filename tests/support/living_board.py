@@ -159,7 +159,8 @@ def publish(board: LivingBoard) -> None:
     """
     with tempfile.TemporaryDirectory(dir=board.home) as folder:
         fresh = replace(board, home=Path(tempfile.mkdtemp(dir=folder)))
-        pages, trust = Path(folder) / "edition", [bundle.read(path).name for path in board.results]
+        pages = Path(folder) / "edition"
+        trust = [file.name for path in board.results if (file := bundle.read(path)).content.rows]
         longwave(fresh, "import", *board.results)
         with Store(fresh.store) as store:
             complete(store)

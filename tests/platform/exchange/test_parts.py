@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from small_sweeps import small
 
+from longwave.platform.cli.main import main
 from longwave.platform.exchange.audit import audit
-from longwave.platform.exchange.bundle import Bundle, File, seal
+from longwave.platform.exchange.bundle import Bundle, File, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.parts import RERUNS, join, split
 from longwave.platform.storage.store import Store
@@ -71,6 +74,20 @@ def test_a_second_search_alone_is_rejected_in_a_line_that_says_what_to_do(grown:
     assert finding.message.startswith("sweep second asked for ") and finding.message.endswith(
         "name all: longwave import DIR"
     )
+
+
+def test_trust_is_asked_for_bundles_with_retrainings_alone(
+    grown: list[Bundle], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = grown[0]
+    of_phase = {phase: [e for e in whole.trials if e.config.phase == phase] for phase in ("search", "retrain")}
+    searches = seal(whole.model_copy(update={"trials": of_phase["search"], "sweeps": []}))
+    rows = seal(whole.model_copy(update={"trials": of_phase["retrain"]}))
+    for name, file in (("a", searches), ("b", rows)):
+        write(file, tmp_path / name)
+    assert main(["import", str(tmp_path / "a"), str(tmp_path / "b"), "--store", store.url]) == 0
+    assert re.sub(r"\s+", " ", capsys.readouterr().out).endswith(f"or with --trust {rows.name[:12]}. ")
+    assert main(["board", "adding", "--trust", rows.name[:12], "--store", store.url]) == 0
 
 
 def test_of_joined_bundles_each_has_to_have_its_own_hashes(grown: list[Bundle]) -> None:

@@ -18,6 +18,10 @@ def test_the_printed_plan_of_every_model_is_its_step_and_its_derivative(case: st
         assert wrong(layer.recurrent(inputs), layer.loop_weights(given, loop)) < 1e-12
 
 
+def test_so_it_is_of_a_step_in_which_one_adjoint_waits_for_another_that_waits() -> None:
+    assert wrong(toy([(22, 2, 0), (0, 0, 0), (0, 5, 0)], 3), weights(3)) < 1e-9
+
+
 @pytest.mark.integration
 @settings(max_examples=200)
 @given(recipes)

@@ -49,3 +49,7 @@ def test_generated_batches_follow_from_the_seed_the_epoch_and_the_step_alone() -
                 assert torch.equal(member, data.stream(seed, 10).take(all_of_them).inputs)
                 seen.append(member)
     assert len(seen) == 20 and not any(torch.equal(one, other) for one, other in combinations(seen, 2))
+
+
+def test_an_epoch_of_a_stream_without_a_number_of_steps_is_one_step() -> None:
+    assert len([*epoch_batches([trial(seed=3, steps=None)], get_task("adding").load("N=20"), 1)]) == 1

@@ -12,8 +12,8 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from longwave.dashboard import reads
-from longwave.dashboard.front import Front
+from longwave.dashboard import cached_reads
+from longwave.dashboard.index_page import IndexPage
 from longwave.platform.errors import LongwaveError
 
 PAGES = Path(__file__).parent / "views"
@@ -32,11 +32,11 @@ async def ready(_: st.App) -> AsyncIterator[None]:
     for module in sorted(imported()):
         importlib.import_module(module)
     with suppress(LongwaveError):
-        reads.board(reads.where())
+        cached_reads.read_board_rows(cached_reads.configured_store())
     gc.collect()
     gc.freeze()  # Streamlit looks for garbage after each run of a page: what stays need not be looked through
     yield
 
 
 addresses = frozenset({"", *(page.stem for page in PAGES.glob("[a-z]*.py"))})
-app = st.App("app.py", lifespan=ready, middleware=[Middleware(Front, pages=addresses)])
+app = st.App("app.py", lifespan=ready, middleware=[Middleware(IndexPage, pages=addresses)])

@@ -17,97 +17,102 @@ from longwave.platform.render.harmless import in_streamlit
 Writer = Callable[[str], str]
 
 
-def asked(key: str) -> str:
+def address_value(key: str) -> str:
     """Return what the address says under ``key``, empty if nothing."""
     return str(st.query_params.get(key, ""))
 
 
-def listed(key: str) -> list[str]:
+def address_list(key: str) -> list[str]:
     """Return the parts of a list in the address."""
-    return [part for part in asked(key).split(",") if part]
+    return [part for part in address_value(key).split(",") if part]
 
 
-def write(key: str, value: str | Iterable[str], usual: str = "") -> None:
+def write_address(key: str, value: str | Iterable[str], usual: str = "") -> None:
     """Write a value or a list into the address; what is usual is left out."""
     text = value if isinstance(value, str) else ",".join(value)
     if text == usual:
         st.query_params.pop(key, None)
-    elif text != asked(key):
+    elif text != address_value(key):
         st.query_params[key] = text
 
 
-def choose(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st, usual: str = "") -> str:
+def draw_choice(
+    label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st, usual: str = ""
+) -> str:
     """Draw a picker of one of ``options`` and return the choice: that of the address, else ``usual``, else the first.
 
     Raises:
         ConfigError: The address names none of them; the picker stands there all the same.
     """
     usual = usual or options[0]
-    now = asked(key) or usual
-    st.session_state[_name(key)] = now if now in options else None
-    place.selectbox(label, options, key=_name(key), format_func=say, on_change=_moved, args=(key, usual))
+    now = address_value(key) or usual
+    st.session_state[_widget_key(key)] = now if now in options else None
+    place.selectbox(label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key, usual))
     if now not in options:
         raise ConfigError(did_you_mean(label.lower(), now, options))
     return now
 
 
-def toggle(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> str:
+def draw_buttons(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> str:
     """Draw buttons for a few ``options`` and return the choice: that of the address, else the first."""
-    now = asked(key) if asked(key) in options else options[0]
-    st.session_state[_name(key)] = now
+    now = address_value(key) if address_value(key) in options else options[0]
+    st.session_state[_widget_key(key)] = now
     place.segmented_control(
-        label, options, key=_name(key), format_func=lambda option: in_streamlit(say(option)), on_change=_moved,
-        args=(key, options[0]), required=True, label_visibility="collapsed",
+        label, options, key=_widget_key(key), format_func=lambda option: in_streamlit(say(option)),
+        on_change=_write_choice, args=(key, options[0]), required=True, label_visibility="collapsed",
     )  # fmt: skip
     return now
 
 
-def several(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> list[str]:
+def draw_choices(label: str, key: str, options: Sequence[str], say: Writer = str, place: Any = st) -> list[str]:
     """Draw a picker of any of ``options`` and return the choice; none is all."""
-    now = [part for part in listed(key) if part in options]
-    st.session_state[_name(key)] = now
-    place.multiselect(label, options, key=_name(key), format_func=say, on_change=_moved, args=(key,), placeholder="all")
+    now = [part for part in address_list(key) if part in options]
+    st.session_state[_widget_key(key)] = now
+    place.multiselect(
+        label, options, key=_widget_key(key), format_func=say, on_change=_write_choice, args=(key,), placeholder="all"
+    )
     return now
 
 
-def switch(label: str, key: str, usual: bool = False, place: Any = st) -> bool:
+def draw_switch(label: str, key: str, usual: bool = False, place: Any = st) -> bool:
     """Draw a switch and return whether it is on."""
-    now = asked(key) == "yes" if asked(key) in ("yes", "no") else usual
-    st.session_state[_name(key)] = now
-    place.toggle(label, key=_name(key), on_change=_moved, args=(key, "yes" if usual else "no"))
+    now = address_value(key) == "yes" if address_value(key) in ("yes", "no") else usual
+    st.session_state[_widget_key(key)] = now
+    place.toggle(label, key=_widget_key(key), on_change=_write_choice, args=(key, "yes" if usual else "no"))
     return now
 
 
-def words(label: str, key: str, place: Any = st, hint: str = "") -> str:
+def draw_text_field(label: str, key: str, place: Any = st, hint: str = "") -> str:
     """Draw a field of text and return what is in it."""
-    st.session_state[_name(key)] = asked(key)
-    place.text_input(label, key=_name(key), on_change=_moved, args=(key,), placeholder=hint)
-    return asked(key)
+    st.session_state[_widget_key(key)] = address_value(key)
+    place.text_input(label, key=_widget_key(key), on_change=_write_choice, args=(key,), placeholder=hint)
+    return address_value(key)
 
 
-def number(label: str, key: str, low: int, high: int, place: Any = st) -> int:
+def draw_number_field(label: str, key: str, low: int, high: int, place: Any = st) -> int:
     """Draw a field of a whole number and return it, ``low`` if the address says nothing that may stand there."""
-    text = asked(key)
+    text = address_value(key)
     now = min(max(int(text), low), high) if text.isascii() and text.isdigit() else low
-    st.session_state[_name(key)] = now
-    place.number_input(label, low, high, step=1, key=_name(key), on_change=_moved, args=(key, str(low)))
+    st.session_state[_widget_key(key)] = now
+    place.number_input(label, low, high, step=1, key=_widget_key(key), on_change=_write_choice, args=(key, str(low)))
     return now
 
 
-def between(label: str, key: str, options: Sequence[float], place: Any = st) -> tuple[float, float]:
+def draw_range_slider(label: str, key: str, options: Sequence[float], place: Any = st) -> tuple[float, float]:
     """Draw a slider over ``options``, in order and two at least, and return both ends of what is kept."""
-    said = [_near(part, options) for part in asked(key).split("..")]
+    said = [_nearest_option(part, options) for part in address_value(key).split("..")]
     known = sorted(value for value in said if value is not None)
     low, high = known if len(known) == len(said) == 2 else (options[0], options[-1])
-    name = f"{_name(key)} {_span(low, high)}"  # a slider has one end or two by what it is given, not by the session
+    # A slider has one end or two by what it is given, not by the session.
+    name = f"{_widget_key(key)} {_format_span(low, high)}"
     place.select_slider(
-        label, options, (low, high), key=name, format_func=lambda value: f"{value:.3g}", on_change=_moved_between,
-        args=(key, name, _span(options[0], options[-1])),
+        label, options, (low, high), key=name, format_func=lambda value: f"{value:.3g}", on_change=_write_range,
+        args=(key, name, _format_span(options[0], options[-1])),
     )  # fmt: skip
     return low, high
 
 
-def _near(text: str, options: Sequence[float]) -> float | None:
+def _nearest_option(text: str, options: Sequence[float]) -> float | None:
     """Return the option nearest to what a text says; None where it says no number."""
     try:
         value = float(text)
@@ -116,22 +121,22 @@ def _near(text: str, options: Sequence[float]) -> float | None:
     return min(options, key=lambda option: abs(option - value)) if math.isfinite(value) else None
 
 
-def _span(low: float, high: float) -> str:
+def _format_span(low: float, high: float) -> str:
     return f"{low:.9g}..{high:.9g}"
 
 
-def _moved(key: str, usual: str = "") -> None:
+def _write_choice(key: str, usual: str = "") -> None:
     """Write what a picker was moved to into the address."""
-    value = st.session_state[_name(key)]
+    value = st.session_state[_widget_key(key)]
     text = "yes" if value is True else "no" if value is False else value
-    write(key, text if isinstance(text, list) else str("" if text is None else text), usual)
+    write_address(key, text if isinstance(text, list) else str("" if text is None else text), usual)
 
 
-def _moved_between(key: str, name: str, usual: str) -> None:
+def _write_range(key: str, name: str, usual: str) -> None:
     """Write what a slider was moved to into the address."""
-    write(key, _span(*st.session_state[name]), usual)
+    write_address(key, _format_span(*st.session_state[name]), usual)
 
 
-def _name(key: str) -> str:
+def _widget_key(key: str) -> str:
     """Return the key of a picker among Streamlit's, which is not the address's."""
     return f"pick {key}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from longwave.dashboard import cells, sheet, state
-from longwave.dashboard.sheet import DOT, Sheet
+from longwave.dashboard import board_table, state, table_frames
+from longwave.dashboard.board_table import DOT, BoardView
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import DASH
 from longwave.platform.figures.palette import NEUTRAL, colour
@@ -22,13 +22,13 @@ SIGN, NAME = 7.5, (90, 340)
 """Pixels of a character, and the least and most that a column takes which is as wide as what stands in it."""
 
 
-def board_table(made: Sheet) -> list[Row]:
+def draw_board(made: BoardView) -> list[Row]:
     """Draw the table of one board; return those that are selected, which the address names."""
-    linked, rows = state.listed("select"), made.rows
+    linked, rows = state.address_list("select"), made.rows
     start = [k for k, row in enumerate(rows) if any(row.key.startswith(name) for name in linked)]
-    key = f"{cells.board_key(rows)} {start}"
+    key = f"{table_frames.board_key(rows)} {start}"
     event = st.dataframe(
-        sheet.board_table(made, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
+        board_table.styled_board(made, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
@@ -41,7 +41,7 @@ def board_table(made: Sheet) -> list[Row]:
     )
     picked = [k for k in event["selection"]["rows"] if k < len(rows)]
     if picked != start:
-        state.write("select", [rows[k].key[:SHORT] for k in picked])
+        state.write_address("select", [rows[k].key[:SHORT] for k in picked])
         st.rerun(scope="fragment")
     return [rows[k] for k in picked]
 
@@ -51,11 +51,11 @@ def wide(texts: Sequence[str]) -> int:
     return round(min(max(SIGN * max(map(len, texts), default=0) + 20, NAME[0]), NAME[1]))
 
 
-def headings(made: Sheet) -> dict[str, Any]:
+def headings(made: BoardView) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
     widths = {**WIDTHS, "title": wide(made.texts["title"]), "n": wide(made.texts["n"])}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
-        for key, (name, meaning, align) in sheet.headings(made).items()
+        for key, (name, meaning, align) in board_table.headings(made).items()
     }

@@ -20,9 +20,9 @@ if ((localStorage.getItem(key) || '"System"') !== wanted) { localStorage.setItem
 }</script>"""
 
 
-def theme() -> str:
+def current_theme() -> str:
     """Return the theme of the address; of the last address that named one, where another page was opened since."""
-    page, asked = urlsplit(str(st.context.url or "")).path, state.asked("theme")
+    page, asked = urlsplit(str(st.context.url or "")).path, state.address_value("theme")
     if asked in THEMES:
         st.session_state[KEPT], st.session_state[WHERE] = asked, page
     elif st.session_state.get(WHERE) == page:  # the way back from the click that named it
@@ -30,21 +30,23 @@ def theme() -> str:
     return str(st.session_state.get(KEPT, THEMES[0]))
 
 
-def named() -> dict[str, str]:
+def theme_params() -> dict[str, str]:
     """Return what an address says of the theme: nothing where it is the system's."""
-    return {} if (now := theme()) == THEMES[0] else {"theme": now}
+    return {} if (now := current_theme()) == THEMES[0] else {"theme": now}
 
 
-def pick(place: Any) -> None:
+def draw_theme_choice(place: Any) -> None:
     """Draw the picker of the theme, and bring the page into the one that is asked for."""
-    now = theme()
+    now = current_theme()
     st.session_state["pick theme"] = now
     place.segmented_control(
-        "Theme", THEMES, key="pick theme", on_change=_moved, required=True, label_visibility="collapsed"
+        "Theme", THEMES, key="pick theme", on_change=_write_theme, required=True, label_visibility="collapsed"
     )
-    if now == THEMES[0] or state.asked("theme"):  # on pages opened since it stays as it is, until they are loaded anew
+    if now == THEMES[0] or state.address_value(
+        "theme"
+    ):  # on pages opened since it stays as it is, until they are loaded anew
         st.html(SCRIPT % json.dumps(json.dumps(now.capitalize())), unsafe_allow_javascript=True)
 
 
-def _moved() -> None:
-    state.write("theme", str(st.session_state["pick theme"]), THEMES[0])
+def _write_theme() -> None:
+    state.write_address("theme", str(st.session_state["pick theme"]), THEMES[0])

@@ -21,10 +21,10 @@ from longwave.tasks.base.spec import TaskSpec, note
 def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
     place = (config.task, config.variant, config.data)
-    return About(**explained(config), trivial=_trivial(*place), floor=_floor(*place))
+    return About(**explain_recipe(config), trivial=_trivial(*place), floor=_floor(*place))
 
 
-def explained(config: TrialConfig) -> dict[str, Any]:
+def explain_recipe(config: TrialConfig) -> dict[str, Any]:
     """Return what of ``about`` follows from task and model alone, by the names of its fields."""
     task, model = get_task(config.task), get_model(config.model)
     recipe = task.recipe(config.model)
@@ -36,7 +36,7 @@ def explained(config: TrialConfig) -> dict[str, Any]:
         "unit": task.metric.unit,
         "goal": task.metric.goal,
         "called": tuple(model.called(config.options)),
-        "departures": departed(config, task),
+        "departures": departures_of(config, task),
         "recipe": recipe.source,
         "paper": recipe.paper,
         "known": {told.text: list(told.papers) for told in notes},
@@ -46,7 +46,7 @@ def explained(config: TrialConfig) -> dict[str, Any]:
     }
 
 
-def departed(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
+def departures_of(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
     """Return how the trial's protocol differs from the recipe of its model; see ``departures``."""
     model = get_model(config.model)
     own = {param.name for param in (model.lr, *model.params)}

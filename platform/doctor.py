@@ -70,14 +70,14 @@ def _device() -> str:
 
 
 def _placement() -> str:
-    from longwave.platform.sweeps.expecting import here
-    from longwave.platform.sweeps.workers import Workers
+    from longwave.platform.sweeps.place.workers import Workers
+    from longwave.platform.sweeps.run.estimate import describe_devices_here
     from longwave.platform.training import energy
     from longwave.platform.training.environment import device
 
     blind = device().type == "cpu" and energy.driver() != "unknown"
     why = f" NVIDIA's driver {energy.driver()} is here, but torch finds no GPU that it may use." if blind else ""
-    return f"train on {here(Workers(None, home()))}.{why}"
+    return f"train on {describe_devices_here(Workers(None, home()))}.{why}"
 
 
 def _commit() -> str:

@@ -52,14 +52,14 @@ def sweep_storage(given: str | None, sweep: str) -> AnyPath:
     """
     if not given:
         return home() / "sweeps" / sweep
-    found = place(given)
+    found = to_path(given)
     there = next((p for p in (found, *found.parents) if p.exists()), found) if isinstance(found, Path) else found
     if isinstance(there, Path) and there.exists() and not there.is_dir():
         raise ConfigError(f"--storage is a folder or an address such as s3://..., got {given}: {there} is a file.")
     return found / sweep
 
 
-def place(where: str) -> AnyPath:
+def to_path(where: str) -> AnyPath:
     """Return the path that a name stands for: one of this machine, or for a URL one of an object store or a server.
 
     Raises:
@@ -82,7 +82,7 @@ def place(where: str) -> AnyPath:
     return Path(found.path) if scheme in ("file", "local") else found
 
 
-def ready(folder: AnyPath) -> None:
+def make_ready(folder: AnyPath) -> None:
     """Make a folder for its owner alone; of one that is elsewhere, see that files can be put, copied and read there.
 
     Raises:
@@ -93,7 +93,7 @@ def ready(folder: AnyPath) -> None:
         return
     probe, copy = (folder / f"probe-{secrets.token_hex(6)}{end}" for end in ("", ".copy"))
     try:
-        with reaching(folder):
+        with reachable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             folder.fs.pipe_file(probe.path, probe.name.encode())
@@ -108,7 +108,7 @@ def ready(folder: AnyPath) -> None:
 
 
 @contextmanager
-def reaching(path: AnyPath) -> Iterator[None]:
+def reachable(path: AnyPath) -> Iterator[None]:
     """Turn whatever a library of an object store raises inside the block into OSError, as local files do."""
     try:
         yield

@@ -12,7 +12,7 @@ CLOSE = 1.0
 """Seconds by which two readings of a birth may differ: the system derives it from its clock, which may be set."""
 
 
-def known(processes: Iterable[psutil.Process]) -> Births:
+def birth_times(processes: Iterable[psutil.Process]) -> Births:
     """Return processes so that they can be told from strangers later."""
     found: Births = {}
     for process in processes:
@@ -23,7 +23,7 @@ def known(processes: Iterable[psutil.Process]) -> Births:
     return found
 
 
-def living(processes: Births) -> list[psutil.Process]:
+def living_processes(processes: Births) -> list[psutil.Process]:
     """Return those of the processes that live, and no stranger that has the id of one that ended."""
     found = []
     for pid, created in processes.items():
@@ -38,4 +38,4 @@ def living(processes: Births) -> list[psutil.Process]:
 
 def is_running(process: int, born: float) -> bool:
     """Return whether a process of this machine runs."""
-    return bool(living({str(process): born}))
+    return bool(living_processes({str(process): born}))

@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeVar
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import spelled
-from longwave.platform.plugins.known import brought
-from longwave.platform.plugins.plugin import PluginKind, is_brought
-from longwave.platform.plugins.specs import brought_spec
+from longwave.platform.plugins.known import loaded_plugins
+from longwave.platform.plugins.plugin import PluginKind, is_plugin
+from longwave.platform.plugins.specs import plugin_spec
 from longwave.tasks.base.spec import TaskSpec
 
 Spec = TypeVar("Spec", ModelSpec, TaskSpec)
@@ -71,7 +71,7 @@ def all_models() -> Mapping[str, ModelSpec]:
     Raises:
         ConfigError: One that is brought does not run; the message names its file.
     """
-    return {**shipped_models(), **{name: get_model(name) for name in brought("model")}}
+    return {**shipped_models(), **{name: get_model(name) for name in loaded_plugins("model")}}
 
 
 def all_tasks() -> Mapping[str, TaskSpec]:
@@ -80,7 +80,7 @@ def all_tasks() -> Mapping[str, TaskSpec]:
     Raises:
         ConfigError: One that is brought does not run; the message names its file.
     """
-    return {**shipped_tasks(), **{name: get_task(name) for name in brought("task")}}
+    return {**shipped_tasks(), **{name: get_task(name) for name in loaded_plugins("task")}}
 
 
 def get_model(name: str) -> ModelSpec:
@@ -90,7 +90,7 @@ def get_model(name: str) -> ModelSpec:
         ConfigError: No such model; the message names the nearest ones.
     """
     key = spelled(name, shipped_models())
-    found = shipped_models().get(key) or (brought_spec("model", name) if is_brought(name) else None)
+    found = shipped_models().get(key) or (plugin_spec("model", name) if is_plugin(name) else None)
     if not isinstance(found, ModelSpec):
         raise ConfigError(_unknown("model", name, shipped_models()))
     return found
@@ -103,7 +103,7 @@ def get_task(name: str) -> TaskSpec:
         ConfigError: No such task; the message names the nearest ones.
     """
     key = spelled(name, shipped_tasks())
-    found = shipped_tasks().get(key) or (brought_spec("task", name) if is_brought(name) else None)
+    found = shipped_tasks().get(key) or (plugin_spec("task", name) if is_plugin(name) else None)
     if not isinstance(found, TaskSpec):
         raise ConfigError(_unknown("task", name, shipped_tasks()))
     return found
@@ -111,10 +111,8 @@ def get_task(name: str) -> TaskSpec:
 
 def _unknown(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
     """Return one line about a name that no model, or task, has."""
-    hint = (
-        "If it is your own, give its file: --plugins FILE" if is_brought(name) else f"List all with: longwave {kind}s"
-    )
-    return did_you_mean(kind, name, [*shipped, *brought(kind)], hint)
+    hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else f"List all with: longwave {kind}s"
+    return did_you_mean(kind, name, [*shipped, *loaded_plugins(kind)], hint)
 
 
 def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:

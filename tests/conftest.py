@@ -25,9 +25,9 @@ from hypothesis import settings
 from small_sweeps import small
 
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import running
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run.executor import running_workers
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # no rule is broken by a busy machine
 settings.register_profile("exploring", deadline=None)
@@ -72,7 +72,7 @@ def logged() -> Iterator[io.StringIO]:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No Ray that another test started takes the place of one of the test's own, or of simulated workers."""
-    monkeypatch.setattr("longwave.platform.sweeps.executor._clients", [])
+    monkeypatch.setattr("longwave.platform.sweeps.run.executor._clients", [])
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def any_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture(scope="session")
 def ray_on_two_cores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One real local Ray with two cores for all tests that need one."""
-    with running(Workers(count=2, storage=tmp_path_factory.mktemp("ray"))):
+    with running_workers(Workers(count=2, storage=tmp_path_factory.mktemp("ray"))):
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cells, frame, reads, state
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.table import wide
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, plain
@@ -29,33 +29,33 @@ BY = {"model": "by model", "place": "by board"}
 
 def draw(url: str) -> None:
     """Draw the bars, the cost against the score of one board, and the table."""
-    rows = [row for row in reads.board(url) if row.kind == "reproduced"]
+    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What they cost appears here.")
-    pickers, corner = frame.head()
-    by = state.toggle("Bars", "by", list(BY), BY.__getitem__, pickers)
-    lines = [told(row) for row in rows]
+    pickers, corner = page_frame.draw_head()
+    by = state.draw_buttons("Bars", "by", list(BY), BY.__getitem__, pickers)
+    lines = [describe_cost(row) for row in rows]
     table = of_texts("What results cost", HEAD, lines)
     total = sum(row.train_seconds + row.find_seconds for row in rows)
     st.markdown(
         f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
     )
-    drawn = {"hours": frame.figure(lambda: bars(parts(rows, by), "hours"), "bars")}
+    drawn = {"hours": page_frame.draw_figure(lambda: bars(parts(rows, by), "hours"), "bars")}
     places = sorted({row.place for row in rows})
-    pick, _ = frame.head()
-    place = state.choose("Board", "board", places, place=pick)
-    cost = state.choose("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
+    pick, _ = page_frame.draw_head()
+    place = state.draw_choice("Board", "board", places, place=pick)
+    cost = state.draw_choice("Cost", "cost", list(COSTS), lambda name: COSTS[name][0], pick)
     shown = [row for row in rows if row.place == place]
-    log = state.switch("Log axis", "log", shown[0].goal == "min", pick)
+    log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
-    drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = frame.figure(
-        lambda: against_cost(shown, cells.labels(shown), cost, log), "scatter", lacking
+    drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
+        lambda: against_cost(shown, table_frames.labels(shown), cost, log), "scatter", lacking
     )
-    shapes = {"model": st.column_config.Column(width=wide(cells.labels(rows)))}
+    shapes = {"model": st.column_config.Column(width=wide(table_frames.labels(rows)))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame_, hide_index=True, height="content", key="costs", column_config=shapes)
     with corner:
-        frame.share("Cost", [table], drawn)
+        page_frame.draw_share_menu("Cost", [table], drawn)
 
 
 def parts(rows: list[Row], by: str) -> list[BarPart]:
@@ -68,7 +68,7 @@ def parts(rows: list[Row], by: str) -> list[BarPart]:
     return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]
 
 
-def told(row: Row) -> tuple[str, ...]:
+def describe_cost(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
         row.place, row.label, plain(row.asked), duration(row.train_seconds), plain(row.searched),
@@ -76,4 +76,4 @@ def told(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-frame.page("Cost", draw)
+page_frame.draw_page("Cost", draw)

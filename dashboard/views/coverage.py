@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from longwave.dashboard import frame, reads, state
+from longwave.dashboard import cached_reads, page_frame, state
 from longwave.platform.boards.row import Row, named
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.grid import Square, grid
@@ -14,7 +14,7 @@ from longwave.platform.statistics.verdict import ENOUGH
 
 def draw(url: str) -> None:
     """Draw the matrix of models and boards, and the command that fills one of its cells."""
-    rows = [row for row in reads.board(url) if row.current]
+    rows = [row for row in cached_reads.read_board_rows(url) if row.current]
     if not rows:
         raise ConfigError("The store holds no retrainings yet. What was run appears here.")
     titles = {row.model: row.model_title for row in rows}
@@ -27,18 +27,20 @@ def draw(url: str) -> None:
     found = [cell(titles[model], place, best.get((model, place))) for model in titles for place in places]
     head = ("model", *(named(place) for place in places))
     lines = [(title, *(c.word for c in found if c.line == title)) for title in titles.values()]
-    said, corner = frame.head()
+    said, corner = page_frame.draw_head()
     holes = sum(c.state == "not run" for c in found)
     done = sum(c.state == "done" for c in found)
     said.markdown(f"**{len(found) - holes} of {len(found)} cells were run**, {done} with {ENOUGH} seeds or more.")
-    drawn = frame.figure(lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid")
+    drawn = page_frame.draw_figure(
+        lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid"
+    )
     with corner:
-        frame.share("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
+        page_frame.draw_share_menu("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
     st.subheader("Fill a cell", anchor=False)
-    pick, _ = frame.head()
-    model = state.choose("Model", "model", list(titles), titles.__getitem__, pick)
-    place = state.choose("Board", "board", [named(p) for p in places], place=pick)
-    frame.command(
+    pick, _ = page_frame.draw_head()
+    model = state.draw_choice("Model", "model", list(titles), titles.__getitem__, pick)
+    place = state.draw_choice("Board", "board", [named(p) for p in places], place=pick)
+    page_frame.draw_command(
         "A sweep file for it, to be run with longwave sweep run FILE:",
         sweep_file(model, *dict(zip(map(named, places), places, strict=True))[place]),
     )
@@ -69,4 +71,4 @@ def sweep_file(model: str, task: str, variant: str) -> str:
     return "\n".join([f'name = "{name}"', *where, f'models = ["{model}"]', "trials = 20", f"retrain = {ENOUGH}"])
 
 
-frame.page("Coverage", draw)
+page_frame.draw_page("Coverage", draw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import frame
+from longwave.dashboard import page_frame
 from longwave.platform.boards import columns
 from longwave.platform.boards.methods import methods
 
@@ -23,4 +23,4 @@ def draw(_: str) -> None:
         st.table(pd.DataFrame(told, columns=["column", "meaning"]), hide_index=True, border="horizontal")
 
 
-frame.page("Methods", draw)
+page_frame.draw_page("Methods", draw)

@@ -7,7 +7,7 @@ from itertools import combinations
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cells, frame, reads, state
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.errors import ConfigError
@@ -23,22 +23,22 @@ from longwave.platform.render.harmless import in_streamlit
 
 def draw(url: str) -> None:
     """Draw the model that the address names."""
-    rows = [row for row in reads.board(url) if row.kind == "reproduced"]
+    rows = [row for row in cached_reads.read_board_rows(url) if row.kind == "reproduced"]
     models = sorted({row.model for row in rows})
     if not models:
         raise ConfigError(
             "The store holds no retrainings yet. A sweep retrains its winners last; models appear here then."
         )
     titles = {row.model: row.model_title for row in rows}
-    pickers, corner = frame.head()
-    model = state.choose("Model", "model", models, titles.__getitem__, pickers)
+    pickers, corner = page_frame.draw_head()
+    model = state.draw_choice("Model", "model", models, titles.__getitem__, pickers)
     others = [name for name in (*BASELINES, *models) if name in models and name != model]
     mine = [row for row in rows if row.model == model]
-    about = next((k for k in reads.catalogue(url) if (k.kind, k.name) == ("model", model)), None)
+    about = next((k for k in cached_reads.read_catalogue(url) if (k.kind, k.name) == ("model", model)), None)
     tables = []
     drawn: dict[str, Figure | None] = {}
     if others:
-        against = state.choose("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, pickers)
+        against = state.draw_choice("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, pickers)
         try:
             found = compare(rows, model, against)
         except ConfigError as error:
@@ -47,10 +47,10 @@ def draw(url: str) -> None:
             tables = [as_text.contests(found)]
             drawn[f"{found.a} against {found.b}"] = standing(found, mine[0].family)
     st.subheader("Its rows", anchor=False)
-    st.dataframe(cells.rows_frame(mine), hide_index=True, height="content", key="its rows")
+    st.dataframe(table_frames.rows_frame(mine), hide_index=True, height="content", key="its rows")
     drawn[f"{titles[model]}, settings"] = searched(url, model, sorted({row.task for row in mine}))
     with corner:
-        frame.share(titles[model], tables, drawn)
+        page_frame.draw_share_menu(titles[model], tables, drawn)
     if about:
         described(about)
 
@@ -65,7 +65,7 @@ def standing(found: Comparison, family: str) -> Figure | None:
     ]
     if not lines:
         return None
-    return frame.figure(
+    return page_frame.draw_figure(
         lambda: ratios(lines, f"error of {found.a} over that of {found.b}: left of 1 is better"), "ratios"
     )
 
@@ -73,19 +73,19 @@ def standing(found: Comparison, family: str) -> Figure | None:
 def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw what the settings of its search trials did, two at a time, and return that."""
     st.subheader("What its settings do", anchor=False)
-    bar, _ = frame.head()
-    task = state.choose("Task", "task", tasks, place=bar)
-    row = next(r for r in reads.board(url, task) if r.model == model and r.kind == "reproduced")
-    ids = tuple(run.id for run in reads.store(url).search_runs(row.config))
-    trials = reads.trials(url, ids)
+    bar, _ = page_frame.draw_head()
+    task = state.draw_choice("Task", "task", tasks, place=bar)
+    row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
+    ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
+    trials = cached_reads.read_trials(url, ids)
     names = varied(trials)
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
     if not pairs:
         st.caption("No search of this model drew two settings on this task.")
         return None
-    pair = state.choose("Settings", "pair", pairs, place=bar)
+    pair = state.draw_choice("Settings", "pair", pairs, place=bar)
     across, up = pair.split(" × ")
-    return frame.figure(
+    return page_frame.draw_figure(
         lambda: surface(trials, across, up, row.goal, row.metric), "surface", "Too few search trials have ended."
     )
 
@@ -100,4 +100,4 @@ def described(about: CatalogueEntry) -> None:
         st.dataframe(pd.DataFrame(params).astype(str), hide_index=True, height="content", key="params")
 
 
-frame.page("Model", draw)
+page_frame.draw_page("Model", draw)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import frame, reads
-from longwave.dashboard.sheet import BEST
+from longwave.dashboard import cached_reads, page_frame
+from longwave.dashboard.board_table import BEST_COLOUR
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row
@@ -29,7 +29,7 @@ WIDTHS = {
 
 def draw(url: str) -> None:
     """Draw the answers and the overview."""
-    rows = reads.board(url)
+    rows = cached_reads.read_board_rows(url)
     if not any(row.kind == "reproduced" for row in rows):
         raise ConfigError(
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
@@ -40,13 +40,13 @@ def draw(url: str) -> None:
     tables = [answers(list(boards.values()))]
     found = overviews(rows)
     tables += [as_text.overall(one) for one in found if any(line.rank for line in one.lines)]
-    said, corner = frame.head()
+    said, corner = page_frame.draw_head()
     ran = sum(row.asked for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
     places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
     said.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
     with corner:
-        frame.share("Longwave overview", tables)
+        page_frame.draw_share_menu("Longwave overview", tables)
     best(list(boards.values()))
     if len(boards) > 1:
         st.subheader("Models by boards", anchor=False)
@@ -73,7 +73,7 @@ def best(boards: Sequence[Sequence[Row]]) -> None:
     )  # fmt: skip
     if picked := event["selection"]["rows"]:
         row = told[picked[0]][0]
-        frame.leave("task", task=row.task, variant=row.variant)
+        page_frame.open_page("task", task=row.task, variant=row.variant)
 
 
 def answers(boards: Sequence[Sequence[Row]]) -> Table:
@@ -85,10 +85,10 @@ def answers(boards: Sequence[Sequence[Row]]) -> Table:
 def grid(table: Table, key: str) -> None:
     """Draw a table of texts, its best cells on a ground of their own."""
     lines = pd.DataFrame(table.lines, columns=list(table.columns))
-    tints = [[f"background-color: {BEST}" if (i, j) in table.bold else "" for j in range(len(table.columns))]
+    tints = [[f"background-color: {BEST_COLOUR}" if (i, j) in table.bold else "" for j in range(len(table.columns))]
              for i in range(len(table.lines))]  # fmt: skip
     shown = lines.style.apply(lambda _: pd.DataFrame(tints, columns=lines.columns), axis=None)
     st.dataframe(shown, hide_index=True, height="content", key=key, alt=table.title)
 
 
-frame.page("Overview", draw)
+page_frame.draw_page("Overview", draw)

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cells, frame, reads, state
-from longwave.dashboard.pool import WORDS
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.dashboard.filters import VERDICTS
 from longwave.dashboard.table import wide
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import quoted, ratio, weighed
@@ -24,20 +24,25 @@ HEAD = ("board", "model", "published", "verdict", "our error over it", "why")
 
 def draw(url: str) -> None:
     """Draw every published number that a row stands beside."""
-    pairs = [(row, number) for row in reads.board(url) for number in row.published if row.kind == "reproduced"]
+    pairs = [
+        (row, number)
+        for row in cached_reads.read_board_rows(url)
+        for number in row.published
+        if row.kind == "reproduced"
+    ]
     if not pairs:
         raise ConfigError("No row stands beside a published number yet. Sweeps of the papers' tasks: infra/sweeps.")
     counts = Counter(number["verdict"] for _, number in pairs)
-    pickers, corner = frame.head()
+    pickers, corner = page_frame.draw_head()
     places = sorted({row.place for row, _ in pairs})
-    chosen = state.several("Boards", "boards", places, place=pickers)
-    words = state.several("Verdict", "verdict", [w for w in WORDS if counts[w]], place=pickers)
+    chosen = state.draw_choices("Boards", "boards", places, place=pickers)
+    words = state.draw_choices("Verdict", "verdict", [w for w in VERDICTS if counts[w]], place=pickers)
     kept = [
         (row, number)
         for row, number in pairs
         if (not chosen or row.place in chosen) and (not words or number["verdict"] in words)
     ]
-    lines = [said(row, number) for row, number in kept]
+    lines = [describe_outcome(row, number) for row, number in kept]
     table = of_texts("Published numbers and ours", HEAD, lines)
     st.markdown(
         "**"
@@ -53,18 +58,18 @@ def draw(url: str) -> None:
     if drawn:
         margin = kept[0][0].margin
         said_of = "our error over the printed one: left of 1 is better"
-        made = frame.figure(lambda: ratios(drawn, said_of, margin), "ratios")
+        made = page_frame.draw_figure(lambda: ratios(drawn, said_of, margin), "ratios")
     with corner:
-        frame.share("Reproduction", [table], {"Reproduction": made})
-    shapes = {"model": st.column_config.Column(width=wide(cells.labels([row for row, _ in kept])))}
+        page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": made})
+    shapes = {"model": st.column_config.Column(width=wide(table_frames.labels([row for row, _ in kept])))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame_, hide_index=True, height="content", key="numbers", column_config=shapes)
 
 
-def said(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
+def describe_outcome(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
     return (row.place, row.label, quoted(number), str(number["verdict"]), ratio(number), why)
 
 
-frame.page("Reproduction", draw)
+page_frame.draw_page("Reproduction", draw)

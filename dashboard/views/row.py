@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from longwave.dashboard import cells, frame, reads, state
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, median
 from longwave.platform.errors import ConfigError
@@ -20,50 +20,52 @@ from longwave.platform.render.harmless import in_streamlit
 
 def draw(url: str) -> None:
     """Draw the row that the address names."""
-    name = state.asked("row")
+    name = state.address_value("row")
     if not name:
         raise ConfigError("No row is named. Select one on a task's board.")
-    row = reads.row_named(url, name)
-    board = [other for other in reads.board(url, row.task) if other.variant == row.variant]
-    said, corner = frame.head(1000)
+    row = cached_reads.find_row(url, name)
+    board = [other for other in cached_reads.read_board_rows(url, row.task) if other.variant == row.variant]
+    said, corner = page_frame.draw_head(1000)
     said.subheader(in_streamlit(f"{row.label} on {row.place}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
-    frame.go(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
+    page_frame.draw_link(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
         st.caption("Nobody retrained it here; it has no rank.")
         published(row)
         with corner:
-            frame.share(f"{row.label} on {row.place}", [as_text.table([row])])
+            page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.table([row])])
         return
-    st.caption(in_streamlit(cells.in_short(row)))
+    st.caption(in_streamlit(table_frames.in_short(row)))
     if row.superseded:
         st.warning(in_streamlit(f"Superseded: {row.superseded}. It is ranked with nobody."))
     st.code(row.command, language=None)
-    trials = sorted(reads.trials(url, tuple(row.trials)), key=lambda trial: trial.config.seed)
+    trials = sorted(cached_reads.read_trials(url, tuple(row.trials)), key=lambda trial: trial.config.seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
         drawn = {"learning curves": seed_curves(url, row, trials)}
         retrainings(trials)
         published(row)
-        drawn["medians"] = frame.figure(lambda: forest(board, cells.labels(board), row.goal == "min"), "forest")
+        drawn["medians"] = page_frame.draw_figure(
+            lambda: forest(board, table_frames.labels(board), row.goal == "min"), "forest"
+        )
     with right:
         st.markdown("**Configuration**")
-        st.table(cells.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
+        st.table(table_frames.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
         provenance(row)
     with corner:
-        frame.share(f"{row.label} on {row.place}", [as_text.table([row])], drawn)
+        page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.table([row])], drawn)
 
 
 def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
     """Draw the curves of a row's seeds, and return them."""
     names = {"valid": f"validation {measured(row)}", "loss": "training loss"}
     bar = st.container(horizontal=True, vertical_alignment="center")
-    what = state.toggle("Curve", "curve", list(OF), names.__getitem__, bar)
-    log = state.switch("Log y", "logy", row.goal == "min", bar)
-    if not (points := reads.curves(url, tuple(row.trials))):
+    what = state.draw_buttons("Curve", "curve", list(OF), names.__getitem__, bar)
+    log = state.draw_switch("Log y", "logy", row.goal == "min", bar)
+    if not (points := cached_reads.read_curves(url, tuple(row.trials))):
         st.info("No epoch of these retrainings is stored yet.")
         return None
-    return frame.figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
+    return page_frame.draw_figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
 
 
 def retrainings(trials: Sequence[Trial]) -> None:
@@ -72,7 +74,7 @@ def retrainings(trials: Sequence[Trial]) -> None:
     number = st.column_config.NumberColumn
     formats = {"seed": "%d", "valid": "%.4g", "test": "%.4g", "seconds": "%.1f"}
     shapes = {key: number(key, format=format) for key, format in formats.items()}
-    frame_ = cells.seeds_frame(trials)
+    frame_ = table_frames.seeds_frame(trials)
     st.dataframe(frame_, key="seeds", hide_index=True, placeholder="—", column_config=shapes, height="content")
 
 
@@ -80,7 +82,7 @@ def published(row: Row) -> None:
     """Draw the published numbers of the row's model."""
     st.markdown("**Published**")
     if row.published:
-        st.table(cells.published_frame(row), border="horizontal", hide_index=True)
+        st.table(table_frames.published_frame(row), border="horizontal", hide_index=True)
     else:
         st.caption("No paper in the library prints a number for this model on this task.")
 
@@ -90,9 +92,11 @@ def provenance(row: Row) -> None:
     st.markdown("**Provenance**")
     known = [facts for facts in row.environments if facts]
     if known:
-        st.table(cells.provenance_frame(known), border="horizontal", hide_index=True, hide_header=len(known) == 1)
+        st.table(
+            table_frames.provenance_frame(known), border="horizontal", hide_index=True, hide_header=len(known) == 1
+        )
     else:
         st.caption("No retraining that says where it ran has ended yet.")
 
 
-frame.page("Row", draw)
+page_frame.draw_page("Row", draw)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import found as search
-from longwave.dashboard import frame, reads, state
+from longwave.dashboard import cached_reads, page_frame, search_view, state
 from longwave.platform.errors import ConfigError
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
 from longwave.platform.render.sweeps import duration, line, took
-from longwave.platform.sweeps.standing import SweepStatus
+from longwave.platform.sweeps.run.status import SweepStatus
 
 STEER = {
     "running": ("pause", "stop"),
@@ -35,12 +34,12 @@ LEAST = 5
 
 def draw(url: str) -> None:
     """Draw the sweep that the address names."""
-    names = list(reads.sweeps(url))
+    names = list(cached_reads.read_sweep_names(url))
     if not names:
         raise ConfigError("The store holds no sweep yet.")
-    pickers, corner = frame.head()
-    name = state.choose("Sweep", "sweep", names, place=pickers)
-    found = reads.standing_of(url, name)
+    pickers, corner = page_frame.draw_head()
+    name = state.draw_choice("Sweep", "sweep", names, place=pickers)
+    found = cached_reads.read_sweep_status(url, name)
     st.markdown(f"**{in_streamlit(line(found))}**")
     if found.expected:
         st.progress(min(1.0, found.epochs / found.expected), text="Epochs of all trials")
@@ -49,10 +48,10 @@ def draw(url: str) -> None:
     packs(url, name, found)
     failures(found)
     steer(found)
-    trials = reads.trials_of(url, name)
-    drawn = search.search(url, name, trials) if trials else {}
+    trials = cached_reads.read_trials_of_sweep(url, name)
+    drawn = search_view.draw_search(url, name, trials) if trials else {}
     with corner:
-        frame.share(f"Sweep {name}", tables, drawn)
+        page_frame.draw_share_menu(f"Sweep {name}", tables, drawn)
 
 
 def counts(found: SweepStatus) -> Table:
@@ -97,7 +96,7 @@ def packs(url: str, name: str, found: SweepStatus) -> None:
             "devices": kinds.get(pack.owner, ""),
             "driver": hosts.get(pack.owner, "gone"),
         }
-        for pack in reads.packs_of(url, name)
+        for pack in cached_reads.read_running_packs(url, name)
     ]
     if not lines:
         return
@@ -130,4 +129,4 @@ def steer(found: SweepStatus) -> None:
             bar.code(f"longwave sweep {verb} {found.name}", language=None, width="content")
 
 
-frame.page("Sweep", draw, LEAST)
+page_frame.draw_page("Sweep", draw, LEAST)

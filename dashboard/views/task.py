@@ -8,9 +8,9 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from longwave.dashboard import cells, drawn, frame, pool, reads, state, taken
-from longwave.dashboard.sheet import sheet
-from longwave.dashboard.table import board_table
+from longwave.dashboard import board_figures, cached_reads, export_menu, filters, page_frame, state, table_frames
+from longwave.dashboard.board_table import view_board
+from longwave.dashboard.table import draw_board
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.landmarks import landmarks
 from longwave.platform.boards.row import SHORT, Row, named
@@ -22,24 +22,24 @@ LANDMARKS = ("", "model", "median [94–95 %]", "rank", "parameters", "searched"
 
 def draw(url: str) -> None:
     """Draw the pickers, the board of what is picked, and the figures of its rows."""
-    if not (tasks := reads.tasks(url)):
+    if not (tasks := cached_reads.read_tasks(url)):
         raise ConfigError(
             "The store holds no retrainings yet. A sweep retrains its winners last; they appear here then."
         )
-    pickers, corner = frame.head()
-    task = state.choose("Task", "task", tasks, place=pickers)
-    everything = reads.board(url, task)
-    variants = cells.variants(everything)
+    pickers, corner = page_frame.draw_head()
+    task = state.draw_choice("Task", "task", tasks, place=pickers)
+    everything = cached_reads.read_board_rows(url, task)
+    variants = table_frames.variants(everything)
     variant = variants[0]
     if len(variants) > 1:
-        variant = state.choose("Variant", "variant", variants, place=pickers)
+        variant = state.draw_choice("Variant", "variant", variants, place=pickers)
     with st.expander("Pool, filters and order"):
-        wanted = pool.pool([row for row in everything if row.variant == variant])
-        rows = [row for row in reads.board(url, task, wanted) if row.variant == variant]
-        left = pool.shown(rows)
+        wanted = filters.draw_pool_filter([row for row in everything if row.variant == variant])
+        rows = [row for row in cached_reads.read_board_rows(url, task, wanted) if row.variant == variant]
+        left = filters.draw_row_filters(rows)
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-        ours = pool.ordered([row for row in left if row.kind == "reproduced"], bar)
-        printed = state.switch("Published numbers", "published", True, bar)
+        ours = filters.draw_sort_order([row for row in left if row.kind == "reproduced"], bar)
+        printed = state.draw_switch("Published numbers", "published", True, bar)
     about(url, task, variant)
     if not ours:
         raise ConfigError("No row is left by these filters. Take one of them back.")
@@ -47,22 +47,25 @@ def draw(url: str) -> None:
     beside(rows)
     st.caption(
         f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
-        "that were trained here" + pool.told()
+        "that were trained here" + filters.describe_filters()
     )
-    made = sheet(ours)
-    follow(board_table(made))
+    made = view_board(ours)
+    follow(draw_board(made))
     others = [row for row in left if row.trivial or (printed and row.kind == "published")]
-    figures = drawn.board_figures(url, [*ours, *others], everything, printed)
+    figures = board_figures.board_figures(url, [*ours, *others], everything, printed)
     references(others)
-    st.caption(cells.ranked_how(rows[0], {"best"}))
+    st.caption(table_frames.ranked_how(rows[0], {"best"}))
     with corner:
-        tables = [taken.board(made, wanted), *([taken.references(others)] if others else [])]
-        frame.share(named((task, variant)), tables, figures)
+        tables = [
+            export_menu.board_as_table(made, wanted),
+            *([export_menu.references_as_table(others)] if others else []),
+        ]
+        page_frame.draw_share_menu(named((task, variant)), tables, figures)
 
 
 def about(url: str, task: str, variant: str) -> None:
     """Draw what the task tests, how long its sequences are, and what chance reaches."""
-    known = [k for k in reads.catalogue(url) if k.kind == "task" and k.name == task]
+    known = [k for k in cached_reads.read_catalogue(url) if k.kind == "task" and k.name == task]
     found = next((k.facts for k in known if k.variant == variant), None)
     if not found:
         return
@@ -91,18 +94,18 @@ def follow(chosen: Sequence[Row]) -> None:
         return
     bar = st.container(horizontal=True)
     for row in chosen[:6]:
-        frame.go(bar, "row", row.label, row=row.config)
+        page_frame.draw_link(bar, "row", row.label, row=row.config)
     if len(chosen) > 1:
-        frame.go(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
+        page_frame.draw_link(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
 
 
 def references(rows: Sequence[Row]) -> None:
     """Draw what nobody trained here, best first: it is ranked with nobody."""
     if rows:
         st.markdown("**Not trained here**: printed numbers without a row, and trivial predictors")
-        table = taken.references(rows)
+        table = export_menu.references_as_table(rows)
         lines = pd.DataFrame(table.lines, columns=list(table.columns))
         st.dataframe(lines, hide_index=True, height="content", key="references", alt="Numbers of no training here")
 
 
-frame.page("Board", draw)
+page_frame.draw_page("Board", draw)

@@ -21,10 +21,10 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.render.terminal import as_json, table, waiting
-from longwave.platform.sweeps.executor import run_packs, running
-from longwave.platform.sweeps.on_ray.several import Several, several
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.on_ray.local_cluster import LocalCluster, local_cluster
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.run.executor import run_packs, running_workers
 
 LOOK_SECONDS = 0.5
 
@@ -67,10 +67,10 @@ def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
     warm = {"warm": Job([replace(config, epochs=1) for config in configs[:members]])}
     nodes = {"first": {"core": "first"}, "both": {}, "second": {"core": "second"}}
     seconds, used = dict[str, float](), dict[str, float]()
-    with several({"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}) as cluster:
+    with local_cluster({"OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}) as cluster:
         for core, name in zip(cores, ("first", "second"), strict=False):
             cluster.add(1, cores=(core,), labels={"core": name})
-        with running(Workers(2, Path(), cluster.address, cpu=True)):
+        with running_workers(Workers(2, Path(), cluster.address, cpu=True)):
             for name in ("first", "second"):
                 _seconds(warm, 1, cluster.address, nodes[name])
             for name, labels in nodes.items():
@@ -111,7 +111,7 @@ class _Deaf:
 
 
 @contextmanager
-def _metered(cluster: Several) -> Iterator[Callable[[], float]]:
+def _metered(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
     """Give what tells, after the block, how many core seconds the nodes used in it: looked at often, as workers end."""
     before, over = cluster.core_seconds(), threading.Event()
     seen = dict(before)

@@ -36,7 +36,7 @@ from longwave.platform.bench.report import Target
 from longwave.platform.cli.app import ListFormat, OutOption
 from longwave.platform.cli.main import main
 from longwave.platform.render.bench import print_targets
-from longwave.platform.render.terminal import as_json, say, waiting
+from longwave.platform.render.terminal import as_json, print_line, waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def print_report(report: LabReport, format: str) -> None:
     print_targets(report.targets)
     if report.floor:
         plain = ", ".join(f"{what} {median(times):.0f} ms" for what, times in report.floor.items())
-        say(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
-    say(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
+        print_line(f"  The floor, a plain page of Streamlit's with one table, in the same run: {plain}.")
+    print_line(f"  {report.runs} runs; medians. In the minute before, {report.load:.1f} processes wanted to run.")
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -26,13 +26,13 @@ from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.executor import running
-from longwave.platform.sweeps.metrics import DriverMetrics
-from longwave.platform.sweeps.standing import standing
-from longwave.platform.sweeps.sweep import asked, plan, stored_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.stored import plan_trials, read_sweep_plan, store_plan
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.executor import running_workers
+from longwave.platform.sweeps.run.metrics import DriverMetrics
+from longwave.platform.sweeps.run.status import sweep_status
 
 NAME, TASK, SIMULATED = "scale", "adding", "virtual_workers"
 MODELS, HIDDEN = ("lem", "gru"), (4, 8, 12, 16, 20)
@@ -106,11 +106,11 @@ class Heard(DriverMetrics):
 
 def planned(url: str, size: ScaleSize) -> dict[str, Any]:
     """Plan the sweep, and return the seconds it took from its settings to the last trial in the store."""
-    from longwave.platform.sweeps.resolve import resolve
+    from longwave.platform.sweeps.plan.resolve import resolve
 
     with Store(url) as store:
         began = time.perf_counter()
-        trials = asked(plan(resolve(size.file), store), store)
+        trials = plan_trials(store_plan(resolve(size.file), store), store)
         return {"seconds": time.perf_counter() - began, "trials": len(trials), "peak": peak()}
 
 
@@ -136,8 +136,8 @@ def driven(
 
     heard = Heard(lambda: die(told()), half)
     found = patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))  # simulated workers are no part of the package
-    with found, Shares() as shares, running(workers, SIMULATED), Store(url, create=False) as store:
-        driver.resume(stored_sweep(store, NAME), store, workers, None, Console(file=io.StringIO()), heard)
+    with found, Shares() as shares, running_workers(workers, SIMULATED), Store(url, create=False) as store:
+        driver.resume_sweep(read_sweep_plan(store, NAME), store, workers, None, Console(file=io.StringIO()), heard)
     return told()
 
 
@@ -157,7 +157,7 @@ def watched(url: str, pipe: Connection) -> None:
     with Store(url, create=False) as store:
         other = next(iter(store.tasks()), TASK)
         questions: dict[str, Callable[[], object]] = {
-            "sweep status": lambda: standing(store, NAME),
+            "sweep status": lambda: sweep_status(store, NAME),
             "boards of all tasks": lambda: read_board(store),
             "dashboard, page of a task": lambda: (read_board(store, other), store.retrainings(other)),
             "dashboard, page of the sweep's task": lambda: (read_board(store, TASK), store.retrainings(TASK)),

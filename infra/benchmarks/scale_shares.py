@@ -12,8 +12,24 @@ from typing import Self
 SECONDS = 0.01
 """Between two looks."""
 PARTS = {
-    "planning": ("sweep.py", "plan.py", "rounds.py", "jobs.py", "packing.py", "trial.py", "identity.py", "entry.py"),
-    "sink: desk, view, numbers": ("desk.py", "progress.py", "metrics.py", "checkpoint.py", "report.py", "run.py"),
+    "planning": (
+        "stored.py",
+        "trials.py",
+        "rounds.py",
+        "queue.py",
+        "packing.py",
+        "trial.py",
+        "identity.py",
+        "cells.py",
+    ),
+    "sink: recorder, view, numbers": (
+        "recorder.py",
+        "progress.py",
+        "metrics.py",
+        "checkpoint.py",
+        "report.py",
+        "run.py",
+    ),
 }
 """Parts of a driver's work outside its store, by the files of the innermost call."""
 WAITS, JSON = "waiting for workers", "JSON of events and work"

@@ -28,12 +28,12 @@ from longwave.platform.records.report import Ending, Report
 from longwave.platform.registry import get_task
 from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.executor import run_packs, running
+from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.on_ray.switches import environment
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.training.journal import VARIABLE
 
 FLOOR = """
@@ -144,7 +144,7 @@ def _first_epoch(job: Job, here: bool) -> float:
     clock, began = _Clock(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         workers = Workers(1, Path(folder), here=here)
-        with running(workers):
+        with running_workers(workers):
             run_packs([{"start": job}], clock, workers)
     return clock.at - began
 
@@ -208,12 +208,12 @@ def _many(model: str) -> float:
     with tempfile.TemporaryDirectory() as name, Store(f"sqlite:///{name}/store.db") as store:
         workers = Workers(os.cpu_count() or 1, Path(name))
         content = {"task": "adding", "variant": "N=20", "models": [model], "hidden": 8, "batch": 10, "steps": 1}
-        with running(workers):
+        with running_workers(workers):
             for count, label in ((1, "first"), (TRIALS, "many")):
                 more = {"name": label, "trials": count, "retrain": 0, "epochs": 1, "seed": count}
                 file = check_sweep(content | more, label)
                 began = time.monotonic()
-                driver.start(file, store, workers, None, Console(file=io.StringIO()))
+                driver.start_sweep(file, store, workers, None, Console(file=io.StringIO()))
         return time.monotonic() - began
 
 

@@ -22,8 +22,8 @@ from typing import Any
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.on_ray.inbox import Inbox
-from longwave.platform.sweeps.placement import Machine, Slot
+from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.training.journal import Journal
 
 REPORT_SECONDS = 1.0
@@ -167,7 +167,7 @@ def work(
 
 def main() -> None:
     """Take work from standard input, a JSON line each, and say what becomes of it on standard output."""
-    inbox = Inbox()
+    inbox = StdinQueue()
 
     def more(wait: bool) -> Iterator[dict[str, Any]]:
         if wait:
@@ -176,7 +176,7 @@ def main() -> None:
 
     for told in inbox:
         if told["ask"] == "machines":
-            machine = Machine(json.loads(sys.argv[1])["cores"])
+            machine = ClusterNode(json.loads(sys.argv[1])["cores"])
             print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
             print(json.dumps({"event": "finished"}), flush=True)
             continue

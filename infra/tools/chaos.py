@@ -32,7 +32,7 @@ from tree import ROOT
 
 from longwave.files import whole
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.tracking import TrackingServer
+from longwave.platform.sweeps.mlflow.server import TrackingServer
 
 SWEEP = """
 name = "chaos"

@@ -22,13 +22,13 @@ import sqlalchemy as sa
 from chaos_audit import Scene, Told
 
 from longwave.platform.errors import LongwaveError
-from longwave.platform.processes import Births, known, living
+from longwave.platform.processes import Births, birth_times, living_processes
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import drivers
 from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mirror import sync
+from longwave.platform.sweeps.mlflow.mirror import sync
 from longwave.platform.training.journal import VARIABLE
 
 LIMIT = 900.0
@@ -147,8 +147,8 @@ class Running:
         for process in psutil.process_iter():
             if _variable(process) == str(self.journal):
                 with suppress(psutil.NoSuchProcess):
-                    self._seen |= known([process, *process.children(recursive=True)])
-        return living(self._seen)
+                    self._seen |= birth_times([process, *process.children(recursive=True)])
+        return living_processes(self._seen)
 
     def quiet(self) -> list[psutil.Process]:
         """Wait until nothing of the sweep lives; return what does after a minute."""

@@ -33,9 +33,9 @@ from longwave.platform.bench.kernels import Agenda, measure, planned
 from longwave.platform.bench.report import targets
 from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PackSize, Size
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 from longwave.platform.training import environment
 from longwave.tasks import adding
 
@@ -188,7 +188,7 @@ def _ended(settings: dict[str, Any]) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = check_sweep({"name": "gpu", **settings}, "gpu.toml")
         with Store(f"sqlite:///{folder}/store.db") as store:
-            driver.start(file, store, Workers(1, Path(folder), here=True), None, Console(file=io.StringIO()))
+            driver.start_sweep(file, store, Workers(1, Path(folder), here=True), None, Console(file=io.StringIO()))
             return [(t.config.model, t.run) for t in store.trials_by_id([a.id for a in store.planned("gpu")])]
 
 

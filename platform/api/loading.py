@@ -14,7 +14,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.registry import get_task
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.kept import agree, kept
+from longwave.platform.sweeps.saved_weights import find_weights, scores_agree
 from longwave.platform.training.networks import network_of
 from longwave.platform.training.scoring import CHUNK, scored
 from longwave.platform.training.train import loaded, unfit
@@ -46,13 +46,13 @@ def load(
         ConfigError: No such row, or no weights of it, with the command that trains it once more; or another score.
     """
     with Store(store_url(store), create=False) as known:
-        trial, weights = kept(known, row.config if isinstance(row, Row) else row, seed, storage)
+        trial, weights = find_weights(known, row.config if isinstance(row, Row) else row, seed, storage)
     try:
         network = TrainedNetwork(weights)
     except RuntimeError as error:
         told = f"The weights of trial {trial.config.id} do not fit its network: {str(error).splitlines()[-1].strip()}"
         raise ConfigError(f"{told} Delete them, and train again.") from None
-    if check and not agree(score := network.score(), trial.run.test if trial.run else None):
+    if check and not scores_agree(score := network.score(), trial.run.test if trial.run else None):
         told = f"{score:.6g} here, {weights.test:.6g} when they were kept"
         raise ConfigError(f"The weights of trial {network.trial} score {told}. Take them as they are with check=False.")
     return network

@@ -9,16 +9,16 @@ from typing import Any
 
 from longwave.platform.api.boards import BoardTable, board
 from longwave.platform.cli.options import RunOptions
-from longwave.platform.cli.run import keeping
+from longwave.platform.cli.run import with_kept_weights
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
-from longwave.platform.sweeps.driver import resume
-from longwave.platform.sweeps.executor import running
-from longwave.platform.sweeps.mirroring import mirroring
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.mlflow.background import mirroring
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import store_plan
+from longwave.platform.sweeps.run.driver import resume_sweep
+from longwave.platform.sweeps.run.executor import running_workers
 
 
 def sweep(
@@ -54,16 +54,16 @@ def sweep(
         Interrupted: A signal, as a notebook's stop button, ended it in order; the same call goes on.
     """
     checked = check_sweep(what, "sweep") if isinstance(what, Mapping) else read_sweep(Path(what))
-    checked = keeping(checked, keep_weights)
+    checked = with_kept_weights(checked, keep_weights)
     options = RunOptions(
         workers=workers, storage=storage, ray=ray, gpus=gpus, cpu=cpu, cpus=cpus, label=[*labels], here=here
     )
     how = options.workers_of(checked.name)
     server = mlflow_server(mlflow)
-    with running(how), mirroring(server):  # what trains, and what mirrors, starts while data are prepared
+    with running_workers(how), mirroring(server):  # what trains, and what mirrors, starts while data are prepared
         resolved, url = resolve(checked), store_url(store)
         with Store(url) as known:
-            view = resume(plan(resolved, known), known, how, server, Terminal())
+            view = resume_sweep(store_plan(resolved, known), known, how, server, Terminal())
     return SweptBoards(checked, view.counts(), store)
 
 

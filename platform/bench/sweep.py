@@ -172,8 +172,8 @@ def _demand_ok(report: Report) -> None:
 
 def _ray_seconds(configs: Sequence[TrialConfig], count: int) -> float:
     """Return how long plain Ray Tune takes from the start of its first trial to the end of its last."""
-    from longwave.platform.sweeps.on_ray.plain import run_plain
-    from longwave.platform.sweeps.workers import Workers
+    from longwave.platform.sweeps.on_ray.plain_tune import run_plain
+    from longwave.platform.sweeps.place.workers import Workers
 
     plain_network(configs[0])  # or the error would come from a worker
     gpus = 1 / count if device().type == "cuda" else 0.0

@@ -10,10 +10,8 @@ from typing import Annotated
 import typer
 
 from longwave.files import whole
-from longwave.platform.bench.board import board_benchmark
 from longwave.platform.bench.data import footprint
 from longwave.platform.bench.kernels import measure, planned
-from longwave.platform.bench.outside import outside
 from longwave.platform.bench.sweep import sweep_benchmark, throughput
 from longwave.platform.cli.app import ListFormat, ListFormatOption, OutOption
 from longwave.platform.render import bench as render
@@ -43,6 +41,8 @@ def measure_sweeps(
 
     Example: longwave bench sweep --members 16
     """
+
+    from longwave.platform.bench.outside import outside  # SQLAlchemy, which the other benches do without
 
     with waiting("Measuring"):
         measured = sweep_benchmark(model, members, repeats)
@@ -107,6 +107,8 @@ def measure_boards(
 
     Example: longwave bench board
     """
+
+    from longwave.platform.bench.board import board_benchmark  # SQLAlchemy again
 
     with waiting("Measuring"):
         measured = board_benchmark(runs, repeats)

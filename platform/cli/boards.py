@@ -20,7 +20,7 @@ from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.searches import searches
+from longwave.platform.sweeps.plan.search_curves import search_curves
 
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
@@ -125,7 +125,7 @@ def show_budget(
         check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(model_keys(models), families=families, trust=trust or ()))
-        found = searches(known, [row for row in rows if not tasks or row.task in tasks])
+        found = search_curves(known, [row for row in rows if not tasks or row.task in tasks])
     render_board.budgets(found, format)
 
 

@@ -13,12 +13,12 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.redaction import redacted
 from longwave.platform.render.harmless import visible
 from longwave.platform.render.terminal import waiting
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.on_ray.sent import sent_along
-from longwave.platform.sweeps.sweep import check_plugins
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.on_ray.shipped import shipped_plugins
+from longwave.platform.sweeps.plan.stored import check_plugins
 
 if TYPE_CHECKING:
-    from longwave.platform.sweeps.on_ray.submission import Jobs
+    from longwave.platform.sweeps.on_ray.submission import JobClient
 
 AddressOption = Annotated[
     str, typer.Option(envvar="LONGWAVE_RAY", metavar="URL", help="Of Ray's dashboard, http://HOST:8265.")
@@ -58,7 +58,7 @@ def submit_sweep(
     with waiting("Checking plugins"):
         check_plugins(checked)
     with waiting("Sending"):
-        texts, more = sent_along(file, checked)
+        texts, more = shipped_plugins(file, checked)
         jobs = _jobs(address)
         job, new = jobs.submit(file, checked.name, [*words, *more], ship, not installed, texts)
     again = f"longwave sweep logs {checked.name} --address {address}"
@@ -79,16 +79,16 @@ def print_logs(
     return _follow(jobs, jobs.find(name), follow)
 
 
-def _jobs(address: str) -> Jobs:
+def _jobs(address: str) -> JobClient:
 
     try:
-        from longwave.platform.sweeps.on_ray.submission import Jobs
+        from longwave.platform.sweeps.on_ray.submission import JobClient
 
-        return Jobs(address)
+        return JobClient(address)
     except (ImportError, ModuleNotFoundError):
         raise ConfigError("Jobs need ray[default]. Install it with: pip install 'longwave[cluster]'") from None
 
 
-def _follow(jobs: Jobs, job: str, wait: bool) -> int:
+def _follow(jobs: JobClient, job: str, wait: bool) -> int:
 
     return jobs.follow(job, lambda text: typer.echo(visible(text.expandtabs()), nl=False), wait)

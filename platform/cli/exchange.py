@@ -20,7 +20,7 @@ from longwave.platform.exchange.intake import messages_by_trial
 from longwave.platform.exchange.parts import join
 from longwave.platform.paths import store_url
 from longwave.platform.render.harmless import one_line
-from longwave.platform.render.terminal import say, waiting
+from longwave.platform.render.terminal import print_line, waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def submit_rows(
         typer.echo(f"longwave: No bundle was written. {step}", err=True)
         return 2
     bundle.write(made, file)
-    say(f"Bundle {made.name[:12]}: {len(made.content.rows)} rows, {len(made.content.trials)} trials, in {file}.")
+    print_line(f"Bundle {made.name[:12]}: {len(made.content.rows)} rows, {len(made.content.trials)} trials, in {file}.")
     return 0
 
 
@@ -97,14 +97,14 @@ def import_rows(
         new = [] if dry_run else intake.import_bundle(known, together, findings, origins)
     level = _describe_level(together, findings)
     if dry_run:
-        say(f"{_name(files)} can be imported: {level}. Nothing was imported.")
+        print_line(f"{_name(files)} can be imported: {level}. Nothing was imported.")
         return 0
     before = len(together.content.trials) - len(new)
-    say(f"{_name(files)}: {len(new)} trials imported, {before} known before: {level}.")
+    print_line(f"{_name(files)}: {len(new)} trials imported, {before} known before: {level}.")
     if new and not shipping:
         foreign = [file for file in files if file.content.rows and file.name not in shipped()]
         names = " ".join(f"--trust {file.name[:12]}" for file in foreign)
-        say(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
+        print_line(f"They are untrusted: ranked after longwave reproduce ROW --keep, or with {names}.")
     return 0
 
 

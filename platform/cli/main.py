@@ -54,10 +54,10 @@ def start(
     of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
     """
     if plugins:  # main.py puts them in front
-        from longwave.platform.plugins.known import bring
+        from longwave.platform.plugins.known import load_plugin
 
         for path in plugins:
-            bring(path)
+            load_plugin(path)
 
 
 def _application() -> Any:

@@ -12,7 +12,7 @@ from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.redaction import redacted
 from longwave.platform.render.terminal import waiting
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mirror import sync
+from longwave.platform.sweeps.mlflow.mirror import sync
 
 
 def send_to_mlflow(

@@ -39,4 +39,4 @@ def _write(kind: PluginKind, name: str, to: Path) -> None:
 
     path = write_new(kind, name, to)
     told = f"longwave {kind}s my-{name} --plugins {path}"
-    terminal.say(f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {told}")
+    terminal.print_line(f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {told}")

@@ -14,8 +14,8 @@ import typer
 from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import sweep_storage
-from longwave.platform.sweeps.address import check_address
-from longwave.platform.sweeps.workers import Workers, labels
+from longwave.platform.sweeps.on_ray.address import check_address
+from longwave.platform.sweeps.place.workers import Workers, parse_labels
 
 FileArgument = Annotated[Path, typer.Argument(help="Sweep file, TOML.")]
 NVIDIA = Path("/dev/nvidiactl")
@@ -66,7 +66,7 @@ class PlaceOptions:
             raise ConfigError("--ray is the address of a cluster: auto, or HOST:6379. Leave it out for this machine.")
         if self.ray:
             check_address(self.ray)
-        storage, nodes = sweep_storage(None, name), labels(self.label or ())
+        storage, nodes = sweep_storage(None, name), parse_labels(self.label or ())
         return Workers(self.workers, storage, self.ray, self.gpus, self.cpu, self.cpus, nodes)
 
     def words(self) -> list[str]:

@@ -23,7 +23,7 @@ def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data car
 
     with waiting(f"Reading {card}"):
         found = cards.add(card)
-    said(found)
+    describe_added(found)
     typer.echo(f'Look at it with: longwave tasks {found.name}. In a sweep file: task = "{found.name}"')
 
 
@@ -36,7 +36,7 @@ def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.
     typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
 
 
-def said(found: AddedCard) -> None:
+def describe_added(found: AddedCard) -> None:
     """Print what came of adding a card."""
     data = found.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"

@@ -17,11 +17,11 @@ from longwave.platform.cli.rows import RowArgument
 from longwave.platform.paths import store_url
 from longwave.platform.render import rows
 from longwave.platform.render.harmless import visible
-from longwave.platform.render.terminal import Terminal, as_json, say, waiting
+from longwave.platform.render.terminal import Terminal, as_json, print_line, waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
-from longwave.platform.sweeps.kept import kept
-from longwave.platform.sweeps.reproduce import rerun
+from longwave.platform.sweeps.reproduce import train_again
+from longwave.platform.sweeps.saved_weights import find_weights
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -64,13 +64,13 @@ def reproduce_row(
             typer.echo(visible(text) if sys.stdout.isatty() else text, nl=False, err=not stored)  # git reads a pipe
             return 0
         with waiting("Preparing data"):
-            plan = reproduce.plan(known, row, seed, task)
+            plan = reproduce.plan_rerun(known, row, seed, task)
         if keep:
-            reproduce.check_new(plan)
+            reproduce.check_seed_is_new(plan)
         if format is ListFormat.table:
             rows.expected(plan)
         done = _rerun(plan, keep_weights)
-        added = keep and reproduce.keep(known, done)
+        added = keep and reproduce.store_rerun(known, done)
     if format is ListFormat.json:
         as_json({**done.to_dict(), "kept": added})
     else:
@@ -98,10 +98,10 @@ def export_weights(
     """
 
     with Store(store_url(store), create=False) as known:
-        trial, found = kept(known, row, seed, storage)
+        trial, found = find_weights(known, row, seed, storage)
     with whole(weights) as partial:
         partial.write_bytes(found.file)
-    say(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
+    print_line(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
 
 
 def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
@@ -109,4 +109,4 @@ def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
 
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)
-        return rerun(plan, lambda point: progress.update(bar, completed=point.epoch), weights)
+        return train_again(plan, lambda point: progress.update(bar, completed=point.epoch), weights)

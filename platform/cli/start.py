@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwave.platform.cli.app import StoreOption
-from longwave.platform.cli.own import said
+from longwave.platform.cli.own import describe_added
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home, store_url
 from longwave.platform.plugins.cards import add
@@ -19,10 +19,10 @@ from longwave.platform.registry import get_model
 from longwave.platform.render import sweeps
 from longwave.platform.render.harmless import one_line
 from longwave.platform.render.terminal import waiting
-from longwave.platform.sweeps.config import check_sweep, read_sweep
-from longwave.platform.sweeps.expecting import expected
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.run.estimate import estimate_sweep
 from longwave.tasks.cards.columns import header, read_columns
 from longwave.tasks.cards.guess import content, settled
 from longwave.tasks.cards.write import toml
@@ -69,7 +69,7 @@ def start_task(
     settings = {"models": _listed(models), "trials": trials, "retrain": seeds}
     with waiting(f"Checking {file}"):
         found = _added(card, toml(content), sweep, _settings(card.stem, settings, sweep))
-    said(found)
+    describe_added(found)
     typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
     _cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")
@@ -179,6 +179,8 @@ def _cost(sweep: Path, store: str | None) -> None:
     with waiting("Trying each model") as tell:
         resolved = resolve(read_sweep(sweep))
         here = Workers(count=1, storage=home() / "sweeps", here=True)
-        expected(resolved, here, store_url(store), True, tell)
-        fleet, found = expected(resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, tell)
-    sweeps.expected(resolved, fleet, found, {}, "table")
+        estimate_sweep(resolved, here, store_url(store), True, tell)
+        cluster, found = estimate_sweep(
+            resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, tell
+        )
+    sweeps.expected(resolved, cluster, found, {}, "table")

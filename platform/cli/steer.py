@@ -13,8 +13,8 @@ from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps
 from longwave.platform.storage.leases import drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.forecast import prices
-from longwave.platform.sweeps.standing import standing
+from longwave.platform.sweeps.place.estimate import parse_prices
+from longwave.platform.sweeps.run.status import sweep_status
 
 SECONDS = 1.0
 """How often ``sweep watch`` looks."""
@@ -33,9 +33,9 @@ def show_status(
     Example: longwave sweep status demo --format json
     """
 
-    each = prices(price)
+    each = parse_prices(price)
     with Store(store_url(store), create=False) as known:
-        sweeps.status(standing(known, name), format.value, each)
+        sweeps.status(sweep_status(known, name), format.value, each)
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
@@ -45,7 +45,7 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
     """
 
     with Store(store_url(store), create=False) as known:
-        sweeps.overview([standing(known, name) for name in known.sweeps()], format.value)
+        sweeps.overview([sweep_status(known, name) for name in known.sweeps()], format.value)
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -58,7 +58,7 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     with Store(store_url(store), create=False) as known, sweeps.watching() as show:
         looks, seen = 0, False
-        while (found := standing(known, name)).state != "over":
+        while (found := sweep_status(known, name)).state != "over":
             seen = seen or found.state != "interrupted"
             if found.state != "interrupted":
                 show(found)

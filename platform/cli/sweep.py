@@ -13,15 +13,15 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps, terminal
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.edges import at_edges, tables, wider
-from longwave.platform.sweeps.expecting import expected, here
-from longwave.platform.sweeps.forecast import prices
-from longwave.platform.sweeps.memory import checked_memory
-from longwave.platform.sweeps.plan import first
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import looked_up, stored_sweep
-from longwave.platform.sweeps.warm import with_rows
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.place.estimate import parse_prices
+from longwave.platform.sweeps.place.memory import check_memory
+from longwave.platform.sweeps.plan.range_edges import find_edges, format_tables, widen_ranges
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_positions
+from longwave.platform.sweeps.plan.trials import first_trials
+from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
+from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_sweep
 
 
 @takes_options
@@ -41,18 +41,18 @@ def plan_sweep(
     """
     if (probe or options.ray) and not cluster:
         raise ConfigError("--ray and --probe go with --cluster.")
-    checked, each = read_sweep(file), prices(price)
+    checked, each = read_sweep(file), parse_prices(price)
     workers = options.workers_of(checked.name)
     with terminal.waiting("Preparing data") as say:
-        resolved = checked_memory(resolve(checked), workers)
+        resolved = check_memory(resolve(checked), workers)
         if cluster:
-            fleet, found = expected(resolved, workers, options.store, probe, say)
+            devices, found = estimate_sweep(resolved, workers, options.store, probe, say)
     if cluster:
-        return sweeps.expected(resolved, fleet, found, each, format.value)
+        return sweeps.expected(resolved, devices, found, each, format.value)
     if "rows" in checked.warm:
         with Store(store_url(options.store), create=False) as store:
-            resolved = with_rows(resolved, store)
-    terminal.plan(resolved, first(resolved), format.value, here(workers))
+            resolved = with_settings_of_rows(resolved, store)
+    terminal.plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
 
 
 def list_edges(
@@ -71,9 +71,9 @@ def list_edges(
     """
 
     with Store(store_url(store), create=False) as known:
-        planned = looked_up(stored_sweep(known, name))  # an imported one has no spaces of its own
-        found, without = at_edges(planned, known, name)
+        planned = with_positions(read_sweep_plan(known, name))  # an imported one has no spaces of its own
+        found, without = find_edges(planned, known, name)
     if widened:
-        typer.echo(tables(wider(planned, found), max(planned.file.trials // 2, 1)), nl=False)
+        typer.echo(format_tables(widen_ranges(planned, found), max(planned.file.trials // 2, 1)), nl=False)
     else:
         sweeps.edges(name, found, without, format.value)

@@ -76,11 +76,11 @@ def _found(rule: Rule[Subject], subjects: Sequence[tuple[str, Subject]]) -> Rule
         except BrokenRule as error:
             return RuleOutcome(rule.words, f"{at}{error}")
         except Exception as error:  # whatever a plugin raises is a finding
-            return RuleOutcome(rule.words, f"{at}{_said(error)}")
+            return RuleOutcome(rule.words, f"{at}{_one_line(error)}")
     return RuleOutcome(rule.words, skipped=skipped)
 
 
-def _said(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     """Return in one line what was raised, and where in the plugin."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "contracts" not in frame.filename]
     text = (str(error).strip().splitlines() or [""])[0]

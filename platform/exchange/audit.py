@@ -24,9 +24,9 @@ from longwave.platform.exchange.remade import check_data, check_possible_values,
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.registry import get_task
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import cell_of, retrainings, winner
-from longwave.platform.sweeps.rounds import search_seeds
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.rounds import search_seeds
+from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""
@@ -60,7 +60,7 @@ def check_plan(file: File) -> Findings:
             continue
         cells: dict[str, list[BundledTrial]] = defaultdict(list)
         for entry in (trials[trial] for trial in sweep.trials):
-            cells[" ".join(map(str, cell_of(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
+            cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
         for cell, entries in sorted(cells.items()):
             yield from _check_cell(settings, cell, entries)
     for row, entries in sorted(_rows(file).items()):
@@ -97,11 +97,11 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
         yield "reject", f"{where}: {lost} of {settings.retrain} retrainings are missing."
     elif again:
         goal = get_task(first.task).metric.goal
-        best = winner(search, ends, goal) if settings.trials else next(iter(again.values()))
+        best = choose_winner(search, ends, goal) if settings.trials else next(iter(again.values()))
         if others := sorted({c.row for c in again.values()} - {best.row if best else ""}):
             name = f"row {best.row[:SHORT]}" if best else "none"
             yield "reject", f"{where}: row {others[0][:SHORT]} was retrained, the best by validation is {name}."
-        elif best and set(again) != {c.id for c in retrainings(settings, best)}:
+        elif best and set(again) != {c.id for c in plan_retrainings(settings, best)}:
             yield "reject", f"{where}: its retrainings have seeds that the sweep does not give."
 
 

@@ -15,8 +15,8 @@ from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage.in_clause import batches
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import cell_of
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.trials import cell_key
 
 
 def collect(
@@ -69,7 +69,7 @@ def _keep_whole_cells(
         file = check_sweep(sweep.content, "a sweep")
         cells: dict[tuple[Any, ...], list[Trial]] = defaultdict(list)
         for trial in sweep.trials:
-            cells[cell_of(file, ended[trial].config)].append(ended[trial])
+            cells[cell_key(file, ended[trial].config)].append(ended[trial])
         whole = {trial for cell in cells.values() for trial in _whole_trials(file, cell)}
         if kept := [trial for trial in sweep.trials if trial in whole]:
             whole_sweeps.append(sweep.model_copy(update={"trials": kept}))

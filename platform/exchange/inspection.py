@@ -19,8 +19,8 @@ from longwave.platform.exchange.bundle import File, name_of
 from longwave.platform.records.identity import digest
 from longwave.platform.records.trial import PROTOCOL, Precision, TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import check_recipe
-from longwave.platform.sweeps.stops import Halving
+from longwave.platform.sweeps.file.schema import check_recipe
+from longwave.platform.sweeps.file.stops import Halving
 from longwave.platform.training.rules import check_training
 from longwave.platform.training.stopping import last_epoch
 
@@ -117,7 +117,7 @@ def check_explained(file: File) -> Findings:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
     for entry in file.content.trials:
         config = entry.config
-        for name, value in about.explained(config).items():
+        for name, value in about.explain_recipe(config).items():
             if (got := getattr(entry.about, name)) != value:
                 message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
                 yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])

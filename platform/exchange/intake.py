@@ -14,8 +14,8 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import CatalogueEntry, StoredSweep, Trial
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.plan import cell_of
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.plan.trials import cell_key
 
 SWEEP = 71
 """Most characters of a sweep's name that an imported sweep keeps; ``@`` and 8 digits of its own follow."""
@@ -111,7 +111,7 @@ def _cells(file: File) -> Iterator[list[tuple[Any, ...]]]:
     configs = {entry.config.id: entry.config for entry in file.content.trials}
     for sweep in file.content.sweeps:
         settings = check_sweep(sweep.content, "a sweep")
-        yield [cell_of(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
+        yield [cell_key(settings, config) if (config := configs.get(t)) else () for t in sweep.trials]
 
 
 def _describe_difference(trial: Trial, entry: BundledTrial) -> str:

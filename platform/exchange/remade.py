@@ -14,10 +14,10 @@ from longwave.platform.exchange.bundle import BundledSweep, BundledTrial, File
 from longwave.platform.exchange.inspection import Findings
 from longwave.platform.exchange.limits import CELLS, LEARNED, SECONDS
 from longwave.platform.registry import get_task
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.space import learning
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.space import learning_samplers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.tasks.base.batch import Batch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -138,7 +138,7 @@ def _check_draws(entries: Sequence[BundledTrial], sweep: BundledSweep, unknown: 
         if too_much := _too_much(settings, len(entries)):
             yield "flag", f"sweep {settings.name}: {too_much}: its draws are not compared.", ids(entries)
             return
-        here = asked(resolve(settings), {e.config.id: e.run for e in entries})
+        here = all_trials(resolve(settings), {e.config.id: e.run for e in entries})
     except ConfigError as error:
         yield "flag", f"the search cannot be planned here: {error}", ids(entries)
         return
@@ -160,7 +160,7 @@ def _too_much(settings: SweepFile, trials: int) -> str:
         return f"the data of {large[0]} are too many to be made for this"
     if (cells := settings.cells) > trials + CELLS:
         return f"it has {cells} cells for {trials} trials"
-    if settings.sampler in learning() and settings.searched > LEARNED:
+    if settings.sampler in learning_samplers() and settings.searched > LEARNED:
         return f"{settings.searched} trials of a cell are drawn by learning from each other"
     return ""
 

@@ -36,7 +36,7 @@ def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
             "better": pair.better.value,
             "factor": f"{pair.ratio.value:.2g}" if pair.ratio else estimate(pair.better),
             "word": SIGNS[pair.word],
-            "tip": said(pair, names),
+            "tip": describe_pair(pair, names),
         }
         for pair in found
     ]
@@ -59,7 +59,7 @@ def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
     return framed(made, told, LEGEND + 2 * AXIS + SQUARE * len(order))
 
 
-def said(pair: Pair, names: Mapping[str, str]) -> str:
+def describe_pair(pair: Pair, names: Mapping[str, str]) -> str:
     """Return a pair in a sentence."""
     a, b = names[pair.a.key], names[pair.b.key]
     factor = f", its error × {estimate(pair.ratio)} of the other's" if pair.ratio else ""

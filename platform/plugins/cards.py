@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from longwave.files import own_folder, whole
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.plugins.doors import folder
-from longwave.platform.plugins.plugin import OWN, Plugin, read
+from longwave.platform.plugins.plugin import OWN, Plugin, read_plugin
 
 if TYPE_CHECKING:
     from longwave.tasks.base.data import Data
@@ -52,12 +52,12 @@ def add(path: Path) -> AddedCard:
 
     if path.suffix != ".toml":
         raise ConfigError(f"{path} is no data card, whose name ends in .toml. Write one with: longwave start {path}")
-    card, plugin = read_card(path), read(path)
+    card, plugin = read_card(path), read_plugin(path)
     data, remarks = told(path.absolute())
     content = tomllib.loads(plugin.files[path.name]) | {"files": [str(path.absolute().parent / f) for f in card.files]}
     own_folder(folder())
     place = folder() / path.name
-    before = read(place).version if place.exists() else ""
+    before = read_plugin(place).version if place.exists() else ""
     with whole(place, private=True) as partial:
         partial.write_text(toml(content), encoding="utf-8")
     return AddedCard(_name(plugin), plugin.version, before, data, remarks)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home
-from longwave.platform.plugins.plugin import Plugin, read, text_of, texts_of
+from longwave.platform.plugins.plugin import Plugin, read_plugin, text_of, texts_of
 
 GROUPS = ("longwave.models", "longwave.tasks")
 """Entry points of a package: ``leaky = "acme_rnns.leaky"`` names a module that binds MODEL or TASK."""
@@ -42,7 +42,7 @@ def folder() -> Path:
 @cache
 def _read(path: Path, changed: int, size: int) -> Plugin:
     """Return the plugin that a file is, as long as it stays as it is."""
-    return read(path)
+    return read_plugin(path)
 
 
 def installed() -> list[Plugin]:

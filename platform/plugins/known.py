@@ -12,33 +12,33 @@ from pathlib import Path
 from longwave.files import own_folder, whole
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.doors import folder, installed, registered
-from longwave.platform.plugins.plugin import Plugin, PluginKind, is_brought, read
+from longwave.platform.plugins.plugin import Plugin, PluginKind, is_plugin, read_plugin
 
 _given: list[Plugin] = []
 _pinned: dict[tuple[PluginKind, str], Plugin] = {}
 _used: dict[str, Plugin] = {}
 
 
-def bring(path: Path) -> Plugin:
+def load_plugin(path: Path) -> Plugin:
     """Take the plugin that a file or a folder is, for this process, and return it. Nothing of it is run yet.
 
     Raises:
         ConfigError: It is none, or binds a name that another plugin binds; the message names both.
     """
-    plugin = read(path)
+    plugin = read_plugin(path)
     if plugin not in _given:
         _named([*_found(), plugin])
         _given.append(plugin)
     return plugin
 
 
-def forget() -> None:
+def forget_plugin() -> None:
     """Have nothing given, pinned or used any more."""
     for known in (_given, _pinned, _used):
         known.clear()
 
 
-def brought(kind: PluginKind) -> dict[str, Plugin]:
+def loaded_plugins(kind: PluginKind) -> dict[str, Plugin]:
     """Return the plugins that bind models, or tasks, by full name.
 
     Raises:
@@ -55,32 +55,32 @@ def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
         ConfigError: As ``brought``.
     """
     found = (plugin for plugin in _given if (kind, name) in plugin.bound)
-    return _pinned.get((kind, name)) or next(found, None) or brought(kind).get(name)
+    return _pinned.get((kind, name)) or next(found, None) or loaded_plugins(kind).get(name)
 
 
-def use(plugin: Plugin) -> None:
+def use_plugin(plugin: Plugin) -> None:
     """Note that a plugin is needed wherever this process's packs train."""
     _used[plugin.version] = plugin
 
 
-def used() -> list[Plugin]:
+def used_plugins() -> list[Plugin]:
     """Return the plugins that this process's packs need."""
     return [*_used.values()]
 
 
-def pin(plugins: Iterable[Plugin]) -> None:
+def pin_plugins(plugins: Iterable[Plugin]) -> None:
     """Have these plugins from now on, whatever else binds their names."""
     for plugin in plugins:
         _pinned.update(dict.fromkeys(plugin.bound, plugin))
 
 
-def as_planned(kind: PluginKind, name: str, version: str) -> None:
+def check_as_planned(kind: PluginKind, name: str, version: str) -> None:
     """Have a name stand for what it was when a trial was planned: as it is here, or as it was kept.
 
     Raises:
         ConfigError: It is not here in that version; the message says what to do.
     """
-    if not is_brought(name):
+    if not is_plugin(name):
         return
     here = plugin_of(kind, name)
     wanted = here if here and here.version == version else _kept(version)
@@ -88,13 +88,13 @@ def as_planned(kind: PluginKind, name: str, version: str) -> None:
         other = f", only version {here.version}" if here else ""
         told = "Give it as it was then: --plugins FILE"
         raise ConfigError(f"The {kind} {name} of version {version} is not here{other}. {told}.")
-    pin([wanted])
-    use(wanted)
+    pin_plugins([wanted])
+    use_plugin(wanted)
 
 
-def keep(kind: PluginKind, name: str) -> None:
+def keep_text(kind: PluginKind, name: str) -> None:
     """Keep the text of a plugin in the data folder, so that what is planned with it goes on without its file."""
-    if not is_brought(name) or (plugin := plugin_of(kind, name)) is None:
+    if not is_plugin(name) or (plugin := plugin_of(kind, name)) is None:
         return
     path = _place(plugin.version)
     own_folder(path.parent)
@@ -102,7 +102,7 @@ def keep(kind: PluginKind, name: str) -> None:
         partial.write_text(json.dumps(plugin.to_dict()), encoding="utf-8")
 
 
-def card_place(plugin: Plugin) -> Path:
+def card_path(plugin: Plugin) -> Path:
     """Return where a data card can be read: where it was, or if it is not there as it was then, a copy."""
     place, (text,) = Path(plugin.origin), plugin.files.values()
     try:

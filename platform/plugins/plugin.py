@@ -55,9 +55,9 @@ class Plugin:
 
         Of a data card it is a hash of what the card says, but for where its data lie: they have a hash of their own.
         """
-        return digest({file: said(text) if file.endswith(".toml") else text for file, text in self.files.items()})[
-            :VERSION
-        ]
+        return digest(
+            {file: card_content(text) if file.endswith(".toml") else text for file, text in self.files.items()}
+        )[:VERSION]
 
     @cached_property
     def bound(self) -> dict[tuple[PluginKind, str], str]:
@@ -84,12 +84,12 @@ class Plugin:
         return cls(**{**data, "entries": tuple(data["entries"])})
 
 
-def is_brought(name: str) -> bool:
+def is_plugin(name: str) -> bool:
     """Return whether a model or task of this name is brought: what Longwave ships has no dash in its name."""
     return "-" in name
 
 
-def said(card: str) -> str:
+def card_content(card: str) -> str:
     """Return what a data card says beside ``files``, whatever its layout; its text where it is no TOML."""
     try:
         return repr(sorted((key, value) for key, value in tomllib.loads(card).items() if key != "files"))
@@ -97,7 +97,7 @@ def said(card: str) -> str:
         return card
 
 
-def read(path: Path) -> Plugin:
+def read_plugin(path: Path) -> Plugin:
     """Return the plugin that a file or a folder is.
 
     A file is in the namespace ``my``. A folder's name is its namespace; all its ``.py`` files are its content, and

@@ -10,7 +10,7 @@ from typing import Any
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, LongwaveError
-from longwave.platform.plugins.known import card_place, plugin_of, use
+from longwave.platform.plugins.known import card_path, plugin_of, use_plugin
 from longwave.platform.plugins.modules import failed, module_of
 from longwave.platform.plugins.plugin import BINDS, Plugin, PluginKind
 from longwave.tasks.base.data import Data
@@ -20,7 +20,7 @@ from longwave.tasks.base.spec import TaskSpec
 KINDS: Mapping[PluginKind, type[ModelSpec] | type[TaskSpec]] = {"model": ModelSpec, "task": TaskSpec}
 
 
-def brought_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
+def plugin_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
     """Return what is brought under a full name, or None. Its version is that of the plugin.
 
     Raises:
@@ -29,7 +29,7 @@ def brought_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
     plugin = plugin_of(kind, name)
     if plugin is None:
         return None
-    use(plugin)
+    use_plugin(plugin)
     return spec_in(plugin, kind, name)
 
 
@@ -42,7 +42,7 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
     """
     file, short = plugin.bound[kind, name], name.partition("-")[2]
     if file.endswith(".toml"):
-        found: Any = task_of(card_place(plugin))
+        found: Any = task_of(card_path(plugin))
     else:
         found = getattr(module_of(plugin, file), BINDS[kind], None)
     if not isinstance(found, KINDS[kind]) or found.name != short:

@@ -129,7 +129,7 @@ class TrialConfig:
 
 
 def cohort_key(members: Sequence[TrialConfig]) -> str:
-    """Return the name of trials that compete in successive halving: a hash of what they are but for their company."""
+    """Return the name of trials that compete in successive halving: a hash of what they are but for their cohort."""
     return digest([replace(c, halving=None).id for c in members])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from longwave.platform.render.terminal import as_json, say, table
+from longwave.platform.render.terminal import as_json, print_line, table
 
 if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
@@ -44,7 +44,7 @@ def kernels(report: KernelReport, format: str) -> None:
     versions = ", ".join(f"{name} {report.versions[name]}" for name in ("torch", "triton", "numpy"))
     drop = (7, 8, 6, 14, 13, 9, 12, 10, 11)
     table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}", prose=[2], drop=drop)
-    say(
+    print_line(
         "  error: worst relative error of values and gradients against float64. GEMM: the products alone, forward and "
         "backward, by torch.\n  GFlop/s: what our products reach, of independent multiply-adds in the same vectors; "
         "ATEN_CPU_CAPABILITY=avx2 or =default measures narrower ones.\n"
@@ -62,7 +62,7 @@ def kernels(report: KernelReport, format: str) -> None:
     if report.budgets:
         table(list(report.budgets[0]), [list(b.values()) for b in report.budgets], title="GPU kernels as compiled")
     for note in (*report.notes, *(f"failed: {what}" for what in report.failed)):
-        say(f"  {note}")
+        print_line(f"  {note}")
 
 
 def _vanishing(report: KernelReport) -> None:
@@ -78,7 +78,7 @@ def _vanishing(report: KernelReport) -> None:
         eager = _short(line.ratios["eager"]) if "eager" in line.ratios else ""
         rows.append([line.cell, line.size, *us, *(f"{line.ratios[name]:.2f}" for name in ("last", "kept")), eager])
     table(columns, rows, title="Loss on the last step alone, µs a step", drop=(2, 4, 3))
-    say(
+    print_line(
         "  from all: the way back from a loss on all steps; last / all: the way back, of that.\n"
         "  kept / flushed: the way back with subnormal numbers kept, of that with them flushed.\n"
         f"  {gain(report.vanishing)}"
@@ -122,7 +122,7 @@ def sweep(
         title = f"{ways[0].trials} trials of {ways[0].epochs} epochs"
         table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0])
     if missing:
-        say(f"  {missing}")
+        print_line(f"  {missing}")
     if commands:
         each = [
             (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, say, show, table
+from longwave.platform.render.terminal import WIDER, print_line, show, table
 
 if TYPE_CHECKING:
     from longwave.models.base.param import Param
@@ -27,19 +27,19 @@ def listing(specs: Sequence[ModelSpec], format: Format) -> None:
     columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
     show([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
     if format is Format.table:
-        say("  One in full, with equation and published settings: longwave models NAME")
+        print_line("  One in full, with equation and published settings: longwave models NAME")
 
 
 def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
     """Print one model in full, or the plan of its fused loop; in a format for programs, as ``listing`` does."""
     if kernel:
-        say(_kernel(spec))
+        print_line(_kernel(spec))
         return
     if format is not Format.table:
         listing([spec], format)
         return
-    say(f"{spec.title} ({spec.name}), {spec.family}\n")
-    say(f"{flowing(about(spec))}\n")
+    print_line(f"{spec.title} ({spec.name}), {spec.family}\n")
+    print_line(f"{flowing(about(spec))}\n")
     table(
         ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
         [_parameter(p) for p in (spec.lr, *spec.params)],
@@ -49,11 +49,11 @@ def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
         hint=WIDER,
     )
     for task, ranges in spec.ranges.items():
-        say(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
+        print_line(f"  on {task}: " + ", ".join(f"{k} in [{a:g}, {b:g}]" for k, (a, b) in ranges.items()))
     for name, choices in spec.options.items():
-        say(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
+        print_line(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
     if spec.best:
-        say("")
+        print_line("")
         best = [(b.task, b.hidden, _settings(b), b.note) for b in spec.best]
         table(
             ["task", "hidden", "setting", "note"],
@@ -65,7 +65,7 @@ def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
     printed = published(spec)
     total = sum(printed.values())
     where = ", ".join(f"{task} {n}" for task, n in printed.items())
-    say(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
+    print_line(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
 
 
 def _sizes(spec: ModelSpec) -> None:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from longwave.platform.contracts.rule import RuleOutcome
-from longwave.platform.render.terminal import say
+from longwave.platform.render.terminal import print_line
 
 MARKS = {"broken": "✗", "skipped": "–", "": "✓"}
 
 
 def shown(subject: str, found: Iterable[RuleOutcome]) -> int:
     """Print how each rule stands as soon as it is known, and return how many are broken."""
-    say(subject)
+    print_line(subject)
     states = []
     for finding in found:
         states.append(state := "broken" if finding.broken else "skipped" if finding.skipped else "")
-        say(f"  {MARKS[state]} {finding.words}")
+        print_line(f"  {MARKS[state]} {finding.words}")
         if state:
-            say(f"      {finding.broken or finding.skipped}.")
+            print_line(f"      {finding.broken or finding.skipped}.")
     broken, asked = states.count("broken"), len(states) - states.count("skipped")
     verdict = f"{broken} of {asked} rules {_verb(broken, 'is', 'are')} broken" if broken else f"all {asked} rules hold"
     left = len(states) - asked
     more = f"; {left} {_verb(left, 'does', 'do')} not apply" if left else ""
-    say(f"{subject}: {verdict}{more}.")
+    print_line(f"{subject}: {verdict}{more}.")
     return broken
 
 

@@ -13,7 +13,7 @@ from longwave.platform.boards.texts import shown
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.terminal import measured, say, show, table
+from longwave.platform.render.terminal import measured, print_line, show, table
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
@@ -23,15 +23,15 @@ def expected(plan: RerunPlan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
     metric = measured(about.metric, about.unit, about.goal)
-    say(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
+    print_line(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
     lost = f"; {plan.diverged} more diverged" if plan.diverged else ""
-    say(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
+    print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
     if plan.interval:
         ends = f"[{plan.interval[0]:.6g}, {plan.interval[1]:.6g}]"
-        say(f"  one more is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors where they have any)")
+        print_line(f"  one more is expected in {ends} (95 %, t·std·√(1 + 1/n) on logs of errors where they have any)")
     else:
         why = "one score" if n == 1 else f"{n} equal scores"
-        say(f"  no interval can be stated for one more: {why}")
+        print_line(f"  no interval can be stated for one more: {why}")
 
 
 def found(done: Rerun, kept: bool) -> None:
@@ -40,13 +40,13 @@ def found(done: Rerun, kept: bool) -> None:
     got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
     against = f": × {done.ratio:.3g} the row's error" if done.ratio is not None else ""
     against += f", better than {done.improvement:.0%} of its seeds" if done.improvement is not None else ""
-    say(f"  seed {plan.config.seed} gave {got} in {run.seconds:.1f} s{against}")
+    print_line(f"  seed {plan.config.seed} gave {got} in {run.seconds:.1f} s{against}")
     if plan.before is not None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
-        say(f"  the same seed gave {plan.before:.6g} before{change}")
+        print_line(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
         table(("differs", "row", "here"), done.differences, prose=(1, 2))
-    say(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
+    print_line(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
 
 
 def _verdict(done: Rerun) -> str:
@@ -75,7 +75,7 @@ def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Form
     elif cells:
         table(columns, cells, prose=(1, 2, 3))
     else:
-        say(f"{names[0]} and {names[1]} differ in nothing.")
+        print_line(f"{names[0]} and {names[1]} differ in nothing.")
 
 
 def detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:

@@ -13,17 +13,17 @@ from rich.text import Text
 from longwave.platform.records.probe import CPU
 from longwave.platform.render import terminal
 from longwave.platform.render.harmless import one_line
-from longwave.platform.sweeps import placement
-from longwave.platform.sweeps.forecast import cost
+from longwave.platform.sweeps.place import devices
+from longwave.platform.sweeps.place.estimate import total_cost
 
 if TYPE_CHECKING:
     from longwave.platform.records.stored import SweepCost
     from longwave.platform.storage.leases import Driver
-    from longwave.platform.sweeps.edges import AtEdge
-    from longwave.platform.sweeps.entry import Sweep
-    from longwave.platform.sweeps.fleet import Fleet
-    from longwave.platform.sweeps.forecast import Expected
-    from longwave.platform.sweeps.standing import SweepStatus
+    from longwave.platform.sweeps.place.cluster import Cluster
+    from longwave.platform.sweeps.place.estimate import SweepEstimate
+    from longwave.platform.sweeps.plan.cells import Sweep
+    from longwave.platform.sweeps.plan.range_edges import AtEdge
+    from longwave.platform.sweeps.run.status import SweepStatus
 
 SHOWN = 5
 """Reasons of failed trials that are printed."""
@@ -31,15 +31,15 @@ IN_SHORT = ("planned", "running", "done", "ok")
 """Counts that are printed of each cell."""
 
 
-def expected(sweep: Sweep, fleet: Fleet, found: Expected, price: Mapping[str, float], format: str) -> None:
+def expected(sweep: Sweep, cluster: Cluster, found: SweepEstimate, price: Mapping[str, float], format: str) -> None:
     """Print where a sweep's packs go, and what that is expected to take."""
     if format == "json":
         packs = [
             {"packs": count, "members": members, "kind": kind, "devices": devices}
             for (kind, devices, members), count in found.placed.items()
         ]
-        machines = [asdict(machine) for machine in fleet.room.machines]
-        sums = {"seconds": found.seconds, "held": found.held, "cost": cost(found.held, price)}
+        machines = [asdict(machine) for machine in cluster.room.machines]
+        sums = {"seconds": found.seconds, "held": found.held, "cost": total_cost(found.held, price)}
         terminal.as_json({"machines": machines, "packs": packs, **sums, "unknown": found.unknown})
         return
     file = sweep.file
@@ -47,39 +47,39 @@ def expected(sweep: Sweep, fleet: Fleet, found: Expected, price: Mapping[str, fl
         (count, members, f"{devices:.4g} {'core' if kind == CPU else kind}")
         for (kind, devices, members), count in sorted(found.placed.items())
     ]
-    terminal.say(f"{file.name} on {placement.told(fleet.room)}")
+    terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.room)}")
     terminal.table(["packs", "members", "each on"], lines, right=(0, 1))
     if not found.unknown:
         at_most = "at most " if file.halving or file.budget.trials else ""
         told = f"{at_most}{duration(found.seconds)}, {_held(found.held, price)}"
-        terminal.say(f"  Expected: {told}.")
-        terminal.say("  Starting is left out, and what ends early is counted whole.")
+        terminal.print_line(f"  Expected: {told}.")
+        terminal.print_line("  Starting is left out, and what ends early is counted whole.")
         return
     models = ", ".join(sorted(found.unknown))
-    terminal.say(f"  How long that takes is not known: nothing was probed here of {models}.")
-    terminal.say("  Try them with: --probe")
+    terminal.print_line(f"  How long that takes is not known: nothing was probed here of {models}.")
+    terminal.print_line("  Try them with: --probe")
 
 
 def status(found: SweepStatus, format: str, price: Mapping[str, float]) -> None:
     """Print how a sweep stands, what it has taken, and each of its cells, if it has several."""
     if format == "json":
-        terminal.as_json({**found.to_dict(), "cost": cost(found.spent.used, price)})
+        terminal.as_json({**found.to_dict(), "cost": total_cost(found.spent.used, price)})
         return
     counts = found.counts
     terminal.table([*counts], [[*counts.values()]], title=f"{found.name}: {found.trials} trials asked for")
     if len(found.cells) > 1:
         lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in found.cells.items()]
         terminal.table(["cell", *IN_SHORT], lines, prose=[0])
-    terminal.say(f"  {line(found)}")
+    terminal.print_line(f"  {line(found)}")
     if found.spent.used:
         for told in took(found.spent, price):
-            terminal.say(f"  {told}")
+            terminal.print_line(f"  {told}")
     for driver in found.drivers:
-        terminal.say(f"  {_driver(driver)}")
+        terminal.print_line(f"  {_driver(driver)}")
     for reason, count in sorted(found.failures.items(), key=lambda item: -item[1])[:SHOWN]:
-        terminal.say(one_line(f"  {count} failed: {reason}"))
+        terminal.print_line(one_line(f"  {count} failed: {reason}"))
     if found.failures:
-        terminal.say(f"  Try them again with: longwave sweep retry {found.name}")
+        terminal.print_line(f"  Try them again with: longwave sweep retry {found.name}")
 
 
 def overview(found: Sequence[SweepStatus], format: str) -> None:
@@ -102,9 +102,9 @@ def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: st
     lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in found]
     if lines:
         terminal.table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
-    terminal.say(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
+    terminal.print_line(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
     if without:
-        terminal.say(f"  No winner is known yet of: {', '.join(without)}.")
+        terminal.print_line(f"  No winner is known yet of: {', '.join(without)}.")
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def watching() -> Iterator[Callable[[SweepStatus], None]]:
         gone = [_driver(d) for d in found.drivers if not d.alive]
         told = f"{found.name}: {'; '.join([line(replace(found, left=None)), *gone])}"
         if told != last[0]:
-            terminal.say(told)
+            terminal.print_line(told)
         last[0] = told
 
     yield say
@@ -154,7 +154,7 @@ def _held(held: Mapping[str, float], price: Mapping[str, float]) -> str:
     """Return device seconds, and what they cost, if that is known: ``1.5 A100 hours, cost 3.75``."""
     names = {kind: "core" if kind == CPU else kind for kind in held}
     hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
-    paid = cost(held, price)
+    paid = total_cost(held, price)
     return ", ".join([*hours, *([f"cost {paid:.2f}"] if paid is not None else [])])
 
 

@@ -11,7 +11,7 @@ from longwave.platform.boards.texts import duration, plain
 from longwave.platform.literature.published import published_rows
 from longwave.platform.literature.separation import printed_for, separation
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, measured, say, show, table, waiting
+from longwave.platform.render.terminal import WIDER, measured, print_line, show, table, waiting
 from longwave.platform.statistics.scale import scale_of
 from longwave.tasks.base.raw import DataError
 
@@ -31,7 +31,7 @@ def listing(specs: Sequence[TaskSpec], format: Format) -> None:
     prose, drop = frozenset({3, 5, 6, 7}), (2, 6, 5, 1, 3)
     show([Table("", columns, lines, records=records, prose=prose, drop=drop)], format)
     if format is Format.table:
-        say("  One in full, with recipes and trivial predictors: longwave tasks NAME")
+        print_line("  One in full, with recipes and trivial predictors: longwave tasks NAME")
 
 
 def page(spec: TaskSpec, format: Format) -> None:
@@ -42,35 +42,35 @@ def page(spec: TaskSpec, format: Format) -> None:
     if format is not Format.table:
         listing([spec], format)
         return
-    say(f"{spec.title} ({spec.id}), {spec.family}\n\n{spec.summary}\n")
+    print_line(f"{spec.title} ({spec.id}), {spec.family}\n\n{spec.summary}\n")
     for name, text in _facts(spec).items():
-        say(f"  {name}: {text}")
+        print_line(f"  {name}: {text}")
     for told in spec.protocols:
-        say(f"  protocol{' (minor)' if told.minor else ''}: {told.text}")
+        print_line(f"  protocol{' (minor)' if told.minor else ''}: {told.text}")
     recipes = [(model or "all others", _recipe(spec.recipe(model))) for model in spec.recipes]
-    say("")
+    print_line("")
     table(["recipe for", "says"], recipes, prose=[1])
     try:
         with waiting(f"loading {spec.name}"):
             data = spec.load(spec.variant)
             found = spec.measured(data)
     except DataError as error:
-        say(f"  {error}")
+        print_line(f"  {error}")
         return
-    say(f"  data version {data.version}: {_sizes(data)}")
-    say(f"  the same inputs in two splits: {_repeated(data)}")
+    print_line(f"  data version {data.version}: {_sizes(data)}")
+    print_line(f"  the same inputs in two splits: {_repeated(data)}")
     scores = {name: each.score for name, each in found.items()}
     if (chance := spec.chance_at(spec.variant, scores)) is not None and spec.chance is None:
-        say(f"  chance on these data: {chance:.4g}")
-    say("")
+        print_line(f"  chance on these data: {chance:.4g}")
+    print_line("")
     head = ["trivial predictor", spec.metric.name, "numbers kept", "time", "chosen on validation"]
     table(head, [_measured(name, each) for name, each in found.items()], prose=[0, 4], drop=[2, 3], hint=WIDER)
     _further(spec, found)
     for line in spec.lacking().values():
-        say(f"  {line}")
+        print_line(f"  {line}")
     scale = scale_of(spec.metric.goal, spec.metric.unit, spec.metric.floor(data.test.targets))
     printed = printed_for(spec.name, spec.variant, spec.metric.name)
-    say(f"  {separation(scores, printed, scale, spec.searched, chance)}")
+    print_line(f"  {separation(scores, printed, scale, spec.searched, chance)}")
 
 
 def _measured(name: str, found: Measured) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from longwave.platform.statistics.stats import arrow
 if TYPE_CHECKING:
     from longwave.platform.doctor import Finding
     from longwave.platform.storage.repair import RepairedStore
-    from longwave.platform.sweeps.entry import ModelPlan, Sweep
+    from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 
 
 class Terminal(Console):
@@ -80,7 +80,7 @@ def measured(metric: str, unit: str, goal: str) -> str:
     return f"{metric} [{unit}] {arrow(goal)}"
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print text as it is; what begins with spaces keeps them where its lines go on."""
     ahead = len(text) - len(text.lstrip(" "))
     if ahead and "\n" not in text.rstrip("\n"):
@@ -132,10 +132,10 @@ def show(tables: Sequence[export.Table], format: export.Format, content: object 
         return
     for made in tables:
         if made.answer:
-            say(f"{made.answer}\n")
+            print_line(f"{made.answer}\n")
         _print(made, ANY_HINT)
         if made.caption:
-            say(f"  {made.caption}\n")
+            print_line(f"  {made.caption}\n")
 
 
 def _print(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
@@ -153,13 +153,13 @@ def _print(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str |
         texts = [wrapped(line[k], w) if k in made.prose else line[k] for k, w in zip(kept, wanted, strict=True)]
         drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(kept, texts, strict=True)))
     if made.title:
-        say(made.title)
+        print_line(made.title)
     _put(wide(taken(wanted)), drawn)
     for told in beneath(made):
-        say(f"  {told}")
+        print_line(f"  {told}")
     if gone := [made.columns[k] for k in made.drop if k not in kept and not silent(made, k)]:
-        say(f"  No room for: {', '.join(reversed(gone))}. {hint}")
-    say("")
+        print_line(f"  No room for: {', '.join(reversed(gone))}. {hint}")
+    print_line("")
 
 
 def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
@@ -169,37 +169,39 @@ def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, wher
         return
     file = sweep.file
     for task, variant in file.places.items():
-        say(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
+        print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
         for entry, trials in zip(sweep.entries, first, strict=True):
             if entry.base.task == task:
-                say(f"  {_cell(entry)}")
+                print_line(f"  {_cell(entry)}")
                 for line in _warm(entry) if file.warm else ():
-                    say(f"  {line}")
+                    print_line(f"  {line}")
                 head, lines, drop = _trials(entry, trials)
                 table(head, lines, drop=drop)
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
     if file.trials:
         then = f"then {file.retrain} retrainings of each {each}'s best"
         begun = " This is the first round." if file.rounds > 1 else ""
-        say(f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{begun}")
+        print_line(
+            f"  {file.trials} trials a {each}: {searched_by(file.model_dump(exclude_defaults=True))}, {then}.{begun}"
+        )
     else:
-        say(f"  Nothing is searched: {file.retrain} retrainings a {each}, of what the file fixes.")
-    say(f"  On this machine: {where}.")
+        print_line(f"  Nothing is searched: {file.retrain} retrainings a {each}, of what the file fixes.")
+    print_line(f"  On this machine: {where}.")
 
 
-def _cell(entry: ModelPlan) -> str:
+def _cell(entry: CellPlan) -> str:
     """Return what all trials of a cell are trained by."""
-    from longwave.platform.about import departed
+    from longwave.platform.about import departures_of
     from longwave.platform.registry import get_task
 
     base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
     told = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
-    protocol = [p for p in departed(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
+    protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
     searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
     return f"{entry.label}: {', '.join(told)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
 
 
-def _warm(entry: ModelPlan) -> Iterator[str]:
+def _warm(entry: CellPlan) -> Iterator[str]:
     """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
     if not entry.warm:
         yield "Warm start: no such setting is known."
@@ -210,7 +212,7 @@ def _warm(entry: ModelPlan) -> Iterator[str]:
             yield f"Left out: {start.source}: {start.out}."
 
 
-def _trials(entry: ModelPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
+def _trials(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
     """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
 
     Names stand in full if the terminal is wide, and seeds.
@@ -244,5 +246,5 @@ def rescued(found: RepairedStore) -> None:
     ]
     table(["rows of", "saved", "lost"], lines, title=str(found.file), right=(1, 2))
     if found.again:
-        say(f"  To be trained again, by resuming their sweeps: {', '.join(found.again)}.")
-    say(f"  The old store is as it was. Use the new one with --store sqlite:///{found.file.absolute()}.")
+        print_line(f"  To be trained again, by resuming their sweeps: {', '.join(found.again)}.")
+    print_line(f"  The old store is as it was. Use the new one with --store sqlite:///{found.file.absolute()}.")

@@ -17,7 +17,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
-Columns = TypeVarTuple("Columns")
+SelectedColumns = TypeVarTuple("SelectedColumns")
 
 
 class _Texts(sa.TypeDecorator[Sequence[str]]):
@@ -48,8 +48,8 @@ def in_clause(column: Any, texts: Iterable[str]) -> sa.ColumnElement[bool]:
 
 
 def select_in(
-    connection: sa.Connection, query: sa.Select[*Columns], column: Any, texts: Collection[str]
-) -> Iterator[sa.Row[*Columns]]:
+    connection: sa.Connection, query: sa.Select[*SelectedColumns], column: Any, texts: Collection[str]
+) -> Iterator[sa.Row[*SelectedColumns]]:
     """Yield the rows of a query in which ``column`` is one of ``texts``, a batch after another."""
     for part in batches(sorted(texts)):
         yield from connection.execute(query.where(in_clause(column, part)))

@@ -62,16 +62,16 @@ class Driver:
 
 
 Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 def _retried(
-    method: Callable[Concatenate[Leases, Arguments], Result],
-) -> Callable[Concatenate[Leases, Arguments], Result]:
+    method: Callable[Concatenate[Leases, Arguments], Returned],
+) -> Callable[Concatenate[Leases, Arguments], Returned]:
     """Let a method be done ``with_retry`` of its store. It must change nothing when it is done twice."""
 
     @wraps(method)
-    def retried(self: Leases, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def retried(self: Leases, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
         return self.store.with_retry(lambda: method(self, *args, **kwargs))
 
     return retried

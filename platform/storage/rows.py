@@ -17,12 +17,12 @@ ELSEWHERE = ("trial", "environment", "patch", "measures")
 """Fields of a run that are no columns of its trial: its key, and what tables of their own hold."""
 OF_RUN = tuple(f.name for f in fields(Run) if f.name not in ELSEWHERE)
 """Fields of a run that are columns of its trial, under the same names."""
-Rows = list[dict[str, Any]]
+ValueRows = list[dict[str, Any]]
 
 
-def planned_trials(trials: Iterable[tuple[TrialConfig, About]]) -> Rows:
+def planned_trials(trials: Iterable[tuple[TrialConfig, About]]) -> ValueRows:
     """Return the rows of trials without a record; those with one explanation share it."""
-    rows, abouts = Rows(), dict[int, dict[str, Any]]()
+    rows, abouts = ValueRows(), dict[int, dict[str, Any]]()
     for config, about in trials:
         columns = {name: getattr(config, name) for name in ("id", "task", "model", "phase", "row")}
         if id(about) not in abouts:
@@ -31,9 +31,9 @@ def planned_trials(trials: Iterable[tuple[TrialConfig, About]]) -> Rows:
     return rows
 
 
-def ended_trials(trials: Iterable[Trial]) -> Rows:
+def ended_trials(trials: Iterable[Trial]) -> ValueRows:
     """Return the rows of trials with their records."""
-    rows = Rows()
+    rows = ValueRows()
     for trial in trials:
         assert trial.run
         [row] = planned_trials([(trial.config, trial.about)])
@@ -49,7 +49,7 @@ def columns_of_end(run: Run) -> dict[str, Any]:
 
 def trials_of_sweep(
     sweep: str, trials: Sequence[str], cells: Sequence[int | None] | None = None, start: int = 0
-) -> Rows:
+) -> ValueRows:
     """Return the rows that place trials in a sweep's plan, in order, each in a cell."""
     return [
         {"sweep": sweep, "trial": trial, "position": start + k, "cell": cell}
@@ -57,7 +57,7 @@ def trials_of_sweep(
     ]
 
 
-def cohort_members(trials: Iterable[TrialConfig]) -> Rows:
+def cohort_members(trials: Iterable[TrialConfig]) -> ValueRows:
     """Return the rows that say which cohorts trials compete in."""
     return [
         {"cohort": c.halving["cohort"], "epoch": 0, "trial": c.id, "valid": None, "stays": None}
@@ -66,25 +66,25 @@ def cohort_members(trials: Iterable[TrialConfig]) -> Rows:
     ]
 
 
-def flags(trials: Iterable[Trial]) -> Rows:
+def flags(trials: Iterable[Trial]) -> ValueRows:
     """Return the rows of trials that are flagged."""
     return [{"trial": trial.config.id, "text": "\n".join(trial.flags)} for trial in trials if trial.flags]
 
 
-def environments(runs: Iterable[Run]) -> Rows:
+def environments(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the distinct environments of runs."""
     return list(
         {key: {"id": key, "facts": dict(run.environment)} for run in runs if (key := environment_id(run))}.values()
     )
 
 
-def patches(runs: Iterable[Run]) -> Rows:
+def patches(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the distinct patches of runs."""
     texts = {run.environment["diff"]: run.patch for run in runs if run.patch}
     return [{"id": key, "text": text} for key, text in texts.items()]
 
 
-def measures(runs: Iterable[Run]) -> Rows:
+def measures(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the measures of runs."""
     return [{"trial": run.trial, **asdict(measure)} for run in runs for measure in run.measures]
 

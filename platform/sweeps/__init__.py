@@ -1,5 +1,9 @@
-"""Sweeps: file, cells, plan, packs, workers on Ray, the loop that runs what is missing, re-runs, the mirror.
+"""Sweeps: from a file to rows of a board, on this machine or on Ray.
 
-May import: training and what is below it; Ray in executor.py, Optuna in space.py, MLflow in tracking.py alone.
-To add a sampler: its name and its line in space.py. Where packs go is said in placement.py and fleet.py.
+    file/  what a sweep file may say        plan/   which trials it asks for        place/  where packs of them go
+    run/   trains what is missing           on_ray/ workers on Ray                  mlflow/ the copy for MLflow
+
+May import: training and what is below it. Each folder imports those before it in this order: file, plan, place, on_ray,
+mlflow, run; reproduce.py and saved_weights.py serve single rows.
+To add to sweeps: the folder whose line says it, and its own ``__init__.py``.
 """

@@ -125,7 +125,7 @@ class Rerun:
         }
 
 
-def plan(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:
+def plan_rerun(store: Store, name: str, seed: int | None = None, task: str | None = None) -> RerunPlan:
     """Return what training the row ``name`` once more would be; nothing is run.
 
     Args:
@@ -138,7 +138,7 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
         ConfigError: No such row, no score in it, or versions here are not those the row was made with.
     """
     every = store.rows(name, task)
-    row = compared(every)
+    row = comparable_trials(every)
     config, found = row[0].config, ended(row)
     if not found:
         raise ConfigError(f"Row {config.row[:SHORT]} has no score to compare with: none of its retrainings ended ok.")
@@ -148,11 +148,11 @@ def plan(store: Store, name: str, seed: int | None = None, task: str | None = No
     fresh = (s for k in range(10**6) if (s := derive_seed("reproduce", seed_key(config), k)) not in taken)
     again = replace(config, seed=next(fresh) if seed is None else seed)
     diverged = len(scores(row)) - len(found)
-    told = prediction(found, scale(row))
+    told = prediction_interval(found, scale(row))
     return RerunPlan(row, again, summary(found), diverged, told, frozenset(taken))
 
 
-def compared(row: Sequence[Trial]) -> list[Trial]:
+def comparable_trials(row: Sequence[Trial]) -> list[Trial]:
     """Return the retrainings that a further one is compared with: those made here, else those that were imported.
 
     Re-runs alone speak for no row: they are compared with what they were to show.
@@ -161,7 +161,7 @@ def compared(row: Sequence[Trial]) -> list[Trial]:
     return here if any(not t.rerun for t in here) else [t for t in row if t.origin != LOCAL] or here
 
 
-def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
+def prediction_interval(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tuple[float, float] | None:
     """Return the interval in which one more score falls as often as ``level`` says: mean ± t·std·√(1 + 1/n) of logs.
 
     The logs are those of errors; a metric without a positive scale is taken as it is. None for a single score, and for
@@ -181,7 +181,7 @@ def prediction(scores: Sequence[float], scale: Scale, level: float = 0.95) -> tu
     return low, high
 
 
-def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
+def train_again(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, weights: bool = False) -> Rerun:
     """Train what ``plan`` says, in this process; ``watch`` hears of each epoch. ``weights``: keep them, in ``home()``.
 
     Interrupted and asked again by the same code, it goes on from where it was at most a minute before.
@@ -202,7 +202,7 @@ def rerun(plan: RerunPlan, watch: Callable[[Point], None] = lambda point: None, 
     return Rerun(plan, ends[0], list(points.values()))
 
 
-def keep(store: Store, done: Rerun) -> bool:
+def store_rerun(store: Store, done: Rerun) -> bool:
     """Store a re-run as one more retraining of its row, and return whether it is one: not if it failed.
 
     No sweep asks for it, and it is marked as a re-run with its outcome.
@@ -212,13 +212,13 @@ def keep(store: Store, done: Rerun) -> bool:
     """
     if done.run.status == "failed":
         return False
-    check_new(done.plan)
+    check_seed_is_new(done.plan)
     store.add_trials(None, [done.plan.config], [done.plan.row[0].about])
     store.write(done.points, [done.run], rerun=done.outcome)
     return True
 
 
-def check_new(plan: RerunPlan) -> None:
+def check_seed_is_new(plan: RerunPlan) -> None:
     """Raise ConfigError if the row has a retraining with the plan's seed: a re-run with it cannot be kept."""
     if plan.config.seed in plan.taken:
         raise ConfigError(f"Seed {plan.config.seed} is in the row already and cannot be kept again. Leave --seed out.")

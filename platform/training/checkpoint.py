@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longwave.files import whole
-from longwave.platform.paths import reaching
+from longwave.platform.paths import reachable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,14 +84,14 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
-        with reaching(self.path):
+        with reachable(self.path):
             for name in [name for name in _names(self.path.parent) if name.startswith(begins)]:
                 (self.path.parent / name).unlink(missing_ok=True)
 
 
 def _names(folder: AnyPath) -> list[str]:
     """Return the names of the files in a folder: thousands, of which no path is made. None where it is not there."""
-    with suppress(FileNotFoundError, NotADirectoryError), reaching(folder):
+    with suppress(FileNotFoundError, NotADirectoryError), reachable(folder):
         return os.listdir(folder) if isinstance(folder, Path) else [file.name for file in folder.iterdir()]
     return []
 
@@ -105,7 +105,7 @@ def _put(path: AnyPath, content: bytes) -> None:
             with suppress(FileNotFoundError):
                 path.replace(_before(path))
         return
-    with reaching(path):
+    with reachable(path):
         with suppress(FileNotFoundError):
             path.fs.cp_file(path.path, _before(path).path)
         path.fs.pipe_file(path.path, content)
@@ -125,7 +125,7 @@ def _read(path: AnyPath) -> Saved | None:
     from safetensors.torch import load
 
     try:
-        with reaching(path):
+        with reachable(path):
             content = path.read_bytes()
     except OSError:
         return None

@@ -139,16 +139,16 @@ class Pack:
         self.note(Report((), ends, rungs))
         return Report(points, ends, rungs)
 
-    def halve(self, company: Cohort) -> Report | None:
+    def halve(self, cohort: Cohort) -> Report | None:
         """Let the members leave that do not stay at the last epoch's rung of successive halving, if it had one.
 
         Returns:
-            What was decided, with the ends; None if a score that decides is missing in ``company``.
+            What was decided, with the ends; None if a score that decides is missing in ``cohort``.
         """
         waiting = [r for r in self.said.rungs if r.epoch == self.done and r.stays is None]
         if not waiting:
             return Report()
-        found = decided(company, self.configs[0].halving or {}, self.done, self.task.metric.goal)
+        found = decided(cohort, self.configs[0].halving or {}, self.done, self.task.metric.goal)
         if found is None:
             return None
         rungs, reason = found

@@ -28,7 +28,7 @@ def has_rung(config: TrialConfig, epoch: int) -> bool:
     return halving is not None and epoch in rungs(halving["first"], halving["eta"], config.epochs)
 
 
-def decided(company: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
+def decided(cohort: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) -> tuple[dict[str, Rung], str] | None:
     """Return the rung of each trial that competes at an epoch with what becomes of it, and why some do not stay.
 
     It follows from the whole cohort's recorded scores alone, not from who trained with whom or when: the best of them
@@ -38,8 +38,8 @@ def decided(company: Cohort, halving: Mapping[str, Any], epoch: int, goal: str) 
     They are ranked by what they would be chosen by: their best validation metric so far, or with ``selection="last"``
     the present one. So a trial that was the best and has a bad epoch at the rung stays.
     """
-    known = {r.trial: r for r in company.rungs if r.epoch == epoch}
-    if any(trial not in known and trial not in company.gone for trial in company.members):
+    known = {r.trial: r for r in cohort.rungs if r.epoch == epoch}
+    if any(trial not in known and trial not in cohort.gone for trial in cohort.members):
         return None
     sign = -1.0 if goal == "max" else 1.0
     order = sorted(known, key=lambda trial: (sign * known[trial].valid, trial))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.plugins.known import as_planned
+from longwave.platform.plugins.known import check_as_planned
 from longwave.platform.records.identity import digest
 from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.report import Cohort, Ending, Report
@@ -50,15 +50,15 @@ class _Undelivered(Exception):
 class _Teller:
     """Hands reports on, with where they were made, and keeps what they say of the trials that compete."""
 
-    def __init__(self, emit: Emit, company: Cohort, weights: AnyPath | None = None) -> None:
-        self.emit, self.company, self.weights = emit, company, weights
+    def __init__(self, emit: Emit, cohort: Cohort, weights: AnyPath | None = None) -> None:
+        self.emit, self.cohort, self.weights = emit, cohort, weights
         self.facts, self.patch = environment.describe(), environment.patch() or ""
         self.ended: set[str] = set()
         self.journal = Journal()
 
     def __call__(self, report: Report) -> None:
         self.ended.update(r.trial for r in report.runs)
-        self.company = self.company.after(report)
+        self.cohort = self.cohort.after(report)
         self.journal.write(report)
         placed = [replace(r, environment={**self.facts, **r.environment}, patch=self.patch) for r in report.runs]
         try:
@@ -72,7 +72,7 @@ def train(
     configs: Sequence[TrialConfig],
     emit: Emit,
     checkpoint: Checkpoint | None = None,
-    company: Cohort | None = None,
+    cohort: Cohort | None = None,
     draining: Callable[[], bool] = lambda: False,
     weights: AnyPath | None = None,
 ) -> Ending:
@@ -86,13 +86,13 @@ def train(
         emit: Takes reports as they come.
         checkpoint: Where to keep the state at least every ``CHECKPOINT_SECONDS``, and where to resume from. A save
             that fails, as on a full disk, is tried again so much later.
-        company: The trials they compete with in successive halving; by default they are all that do.
+        cohort: The trials they compete with in successive halving; by default they are all that do.
         draining: Asked after each step whether to pause.
         weights: Where to keep the weights of retrainings, if they are to be kept.
 
     Returns:
         ``"over"``: every trial has ended. ``"paused"``: the state is saved, and to go on the same is called again;
-        because of ``draining``, or since a rung waits for scores of trials elsewhere, which a later ``company`` has.
+        because of ``draining``, or since a rung waits for scores of trials elsewhere, which a later ``cohort`` has.
 
     Raises:
         WorkerError: The trials were planned under other versions than are here, or in a precision that this machine
@@ -101,7 +101,7 @@ def train(
     """
     alone = Cohort((configs[0].halving or {}).get("cohort", ""), tuple(c.id for c in configs), {})
     try:
-        return _in_parts(configs, _Teller(emit, company or alone, weights), checkpoint, draining)
+        return _in_parts(configs, _Teller(emit, cohort or alone, weights), checkpoint, draining)
     except _Undelivered as error:
         raise (error.__cause__ or error) from None
 
@@ -114,7 +114,7 @@ def _in_parts(
     idle = 0  # parts that wait, of the last ones; none of them has news for the others
     while idle < len(parts):
         part, own = parts.popleft()
-        left, before = [c for c in part if c.id not in teller.ended], teller.company
+        left, before = [c for c in part if c.id not in teller.ended], teller.cohort
         how = _tried(left, teller, own, draining) if not _was_split(left, own) else "split"
         if how == "split":
             halves = _halves([c for c in left if c.id not in teller.ended])
@@ -123,7 +123,7 @@ def _in_parts(
             return "paused"
         elif how == "waits":
             parts.append((part, own))
-        idle = 0 if how != "waits" else 1 if teller.company != before else idle + 1
+        idle = 0 if how != "waits" else 1 if teller.cohort != before else idle + 1
     return "paused" if parts else "over"
 
 
@@ -199,7 +199,7 @@ def _train(
 
     report = pack.told()
     while True:
-        decision = pack.halve(teller.company.after(report))
+        decision = pack.halve(teller.cohort.after(report))
         over = decision is not None and (not pack.configs or pack.done == first.epochs)
         teller(report + (decision or Report()) + (pack.close() if over else Report()))
         if over:
@@ -217,8 +217,8 @@ def unfit(config: TrialConfig) -> str:
         ConfigError: Its task or its model is not here, in no version; of what is brought, not in the one planned.
         DataError: The data are not here.
     """
-    as_planned("model", config.model, config.model_version)
-    as_planned("task", config.task, config.task_version)
+    check_as_planned("model", config.model, config.model_version)
+    check_as_planned("task", config.task, config.task_version)
     task, model = get_task(config.task), get_model(config.model)
     here = {
         "protocol": PROTOCOL,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from longwave.files import whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import reaching
+from longwave.platform.paths import reachable
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.pack import Pack
@@ -90,7 +90,7 @@ def read(path: AnyPath) -> Kept | None:
     from safetensors.torch import load
 
     try:
-        with reaching(path):
+        with reachable(path):
             content = path.read_bytes()
     except FileNotFoundError:
         return None
@@ -120,5 +120,5 @@ def _put(path: AnyPath, content: bytes) -> None:
         with whole(path, private=True) as partial:
             partial.write_bytes(content)
         return
-    with reaching(path):
+    with reachable(path):
         path.fs.pipe_file(path.path, content)

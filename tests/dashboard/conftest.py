@@ -17,7 +17,7 @@ from lab_speed import serving
 from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import cells
+from longwave.dashboard import table_frames
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import CatalogueEntry
@@ -79,7 +79,7 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     def opened(url: str, page: str = "overview", **query: str) -> AppTest:
         monkeypatch.setenv("LONGWAVE_STORE", url)
         st.cache_resource.clear()
-        app = AppTest.from_file(str(Path(cells.__file__).parent / "app.py"), default_timeout=60)
+        app = AppTest.from_file(str(Path(table_frames.__file__).parent / "app.py"), default_timeout=60)
         app.switch_page(f"views/{page}.py")
         for name, value in query.items():
             app.query_params[name] = value

@@ -14,25 +14,25 @@ from boards import printed as in_print
 from boards import retrained
 from streamlit import config
 
-from longwave.dashboard import cells, sheet
+from longwave.dashboard import board_table, table_frames
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, result, seeds, span
 
-FOLDER = Path(cells.__file__).parent
+FOLDER = Path(table_frames.__file__).parent
 
 
 def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
     numbers = [{"value": 0.5, "units": "16"}, {"value": 1.0, "n": 3, "printed": "1.00"}]
     [row] = rows([retrained("a", [1.0, 1.01, 0.99, 1.02])], [in_print("a", **number) for number in numbers])
-    other, near = cells.published_frame(row).to_dict("records")
+    other, near = table_frames.published_frame(row).to_dict("records")
     assert (other["ours is"], other["n"], other["differs in"]) == ("other protocol", "4 and ?", "hidden 8 (printed 16)")
     assert (near["number"], near["statistic"], near["ours is"], near["n"]) == (
         "1.00", "mean of 3", "reproduced", "4 and 3",
     )  # fmt: skip
     assert near["our error over it"].startswith("× 1.00 (") and near["differs in"] == "—"
     [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
-    [told] = cells.published_frame(alone).to_dict("records")
+    [told] = table_frames.published_frame(alone).to_dict("records")
     assert (told["ours is"], told["our error over it"], told["n"]) == ("not run", "—", "—")
 
 
@@ -56,36 +56,38 @@ def test_every_setting_is_one_that_streamlit_knows() -> None:
 def test_a_trivial_predictor_has_no_seeds_and_no_protocol() -> None:
     row = Row("t", "", "AR(8)", "AR(8)", "mse", "1", "min", 0.0098, kind="trivial")
     assert (result(row), seeds(row), span(row.rank_low, row.rank_high)) == ("0.0098 (trivial)", "—", "—")
-    frame = sheet.board_frame(sheet.sheet([row]))
+    frame = board_table.board_frame(board_table.view_board([row]))
     assert frame["departures"].tolist() == ["—"] and frame["mean"].tolist() == [0.0098]
     assert "share" not in frame
 
 
 def test_a_superseded_row_says_why_in_the_table_and_others_have_no_such_column() -> None:
     now, old = rows([retrained("a", [1.0, 2.0]), retrained("a", [1.0], superseded="model version 1, now 2")], [])
-    table = sheet.board_table(sheet.sheet([now, old]), ["red", "red"]).data  # type: ignore[attr-defined]
+    table = board_table.styled_board(board_table.view_board([now, old]), ["red", "red"]).data  # type: ignore[attr-defined]
     assert table["superseded"].tolist() == ["—", "model version 1, now 2"] and table["rank_low"].isna().tolist() == [
         False,
         True,
     ]
-    assert "superseded" not in sheet.board_frame(sheet.sheet([now])) and "superseded" in sheet.headings(
-        sheet.sheet([old])
-    )
+    assert "superseded" not in board_table.board_frame(
+        board_table.view_board([now])
+    ) and "superseded" in board_table.headings(board_table.view_board([old]))
 
 
 def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
-    made = sheet.sheet(rows([retrained("a", [1.0, 2.0, 3.0]), retrained("b", [1.0, 2.0, 3.0, 9.0, "diverged"])], []))
-    table = sheet.board_table(made, ["red", "red"])
+    made = board_table.view_board(
+        rows([retrained("a", [1.0, 2.0, 3.0]), retrained("b", [1.0, 2.0, 3.0, 9.0, "diverged"])], [])
+    )
+    table = board_table.styled_board(made, ["red", "red"])
     for _ in range(2):
         written = table.to_html()
         for column in made.numbers:
-            place = list(sheet.board_frame(made)).index(column.key)
+            place = list(board_table.board_frame(made)).index(column.key)
             told = re.findall(rf'col{place}" >(.*?)</td>', written)
             assert told == [column.text(row) for row in made.rows], column.key
 
 
 @pytest.mark.integration
 def test_the_lab_loads_no_torch() -> None:
-    parts = "cells, frame, pool, reads, state, table"
+    parts = "cached_reads, filters, page_frame, state, table, table_frames"
     code = f"import sys; from longwave.dashboard import {parts}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -18,8 +18,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 from tree import ROOT
 
-from longwave.dashboard import cells
-from longwave.dashboard.front import html
+from longwave.dashboard import table_frames
+from longwave.dashboard.index_page import index_html
 from longwave.platform.cli.main import main
 
 INDEX = Path(st.__file__).parent / "static/index.html"
@@ -60,7 +60,9 @@ def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_i
 
 
 def test_a_browser_hears_early_of_code_that_draws_tables_and_figures_and_all_of_it_is_there() -> None:
-    own, theirs = (re.findall(r'modulepreload" crossorigin href="(.*?)"', page) for page in (html(), INDEX.read_text()))
+    own, theirs = (
+        re.findall(r'modulepreload" crossorigin href="(.*?)"', page) for page in (index_html(), INDEX.read_text())
+    )
     added = [link for link in own if link not in theirs]
     assert set(theirs) < set(own) and len(set(own)) == len(own) and all((INDEX.parent / link).is_file() for link in own)
     for name in ("DataFrame", "ArrowVegaLiteChart"):
@@ -100,7 +102,7 @@ def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
     for asked, buttons in (("yes", ["Log in"]), ("", [])):
         monkeypatch.setenv("LONGWAVE_LOGIN", asked)
         st.cache_resource.clear()
-        page = AppTest.from_file(str(Path(cells.__file__).parent / "app.py"), default_timeout=60).run()
+        page = AppTest.from_file(str(Path(table_frames.__file__).parent / "app.py"), default_timeout=60).run()
         assert not page.exception and [button.label for button in page.button] == buttons
         assert bool(page.info) != bool(asked)
 

@@ -10,7 +10,7 @@ import pytest
 from lab import about, marks, notes, ok, printed, trial
 from streamlit.testing.v1 import AppTest
 
-from longwave.dashboard import found, pace, sheet, taken
+from longwave.dashboard import board_table, export_menu, refresh_rate, search_view
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import CatalogueEntry
@@ -20,7 +20,7 @@ from longwave.platform.storage import leases
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.file.schema import check_sweep
 
 Visit = Callable[..., AppTest]
 
@@ -73,7 +73,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     assert list(printed(seeds.dataframe[0])["title"])[0] == "coRNN"
     with Store(url, create=False) as store:
         rows = [row for row in read_board(store, "fitzhugh_nagumo") if row.kind == "reproduced"]
-    table = taken.board(sheet.sheet(rows[::-1]))
+    table = export_menu.board_as_table(board_table.view_board(rows[::-1]))
     assert [line[1] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
     assert write([table], Format.markdown).count("\n| ") >= 4
@@ -153,7 +153,7 @@ def test_ranges_in_the_link_pick_trials_and_give_the_sweep_file_of_the_best_of_t
 def test_the_sweep_file_of_a_trial_is_one_that_a_sweep_reads(searched: str) -> None:
     with Store(searched, create=False) as store:
         trial = next(t for t in store.trials("s") if t.config.phase == "search")
-    file = check_sweep(tomllib.loads(found.retrain(trial)), "again.toml")
+    file = check_sweep(tomllib.loads(search_view.retraining_file(trial)), "again.toml")
     assert (file.task, file.models, file.trials, file.retrain) == ("fitzhugh_nagumo", ["lem"], 1, 5)
     assert (file.hidden, file.batch, file.epochs) == (16, 32, 3) and file.space["lem"]["dt"] == 0.1
 
@@ -171,14 +171,14 @@ def test_the_theme_of_a_link_is_asked_of_the_browser_and_taken_along(url: str, v
 
 
 def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_takes() -> None:
-    looks = pace.Pace()
-    assert looks.every() == pace.LEAST
+    looks = refresh_rate.RefreshRate()
+    assert looks.every() == refresh_rate.LEAST
     looks.heard("a", 0.2)
-    assert looks.every() == pace.LEAST and looks.every(5) == 5
+    assert looks.every() == refresh_rate.LEAST and looks.every(5) == 5
     for k in range(40):
         looks.heard(f"v{k}", 0.2)
     # 41 visitors of 0.2 s each are 8.2 s of work: a quarter of a core does that in 33 s.
     assert looks.every() == 40 and looks.every(5) == 40
     for _ in range(50):
         looks.heard("a", 100.0)
-    assert looks.every() == pace.MOST
+    assert looks.every() == refresh_rate.MOST

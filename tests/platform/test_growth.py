@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 Edits = Mapping[str, Sequence[tuple[str, str]]]
 """By file, lines and what comes before them."""
 SAMPLER: Edits = {
-    "platform/sweeps/space.py": [
+    "platform/sweeps/file/space.py": [
         (
             '    "tpe": Sampler(',
             '    "halton": Sampler(lambda samplers, seed: samplers.QMCSampler(qmc_type="halton")),\n',
@@ -59,22 +59,23 @@ from dataclasses import replace
 from pathlib import Path
 import frozen, pandas
 from rich.console import Console
-from longwave.dashboard import cells, sheet
+from longwave.dashboard import table_frames
+from longwave.dashboard import board_table
 from longwave.platform.cli.main import main
 from longwave.platform.editions.publish import publish
 from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
 
 found = {}
 store = Store("sqlite:///store.db")
 file = check_sweep({"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem"], "trials": 2, "retrain": 3,
     "hidden": 8, "batch": 10, "steps": 5, "epochs": 2, "sampler": "halton"}, "tiny")
-driver.start(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
+driver.start_sweep(file, store, Workers(1, Path("storage"), here=True), None, Console(file=io.StringIO()))
 found["sampler"] = [len(store.trials("tiny")), store.sweep("tiny").content["sampler"]]
 
 now, before = frozen.present(), frozen.recorded()
@@ -87,7 +88,8 @@ found["scores"], edition = row.scores, publish(Path("edition"), store, "Longwave
 found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "reproduced"]
 found["parquet"] = list(pandas.read_parquet("edition/rows.parquet")["middle"].dropna())
 found["page"] = Path("edition/index.html").read_text()
-found["lab"] = [sheet.headings(sheet.sheet([row]))["middle"], list(sheet.board_frame(sheet.sheet([row]))["middle"])]
+view = board_table.view_board([row])
+found["lab"] = [board_table.headings(view)["middle"], list(board_table.board_frame(view)["middle"])]
 for form in ("table", "csv", "markdown", "latex"):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         main(["board", "adding", "--store", "sqlite:///store.db", "--format", form])

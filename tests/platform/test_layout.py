@@ -40,7 +40,7 @@ ORDER = (
 ONLY_ONE_KNOWS = {
     "ray": "on_ray",
     "optuna": "space",
-    "mlflow": "tracking",
+    "mlflow": "server",
     "alembic": "upgrade",
     "scikit_posthocs": "diagram",
     "matplotlib": "diagram",
@@ -78,6 +78,15 @@ def test_platform_files_import_only_files_below_them() -> None:
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
 
 
+def test_each_room_of_sweeps_imports_only_those_before_it() -> None:
+    rooms, inside = "file plan place on_ray mlflow run".split(), "longwave.platform.sweeps."
+    for path in python_files("platform/sweeps"):
+        name = path.relative_to(ROOT / "platform/sweeps").parts[0]
+        used = {used.removeprefix(inside).split(".")[0] for used in imports(path) if used.startswith(inside)}
+        above = {u for u in used if name in rooms and (u not in rooms or rooms.index(u) > rooms.index(name))}
+        assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}, which stand above it."
+
+
 def test_no_files_import_each_other_in_a_circle() -> None:
     files, used = modules(), {}
     for name, path in files.items():
@@ -110,7 +119,7 @@ def test_the_store_and_the_board_need_no_torch() -> None:
 def test_the_executor_needs_neither_torch_nor_ray_and_leaves_the_environment_alone() -> None:
     code = (
         "import os, sys; sys.modules.update(torch=None, ray=None); before = dict(os.environ)\n"
-        "from longwave.platform.sweeps import executor\n"
+        "from longwave.platform.sweeps.run import executor\n"
         "from longwave.platform.sweeps.on_ray.switches import environment\n"
         "assert dict(os.environ) == before and environment()['RAY_AUTH_MODE'] == 'token'"
     )

@@ -17,7 +17,7 @@ from longwave.platform.errors import did_you_mean
 from longwave.platform.names import edits, names, nearest, spelled
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.file.schema import check_sweep
 
 WORD = st.text("abcx_", max_size=6)
 

@@ -9,14 +9,14 @@ import pytest
 from tree import ROOT
 from trials import present_trial
 
-from longwave.platform.about import about, departed
+from longwave.platform.about import about, departures_of
 from longwave.platform.cli.main import main
 from longwave.platform.records.about import departures
 from longwave.platform.registry import get_task
 from longwave.platform.render import tasks
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
 from longwave.tasks.base.spec import Recipe, changes
 
 PLAIN = present_trial("adding", "N=20", "", "lem", {}, {"lr": 0.1, "dt": 1.0}, 128, 50, 300, "search", 1, steps=100)
@@ -53,7 +53,7 @@ def test_programs_read_whole_recipes(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_trial_as_published_departs_in_nothing() -> None:
-    assert departed(PLAIN, get_task("adding")) == ()
+    assert departures_of(PLAIN, get_task("adding")) == ()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_published_number_that_a_trial_lacks_or_changes_is_told() -> None:
     source = {"numbers": {"input_dropout": 0.03, "momentum": 0.9}, "source": "here", "drops": (5,)}
     task = replace(get_task("adding"), recipes={"": replace(get_task("adding").recipe(""), **source)})  # type: ignore[arg-type]
     trial = replace(PLAIN, schedule="cosine", params={**PLAIN.params, "momentum": 0.5})
-    assert departed(trial, task) == (
+    assert departures_of(trial, task) == (
         "schedule cosine (published drops)",
         "input_dropout none (published 0.03)",
         "momentum 0.5 (published 0.9)",
@@ -88,5 +88,5 @@ def test_a_recipe_of_ours_is_called_so() -> None:
 
 def test_the_depth_study_is_a_cell_a_combination() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/depth.toml"))
-    assert len(sweep.entries) == 2 * (2 * 3 + 2) and len(sum(searches(sweep, {}), [])) == 16 * 8
+    assert len(sweep.entries) == 2 * (2 * 3 + 2) and len(sum(search_trials(sweep, {}), [])) == 16 * 8
     assert len({entry.label for entry in sweep.entries}) == 16

@@ -14,7 +14,7 @@ from longwave.platform.redaction import redacted
 from longwave.platform.render.terminal import Terminal
 from longwave.platform.storage.engine import without_password
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.tracking import MirrorError
+from longwave.platform.sweeps.mlflow.server import MirrorError
 
 CANARY = "c4n4ryS3cret"
 PARTS = ("@", "/", "#", ":", "?", " ", "%40", "&", "=", "ü", "漢", "'", '"', "\\", "[", "]", "://", "1", "a", "<", "{")

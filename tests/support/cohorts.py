@@ -30,7 +30,7 @@ class Ledger:
     def __init__(self, configs: Sequence[TrialConfig]) -> None:
         self.configs, self.runs = list(configs), dict[str, Run]()
         self.points: dict[tuple[str, int], Point] = {}
-        self.company = Cohort("c", tuple(c.id for c in configs), {})
+        self.cohort = Cohort("c", tuple(c.id for c in configs), {})
 
     @property
     def open(self) -> list[TrialConfig]:
@@ -42,7 +42,7 @@ class Ledger:
         self.points |= {(p.trial, p.epoch): p for p in report.points}
         for run in report.runs:
             self.runs.setdefault(run.trial, run)
-        self.company = self.company.after(report)
+        self.cohort = self.cohort.after(report)
 
     def ends(self) -> dict[str, tuple[str, int]]:
         return {trial: (run.status, run.epochs) for trial, run in self.runs.items()}
@@ -90,7 +90,7 @@ class Driver:
         self.patch.setattr(training, "CHECKPOINT_SECONDS", self.chance.choice([0.0, 1e9]))
         step, emit = self.stepping(fault, configs), self.emitting(fault)
         with suppress(Death):
-            training.train(configs, emit, checkpoint, self.ledger.company, step)
+            training.train(configs, emit, checkpoint, self.ledger.cohort, step)
 
     def emitting(self, fault: str) -> Callable[[Report], None]:
         last = self.chance.randrange(6)

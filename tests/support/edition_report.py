@@ -19,7 +19,7 @@ from longwave.platform.boards.answer import against_trivial, answer
 from longwave.platform.boards.row import SHORT, WENT_ON, Row
 from longwave.platform.boards.texts import DASH, duration, median, plain, quoted, ratio, result
 from longwave.platform.editions.edition import Edition
-from longwave.platform.sweeps.edges import AtEdge
+from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 MAIN = "fitzhugh_nagumo"
 """The board whose medians the README shows."""

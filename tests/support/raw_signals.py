@@ -1,4 +1,4 @@
-"""Small sets of worms, heart beats, activities, words and sentences in the formats of the real files."""
+"""Small sets of worms, heartbeat beats, activities, words and sentences in the formats of the real files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_bidmc(place: Path, problem: str, n: int = 40, steps: int = 4000) -> tu
 
 
 def write_bidmc32hr(place: Path) -> None:
-    """Write 40 windows and their heart rates."""
+    """Write 40 windows and their heartbeat rates."""
     write_bidmc(place, "BIDMC32HR")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-WORDS = "the a film <unk> it 's mr. N of and is in n't was company said plot $ s&l N\\/N j.p. year time man".split()
+WORDS = "the a film <unk> it 's mr. N of and is in n't was cohort said plot $ s&l N\\/N j.p. year time man".split()
 PRAISE, BLAME = ["wonderful", "great"], ["awful", "boring"]
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 
 import psutil
 
-from longwave.platform.sweeps.on_ray.several import LOOPBACK, Several
+from longwave.platform.sweeps.on_ray.local_cluster import LOOPBACK, LocalCluster
 
 __all__ = ["LOOPBACK", "Nodes"]
 
@@ -30,7 +30,7 @@ class Nodes:
         self._env, self._count = env, count
 
     def __enter__(self) -> Nodes:
-        self.all, self.lost = Several(self._env), 0
+        self.all, self.lost = LocalCluster(self._env), 0
         self.address = self.all.address
         self._working = [self.all.add() for _ in range(self._count)]
         return self

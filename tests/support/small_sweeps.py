@@ -6,9 +6,9 @@ from typing import Any
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.plan import asked
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.trials import all_trials
 
 SMALL: dict[str, Any] = {
     "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 4, "retrain": 2,
@@ -26,7 +26,7 @@ def to_the_end(sweep: Sweep) -> list[TrialConfig]:
     """Return all trials of a sweep whose trials end with scores that follow from what they are."""
     ends: dict[str, Run] = {}
     while True:
-        found = asked(sweep, ends)
+        found = all_trials(sweep, ends)
         new = {c.id: Run(c.id, "ok", valid=int(c.id[:6], 16) / 1e6 + sum(c.params.values())) for c in found}
         if new.keys() == ends.keys():
             return found

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -168,7 +168,7 @@ class Snapshot:
             self._attribute(name, cell, "cell_contents")
         for name in sorted(names_of(f.__code__).globals):
             if self._item(name, f.__globals__, name) is ABSENT:
-                self._item(name, f.__builtins__, name)  # type: ignore[attr-defined]
+                self._item(name, cast(Any, f).__builtins__, name)
         return None
 
     def _method(self, label: str, value: Any) -> None:

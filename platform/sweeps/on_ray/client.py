@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from longwave.platform.errors import WorkersLostError
-from longwave.platform.sweeps.on_ray.keeper import base
+from longwave.platform.sweeps.on_ray.supervisor import base_folder
 from longwave.platform.sweeps.on_ray.switches import environment
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
 
 SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
 PIPE = 1 << 20
@@ -43,12 +43,12 @@ class Client:
         if self._keeper and self._keeper.poll() is None:
             return
         self.end()
-        self.folder = Path(tempfile.mkdtemp(dir=base()))
+        self.folder = Path(tempfile.mkdtemp(dir=base_folder()))
         life, self._life = os.pipe()
         own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
         told = {**own, "address": self.workers.address, "folder": str(self.folder)}
         scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
-        keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.keeper"]
+        keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
         self._keeper = subprocess.Popen(
             [*keeper, str(life), str(os.getpid()), str(self.folder), *scheduler],
             stdin=subprocess.PIPE,

@@ -12,10 +12,10 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from longwave.platform.records.report import Report
-from longwave.platform.sweeps.on_ray.inbox import More, Say
-from longwave.platform.sweeps.on_ray.nodes import Nodes
-from longwave.platform.sweeps.on_ray.parcel import Parcel
-from longwave.platform.sweeps.placement import Room, Slot
+from longwave.platform.sweeps.on_ray.job_payload import JobPayload
+from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
+from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, Say
+from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"
 """What Ray says of an actor that went with its node, and of no other."""
@@ -24,7 +24,7 @@ LOOK_SECONDS = 10.0
 """How often it is seen after what packs wait for."""
 
 
-class Queue(Searcher):
+class PackSearcher(Searcher):
     """Hands out packs with a place each, in their order, and no more of them once a drain is asked for.
 
     Args:
@@ -39,13 +39,17 @@ class Queue(Searcher):
     """
 
     def __init__(
-        self, room: Room, draining: Callable[[], bool], unfit: Callable[[], list[str]], more: More = lambda: iter(())
+        self,
+        room: DevicePool,
+        draining: Callable[[], bool],
+        unfit: Callable[[], list[str]],
+        more: MorePacks = lambda: iter(()),
     ) -> None:
         super().__init__()
         self.room, self.draining, self.unfit, self.more, self.last = room, draining, unfit, more, False
         self.packs: dict[str, Mapping[str, float]] = {}
         self.places: dict[str, tuple[str, Slot]] = {}
-        self._parcels: dict[str, Parcel] = {}
+        self._parcels: dict[str, JobPayload] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the listener's
@@ -78,7 +82,7 @@ class Queue(Searcher):
     def take(self, told: Mapping[str, Any]) -> None:
         """Take packs that the driver hands out. One that knows no kind of GPU there is takes all of one."""
         for pack, job in told["jobs"].items():
-            self._parcels[pack] = Parcel(job)
+            self._parcels[pack] = JobPayload(job)
             self.back(pack)
         self.last = told["last"]
 
@@ -94,7 +98,7 @@ class Queue(Searcher):
         """Need nothing."""
 
 
-class Listener(tune.Callback):
+class EventCallback(tune.Callback):
     """Says Tune's events as plain data.
 
     Args:
@@ -104,7 +108,9 @@ class Listener(tune.Callback):
         kinds: Says which kinds of devices there are now, where packs name theirs.
     """
 
-    def __init__(self, say: Say, queue: Queue, nodes: Nodes, kinds: Callable[[], set[str]] | None = None) -> None:
+    def __init__(
+        self, say: Say, queue: PackSearcher, nodes: NodeChecks, kinds: Callable[[], set[str]] | None = None
+    ) -> None:
         self.say, self.queue, self.nodes, self.kinds = say, queue, nodes, kinds
         self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()
         self._looked = time.monotonic()
@@ -160,13 +166,12 @@ class Listener(tune.Callback):
             self.queue.back(trial.config["pack"])
             return
         times = trial.run_metadata.num_failures
-        why = (
-            f"its worker died {times} times without a new epoch; the last time: {last_words(trial.get_pickled_error())}"
-        )
+        last = reason_of_death(trial.get_pickled_error())
+        why = f"its worker died {times} times without a new epoch; the last time: {last}"
         self.say({"event": "ended", "pack": trial.config["pack"], "how": "died", "why": why})
 
 
-def last_words(error: Exception | None) -> str:
+def reason_of_death(error: Exception | None) -> str:
     """Return why a worker died, in one line."""
     if isinstance(error, RayTaskError):
         cause = error.as_instanceof_cause()  # type: ignore[no-untyped-call]
@@ -177,6 +182,6 @@ def last_words(error: Exception | None) -> str:
     return found.partition("Worker exit detail: ")[2] or found or "no word of it"
 
 
-def count_no_lost_node() -> None:
+def ignore_lost_nodes() -> None:
     """Make Tune count no loss of a node as a failure of the trial: it asks this of an actor's end, and so hears yes."""
     setattr(RayActorError, "preempted", property(lambda error: error._preempted or NODE_DIED in str(error)))  # noqa: B010

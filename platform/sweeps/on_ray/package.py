@@ -9,14 +9,14 @@ from pathlib import Path
 
 from longwave import files
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps.versions import ROOT
+from longwave.platform.sweeps.on_ray.versions import ROOT
 
 PARTS = ("dashboard", "models", "platform", "tasks")
 ADDED = ("models", "tasks", "raw")
 """Folders of a shipped folder that go into the package: models, tasks, and files of data sets by the sets' names."""
 
 
-def laid_out(
+def lay_out_package(
     folder: Path, file: Path, name: str, ship: Path | None, package: bool = True, texts: Mapping[str, str] | None = None
 ) -> None:
     """Write what a job needs into an empty folder, in which it starts and from which it imports.

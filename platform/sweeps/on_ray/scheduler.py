@@ -17,10 +17,10 @@ from typing import Any
 
 import ray
 
-from longwave.platform.paths import place
-from longwave.platform.sweeps.on_ray.inbox import Inbox, More, outbox
-from longwave.platform.sweeps.versions import versions
-from longwave.platform.sweeps.workers import RESTARTS, Workers
+from longwave.platform.paths import to_path
+from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue, outbox
+from longwave.platform.sweeps.on_ray.versions import versions
+from longwave.platform.sweeps.place.workers import RESTARTS, Workers
 
 LOOK_SECONDS = 0.2
 
@@ -44,7 +44,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         say({"event": "lost", "why": f"No Ray {where}: {_first_line(error)}"})
         raise
     known: dict[str, str] = {}
-    inbox = Inbox()
+    inbox = StdinQueue()
     act: dict[str, Callable[..., None]]
     act = {"machines": _machines, "probes": _probe, "packs": partial(_run, more=inbox.more)}
     for work in inbox:
@@ -84,46 +84,46 @@ def _watch(node: Any, say: Any) -> None:
 
 
 def _machines(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.cluster import machines
-    from longwave.platform.sweeps.on_ray.nodes import unfit
+    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
+    from longwave.platform.sweeps.on_ray.resources import usable_nodes_of
 
-    found = machines(work["labels"], unfit(known))
+    found = usable_nodes_of(work["labels"], unfit_nodes(known))
     say({"event": "machines", "machines": [asdict(machine) for machine in found]})
 
 
 def _probe(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.cluster import selector
-    from longwave.platform.sweeps.on_ray.nodes import unfit
-    from longwave.platform.sweeps.on_ray.probing import probe
+    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
+    from longwave.platform.sweeps.on_ray.probes import probe
+    from longwave.platform.sweeps.on_ray.resources import label_selector
 
-    for found in probe(work["probes"], selector(work["labels"], unfit(known)), work["plugins"]):
+    for found in probe(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
         say({"event": "probe", **found})
 
 
-def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: More) -> None:
+def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, more: MorePacks) -> None:
     from ray import tune
     from ray.tune.execution import class_cache
 
-    from longwave.platform.sweeps.on_ray.cluster import machines, resources
-    from longwave.platform.sweeps.on_ray.listener import Listener, Queue, count_no_lost_node
-    from longwave.platform.sweeps.on_ray.nodes import Nodes, unfit
-    from longwave.platform.sweeps.on_ray.worker import work as train
+    from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher, ignore_lost_nodes
+    from longwave.platform.sweeps.on_ray.node_checks import NodeChecks, unfit_nodes
+    from longwave.platform.sweeps.on_ray.resources import placement_of_pack, usable_nodes_of
+    from longwave.platform.sweeps.on_ray.worker import train_pack
 
-    count_no_lost_node()
+    ignore_lost_nodes()
     logging.getLogger("ray.tune").setLevel(logging.ERROR)
     class_cache.DEFAULT_ENV_VARS.clear()  # with an environment of its own each worker would be started twice
     class_cache.ENV_VARS_TO_PROPAGATE.clear()
-    own = Workers(storage=place(work["storage"]), flag=work["flag"], **work["workers"])
-    address, nodes = own.address, Nodes(own, known, say)
+    own = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
+    address, nodes = own.address, NodeChecks(own, known, say)
     shared = {name: work[name] for name in ("storage", "flag", "plugins")} | {"driver": versions() if address else {}}
     with own.mark() if address else nullcontext():
         nodes.look()
-        room = own.room(machines(own.labels, unfit(known)))
+        room = own.room(usable_nodes_of(own.labels, unfit_nodes(known)))
         several = len(room.kinds) > 1
-        queue = Queue(room, own.draining, lambda: unfit(known), more)
+        queue = PackSearcher(room, own.draining, lambda: unfit_nodes(known), more)
         queue.take(work)
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(train, **shared), resources(several, own.labels)),
+            tune.with_resources(tune.with_parameters(train_pack, **shared), placement_of_pack(several, own.labels)),
             tune_config=tune.TuneConfig(
                 search_alg=queue,
                 num_samples=-1,  # the queue knows when it is over
@@ -134,7 +134,7 @@ def _run(work: dict[str, Any], folder: str, known: dict[str, str], say: Any, mor
             run_config=tune.RunConfig(
                 name=str(time.time_ns()),
                 verbose=0,
-                callbacks=[Listener(say, queue, nodes, nodes.kinds if several else None)],
+                callbacks=[EventCallback(say, queue, nodes, nodes.kinds if several else None)],
                 failure_config=tune.FailureConfig(max_failures=RESTARTS),
                 **_files(own, folder),
             ),

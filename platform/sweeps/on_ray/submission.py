@@ -14,7 +14,7 @@ from typing import Any
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.redaction import redacted
-from longwave.platform.sweeps.on_ray.package import laid_out
+from longwave.platform.sweeps.on_ray.package import lay_out_package
 from longwave.platform.sweeps.on_ray.switches import import_ray
 
 SECONDS = 2.0
@@ -23,7 +23,7 @@ LIMIT = 500
 """MiB that Ray takes with a job at most."""
 
 
-class Jobs:
+class JobClient:
     """The sweeps that were sent to a cluster.
 
     Args:
@@ -44,7 +44,7 @@ class Jobs:
         self.address = address
         if not address.startswith(("http://", "https://")):
             raise ConfigError(f"--address is that of Ray's dashboard, http://HOST:8265; got {address!r}.")
-        with _said(address):
+        with _one_line_errors(address):
             self._client: Any = JobSubmissionClient(address)
 
     def submit(
@@ -77,8 +77,8 @@ class Jobs:
             return str(sent[-1].submission_id), False
         job = f"longwave-{name}" + (f"-{len(sent) + 1}" if sent else "")
         command = ["python", "-m", "longwave", "sweep", "run", f"{name}.toml", "--ray", "auto", *options]
-        with tempfile.TemporaryDirectory() as folder, _said(self.address):
-            laid_out(Path(folder), file, name, ship, package, texts)
+        with tempfile.TemporaryDirectory() as folder, _one_line_errors(self.address):
+            lay_out_package(Path(folder), file, name, ship, package, texts)
             size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 2**20
             if size > LIMIT:
                 raise ConfigError(
@@ -115,7 +115,7 @@ class Jobs:
         """
         shown = ""
         while True:
-            with _said(self.address):
+            with _one_line_errors(self.address):
                 found = self._client.get_job_info(job)
                 said = self._client.get_job_logs(job)
             show(said[len(shown) :] if said.startswith(shown) else said)
@@ -134,13 +134,13 @@ class Jobs:
         return [job for job in self._sent() if (job.metadata or {}).get("sweep") == name]
 
     def _sent(self) -> list[Any]:
-        with _said(self.address):
+        with _one_line_errors(self.address):
             found = [job for job in self._client.list_jobs() if job.submission_id]
         return sorted(found, key=lambda job: job.start_time or 0)
 
 
 @contextmanager
-def _said(address: str) -> Iterator[None]:
+def _one_line_errors(address: str) -> Iterator[None]:
     """Tell in one line what Ray's client raises inside the block."""
     try:
         yield

@@ -10,15 +10,15 @@ import ray
 from ray import tune
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.paths import place
-from longwave.platform.plugins.known import pin
+from longwave.platform.paths import to_path
+from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
-from longwave.platform.sweeps.on_ray.reports import Gathered
-from longwave.platform.sweeps.versions import versions, why_unfit
-from longwave.platform.sweeps.workers import Job, Workers, train_job
+from longwave.platform.sweeps.on_ray.report_buffer import ReportBuffer
+from longwave.platform.sweeps.on_ray.versions import versions, why_node_is_unfit
+from longwave.platform.sweeps.place.workers import Job, Workers, train_job
 
 
-def work(
+def train_pack(
     config: Mapping[str, Any],
     storage: str,
     flag: str,
@@ -37,11 +37,11 @@ def work(
 
     keep_to(config["place"]["cpus"])
     session, key = secrets.token_hex(8), config["pack"]
-    gathered = Gathered(lambda report: tune.report({"session": session, "report": report.to_dict()}))
-    own = Workers(count=1, storage=place(storage), flag=flag)
-    pin(map(Plugin.from_dict, plugins))
+    gathered = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
+    own = Workers(count=1, storage=to_path(storage), flag=flag)
+    pin_plugins(map(Plugin.from_dict, plugins))
     try:
-        if driver and (why := why_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
+        if driver and (why := why_node_is_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
             raise WorkerError(why)
         how = "paused" if own.draining() else train_job(key, Job.from_dict(config["job"].job), gathered, own)
         tune.report({"session": session, "report": gathered.rest().to_dict(), "how": how})

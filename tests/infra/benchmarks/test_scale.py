@@ -132,19 +132,19 @@ def test_a_stack_is_told_by_what_of_the_store_it_is_in_else_by_its_innermost_par
     store = [
         ("x/storage/database.py", "transaction"),
         ("x/storage/leases.py", "take"),
-        ("x/platform/sweeps/jobs.py", "j"),
+        ("x/platform/sweeps/run/queue.py", "j"),
     ]
     assert part_of(store) == LEASES and part_of(store[:1]) == READS
     written = [
         ("x/storage/leases.py", "_write"),
         ("x/storage/leases.py", "write"),
         ("x/storage/leases.py", "retried"),
-        ("x/platform/sweeps/desk.py", "settle"),
+        ("x/platform/sweeps/run/recorder.py", "settle"),
     ]
     assert part_of(written) == WRITES and part_of([("x/storage/checksums.py", "write"), *written]) == CHECKSUMS
     assert part_of([("y/json/decoder.py", "decode"), ("x/client.py", "run")]) == "JSON of events and work"
     assert part_of([("x/client.py", "_arriving"), ("x/client.py", "run")]) == "waiting for workers"
-    assert part_of([("x/platform/sweeps/plan.py", "further")]) == "planning"
+    assert part_of([("x/platform/sweeps/plan/trials.py", "following_trials")]) == "planning"
     assert part_of([("z.py", "main")]) == "all else"
 
 

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longwave.platform.sweeps.metrics import DriverMetrics, endpoint
+from longwave.platform.sweeps.run.metrics import DriverMetrics, parse_endpoint
 
 BOARD: dict[str, Any] = json.loads((DEPLOY / "monitoring/grafana.json").read_text())
 NAME = re.compile(r"\b((?:longwave|process)_[a-z_]+)\b")
@@ -60,7 +60,7 @@ def shown() -> dict[str, set[str]]:
 
 def test_prometheus_is_told_where_a_driver_of_this_machine_is() -> None:
     found = Prometheus.model_validate(documents("monitoring/prometheus.yml")[0])
-    assert [endpoint(one) for one in found.scrape_configs[0].static_configs[0].targets] == [("127.0.0.1", 9464)]
+    assert [parse_endpoint(one) for one in found.scrape_configs[0].static_configs[0].targets] == [("127.0.0.1", 9464)]
     with pytest.raises(ValidationError, match="scrape_interval"):
         Settings.model_validate({"scrape_interval": "often"})
 

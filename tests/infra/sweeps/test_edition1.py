@@ -9,8 +9,8 @@ from living_board import expected
 from living_place import LivingBoard
 
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import SweepFile, read_sweep
-from longwave.platform.sweeps.given import given
+from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.file.settings import read_cells
 
 BOARD = LivingBoard()
 FILES = [file for file in BOARD.files() if not file.stem.endswith("-widened")]
@@ -26,7 +26,7 @@ def sizes(file: SweepFile) -> dict[str, tuple[int, int]]:
     [name] = file.places
     task, found = get_task(name), {}
     for model in map(get_model, file.models):
-        cell = next(iter(given(file, model)))
+        cell = next(iter(read_cells(file, model)))
         hidden = int(cell.fixed.get("hidden", task.recipe(model.name).hidden))
         found[model.name] = (hidden, model.count(task.inputs, hidden, task.outputs, **cell.options(model)))
     return found

@@ -9,7 +9,7 @@ from edition_report import report
 
 from longwave.platform.boards.board import rows
 from longwave.platform.records.group import Tally
-from longwave.platform.sweeps.edges import AtEdge
+from longwave.platform.sweeps.plan.range_edges import AtEdge
 
 SHARED = "the paper states no horizon"
 

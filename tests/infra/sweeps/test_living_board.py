@@ -29,11 +29,11 @@ from longwave.platform.editions.publish import find_results
 from longwave.platform.editions.publish import read as read_edition
 from longwave.platform.exchange import bundle
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.plan import first
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import first_trials
+from longwave.platform.sweeps.run import driver
 
 SWEEP = """# Expected: 0.1 hours of two cores.
 name = "tiny-{name}"
@@ -181,7 +181,7 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
 def test_what_lies_in_a_finished_bundle_is_not_kept_as_unfinished_once_more(board: LivingBoard, here: Workers) -> None:
     board.home.mkdir()
     with Store(board.store) as store:
-        driver.start(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
+        driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
     keep_unfinished(board, "tiny")
     assert [file.name for file in board.unfinished] == ["tiny.json.xz"] and not board.results
     keep_finished(board, "tiny")
@@ -198,7 +198,7 @@ def test_what_is_unfinished_and_too_large_is_not_written_and_says_so(
 ) -> None:
     board.home.mkdir()
     with Store(board.store) as store:
-        driver.start(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
+        driver.start_sweep(small(epochs=1, trials=1), store, here, None, Console(file=io.StringIO()))
     monkeypatch.setattr(living_board, "MOST", 100)
     keep_unfinished(board, "tiny")
     assert not board.unfinished and "bytes, 100 at most: it stays in .edition" in capsys.readouterr().out
@@ -239,11 +239,11 @@ def test_what_a_second_search_waits_for_is_said(board: LivingBoard, capsys: pyte
 def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) -> None:
     def run(seed: int, **more: Any) -> set[float]:
         file = small(models=["gru"], trials=1, retrain=1, epochs=1, seed=seed, **more)
-        driver.start(file, store, here, None, Console(file=io.StringIO()))
+        driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
         return {edge.high for edge in edges(store)}
 
     drawn_at = (small(models=["gru"], trials=1, seed=seed) for seed in range(1000))
-    seed = next(f.seed for f in drawn_at if first(resolve(f))[0][0].params["lr"] > 0.0999)
+    seed = next(f.seed for f in drawn_at if first_trials(resolve(f))[0][0].params["lr"] > 0.0999)
     assert run(seed, name="first") == {0.1}
     ranges = {"gru": {"lr": {"low": 1e-5, "high": 1.0, "log": True}}}
     assert run(seed, name="second", wider={"trials": 1, "space": ranges}) <= {1.0}

@@ -22,9 +22,9 @@ import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, StoreError
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.driver import start
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run.driver import start_sweep
 from longwave.platform.training import weights
 from longwave.platform.training.weights import file_of
 
@@ -36,7 +36,7 @@ def swept(file: Path, storage: Path, **content: Any) -> str:
     """Run a sweep in this process; return the URL of its store."""
     url, sweep = f"sqlite:///{file}", check_sweep(content, "kept.toml")
     with Store(url) as store:
-        start(sweep, store, Workers(1, storage / sweep.name, here=True), None, Console(file=io.StringIO()))
+        start_sweep(sweep, store, Workers(1, storage / sweep.name, here=True), None, Console(file=io.StringIO()))
     return url
 
 

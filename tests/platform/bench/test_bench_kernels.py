@@ -31,8 +31,8 @@ from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
 from longwave.platform.bench.turns import threads
 from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain, keeping
 from longwave.platform.cli.main import main
-from longwave.platform.sweeps.on_ray.plain import run_plain
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.on_ray.plain_tune import run_plain
+from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.training.environment import flushing_subnormals, subnormals
 
 SMALL, CPU = Size(12, 3, 2, 5, lag=4), torch.device("cpu")

@@ -14,7 +14,7 @@ import pytest
 from boards import printed, retrained
 from pages import Page, page_data, published
 
-from longwave.dashboard import sheet
+from longwave.dashboard import board_table
 from longwave.platform.boards import columns
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.columns import ALL, METRIC, Column, View, of, record, standing
@@ -109,9 +109,9 @@ def test_one_line_adds_a_statistic_to_every_view(
         assert said(format).count("5.75") == 1
     assert [line["total"] for line in csv.DictReader(io.StringIO(said(Format.csv)))][:2] == ["5.75", ""]
     assert json.loads(said(Format.json))[0]["total"] == 5.75
-    frame = sheet.board_frame(sheet.sheet(board))
+    frame = board_table.board_frame(board_table.view_board(board))
     assert frame["total"][0] == 5.75 and frame["total"].isna()[1]
-    assert sheet.headings(sheet.sheet(board))["total"] == (TOTAL.heading, TOTAL.meaning, "right")
+    assert board_table.headings(board_table.view_board(board))["total"] == (TOTAL.heading, TOTAL.meaning, "right")
     made = published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
     assert [row["total"] for row in made.rows] == [5.75, None]
     parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["total"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import Page, published, table
 
-from longwave.dashboard import cells, sheet
+from longwave.dashboard import board_table, table_frames
 from longwave.platform.boards.answer import answer
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
@@ -80,7 +80,7 @@ def test_every_view_calls_a_row_the_same(tmp_path: Path) -> None:
     assert answer(found).sentence.startswith("Best median of 2 ranked rows: GRU (hidden 16), 1.02")
     assert answer(found).sentence.endswith("not told apart from GRU (hidden 19).")
     assert [line[2] for line in as_text.table(found).lines] == both
-    assert cells.labels(found) == both == list(sheet.board_frame(sheet.sheet(found))["title"])
-    assert str(forest(found, cells.labels(found), log=False).spec()).count("GRU (hidden 19), median") == 1
+    assert table_frames.labels(found) == both == list(board_table.board_frame(board_table.view_board(found))["title"])
+    assert str(forest(found, table_frames.labels(found), log=False).spec()).count("GRU (hidden 19), median") == 1
     published(tmp_path / "one", groups)
     assert [line["model"].partition("lr")[0] for line in table(Page.drawn(tmp_path / "one", view="t"))] == both

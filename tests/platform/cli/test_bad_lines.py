@@ -124,7 +124,7 @@ LINES = {
     "submit afolder.json.xz --store STORE": "is a folder",
     "submit no/x.json.xz --store STORE": "lies in a folder that is not there",
     "import afolder": "is no edition",
-    "import afile": "is no whole xz or gzip file",
+    "import afile": "is no whole xz file",
     "publish afile --store STORE": "is not an empty folder",
     "data fetch psmnist --path afile": "is not in",
     "bench kernels --out afolder": "--out is a file in a folder that is there, got afolder",

@@ -11,7 +11,7 @@ import pytest
 from card_files import LONG, csv, long_table, written
 
 from longwave.platform.cli.main import main
-from longwave.platform.plugins.known import forget
+from longwave.platform.plugins.known import forget_plugin
 from longwave.platform.registry import get_task
 
 ROWS = long_table()
@@ -19,7 +19,7 @@ ROWS = long_table()
 
 @pytest.fixture(autouse=True)
 def _no_plugins() -> None:
-    forget()
+    forget_plugin()
 
 
 def say(capsys: pytest.CaptureFixture[str], *words: object) -> str:
@@ -95,7 +95,7 @@ def test_another_value_in_the_file_is_another_version_of_the_data(
 def test_a_sweep_that_was_planned_on_other_data_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.sweep.train", lambda *_: None)
+    monkeypatch.setattr("longwave.platform.cli.run.train_sweep", lambda *_: None)
     say(capsys, "tasks", "add", written(tmp_path, csv(ROWS), LONG))
     sweep = tmp_path / "s.toml"
     sweep.write_text('name = "s"\ntask = "my-toy"\nmodels = ["lem"]\ntrials = 1\n')

@@ -18,13 +18,13 @@ from longwave.platform.cli.main import main
 from longwave.platform.contracts import check
 from longwave.platform.contracts.passed import facts_of, has_passed, note_passed
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import bring, forget
+from longwave.platform.plugins.known import forget_plugin, load_plugin
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.driver import resume
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan, stored_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
+from longwave.platform.sweeps.run.driver import resume_sweep
 from longwave.tasks.base.raw import DataError
 
 SWEEP = """
@@ -74,10 +74,10 @@ def sweep_of(folder: Path, model: str = LEAKY, task: str = SIGN) -> Path:
 
 def again(*plugins: Path) -> None:
     """Be another process, which is given these plugins."""
-    forget()
+    forget_plugin()
     check._check_quickly.cache_clear()
     for path in plugins:
-        bring(path)
+        load_plugin(path)
 
 
 def test_a_sweep_of_a_plugin_that_leaks_is_refused_in_one_line_before_anything_runs(
@@ -107,10 +107,10 @@ def test_a_sweep_that_was_planned_without_a_check_is_refused_when_it_goes_on(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(check, "check_plugin", lambda *what: None)
-        plan(resolve(read_sweep(sweep_of(tmp_path, LEAK))), store)
+        store_plan(resolve(read_sweep(sweep_of(tmp_path, LEAK))), store)
     again()
     with pytest.raises(ConfigError, match=REFUSED):
-        resume(stored_sweep(store, "own"), store, here, None, Console(quiet=True))
+        resume_sweep(read_sweep_plan(store, "own"), store, here, None, Console(quiet=True))
     assert not [a for a in store.planned("own") if not a.open]
 
 
@@ -118,7 +118,7 @@ def test_a_task_that_breaks_a_rule_is_refused_like_a_model(tmp_path: Path, store
     file = sweep_of(tmp_path, task=SIGN.replace("loss=cross_entropy", "loss=lambda o, t: cross_entropy(o, t).mean()"))
     told = r"^The task my-sign breaks a rule .*Here the loss of 3 members is \(\): give one number .* check .*sign\.py$"
     with pytest.raises(ConfigError, match=told):
-        plan(resolve(read_sweep(file)), store)
+        store_plan(resolve(read_sweep(file)), store)
     assert not store.sweeps()
 
 
@@ -126,10 +126,10 @@ def test_a_version_is_checked_once_whatever_process_trains_it(
     tmp_path: Path, store: Store, here: Workers, checks: list[str]
 ) -> None:
     file = sweep_of(tmp_path)
-    resume(plan(resolve(read_sweep(file)), store), store, here, None, Console(quiet=True))
+    resume_sweep(store_plan(resolve(read_sweep(file)), store), store, here, None, Console(quiet=True))
     assert checks == ["task my-sign", "model my-leaky"]
     again()
-    plan(resolve(read_sweep(file)), store)
+    store_plan(resolve(read_sweep(file)), store)
     assert checks == ["task my-sign", "model my-leaky"]
 
 
@@ -193,7 +193,7 @@ def test_a_note_that_is_damaged_or_says_anything_else_counts_for_nothing(
     what: str, tmp_path: Path, home: Path, checks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "_check_quickly", lambda *what: checks.append("again"))
-    bring(written(tmp_path / "leaky.py", LEAKY))
+    load_plugin(written(tmp_path / "leaky.py", LEAKY))
     check.check_plugin("model", "my-leaky")
     (note,) = (home / "plugins/checked").iterdir()
     text = note.read_text()
@@ -205,7 +205,7 @@ def test_a_note_that_is_damaged_or_says_anything_else_counts_for_nothing(
 
 def test_where_nothing_can_be_noted_it_is_checked_once_a_process(tmp_path: Path, home: Path, checks: list[str]) -> None:
     written(home / "plugins/checked", "a file where the folder should be")
-    bring(written(tmp_path / "leaky.py", LEAKY))
+    load_plugin(written(tmp_path / "leaky.py", LEAKY))
     for _ in range(2):
         check.check_plugin("model", "my-leaky")
     assert checks == ["model my-leaky"]
@@ -214,7 +214,7 @@ def test_where_nothing_can_be_noted_it_is_checked_once_a_process(tmp_path: Path,
 def test_a_note_is_its_owners_alone_and_each_model_of_a_folder_has_its_own(tmp_path: Path, home: Path) -> None:
     for name in ("one", "two"):
         written(tmp_path / f"nets/{name}.py", LEAKY.replace('name="leaky"', f'name="{name}"'))
-    bring(tmp_path / "nets")
+    load_plugin(tmp_path / "nets")
     for name in ("one", "two"):
         check.check_plugin("model", f"nets-{name}")
     notes = [*(home / "plugins/checked").iterdir()]
@@ -228,7 +228,9 @@ def test_each_variant_of_a_task_is_checked_for_itself(tmp_path: Path) -> None:
     wide = (
         "def wide(seed: int, n: int) -> Sequences:\n    return Sequences(torch.zeros(n, 12, 2), torch.ones(n).long())"
     )
-    bring(written(tmp_path / "sign.py", text.replace(*broken).replace("\n\n\n@cache", f"\n\n\n{wide}\n\n\n@cache")))
+    load_plugin(
+        written(tmp_path / "sign.py", text.replace(*broken).replace("\n\n\n@cache", f"\n\n\n{wide}\n\n\n@cache"))
+    )
     check.check_plugin("task", "my-sign")
     check.check_plugin("task", "my-sign", "short")
     with pytest.raises(ConfigError, match=r"Here valid: inputs are \(8, 12, 2\), not \(n, steps, 1\)\."):
@@ -242,7 +244,7 @@ def test_a_task_whose_data_are_not_here_is_left_to_the_workers_and_not_noted(
         "from longwave.tasks.base.sequences",
         "from longwave.tasks.base.raw import DataError\nfrom longwave.tasks.base.sequences",
     )
-    bring(written(tmp_path / "sign.py", text))
+    load_plugin(written(tmp_path / "sign.py", text))
     check.check_plugin("task", "my-sign")
     assert not checks and not home.exists()
     with pytest.raises(DataError, match=r"^not here$"):
@@ -250,7 +252,7 @@ def test_a_task_whose_data_are_not_here_is_left_to_the_workers_and_not_noted(
 
 
 def test_notes_that_are_written_at_once_leave_a_whole_one(tmp_path: Path, home: Path) -> None:
-    facts = facts_of(bring(written(tmp_path / "leaky.py", LEAKY)), "model", "my-leaky", "")
+    facts = facts_of(load_plugin(written(tmp_path / "leaky.py", LEAKY)), "model", "my-leaky", "")
     with ThreadPoolExecutor(8) as drivers:
         for done in [drivers.submit(note_passed, facts) for _ in range(80)]:
             done.result()
@@ -261,6 +263,6 @@ def test_a_check_leaves_the_random_numbers_of_its_process_alone(tmp_path: Path) 
     torch.default_generator.manual_seed(3)
     expected = torch.rand(3)
     torch.default_generator.manual_seed(3)
-    bring(written(tmp_path / "leaky.py", LEAKY))
+    load_plugin(written(tmp_path / "leaky.py", LEAKY))
     check.check_plugin("model", "my-leaky")
     assert torch.equal(torch.rand(3), expected)

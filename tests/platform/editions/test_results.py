@@ -26,9 +26,9 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 SIZES = {"variant": "N=20", "hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 3}
 
@@ -36,7 +36,7 @@ SIZES = {"variant": "N=20", "hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "
 def run(store: Store, folder: Path, **changes: Any) -> None:
     """Run a sweep of LEM and GRU, of two search trials and three retrainings each."""
     file = check_sweep({"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}, "tiny.toml")
-    driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+    driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,9 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import Bundle, File, pack, read, read_together, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 SWEEP = {"name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 3}
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4}
@@ -40,7 +40,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{folder}/store.db"
     with Store(url) as store:
         file = check_sweep({**SWEEP, **SIZES}, "tiny.toml")
-        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
     return url
 
 
@@ -63,7 +63,7 @@ def unsearched(tmp_path_factory: pytest.TempPathFactory) -> File:
     with Store(f"sqlite:///{folder}/store.db") as store:
         fixed = {"models": ["gru"], "trials": 0, "space": {"gru": {"lr": 0.01}}}
         file = check_sweep({**SWEEP, **SIZES, **fixed}, "tiny.toml")
-        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
         return seal(collect(store))
 
 

@@ -21,8 +21,9 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import BundledTrial, File, read, seal
 from longwave.platform.exchange.collect import collect
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 SWEEP = small(trials=2, epochs=1, hidden=None, grid={"hidden": [4, 6]})
 
@@ -32,7 +33,7 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> File:
     """All trials of a sweep of two models at two sizes."""
     folder = tmp_path_factory.mktemp("cells")
     with Store(f"sqlite:///{folder}/store.db") as store:
-        driver.start(SWEEP, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start_sweep(SWEEP, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
         file = seal(collect(store))
         assert seal(collect(store, over=True)) == file, "all of it is over"
     return file
@@ -105,8 +106,8 @@ def test_a_re_run_is_told_with_its_row_and_not_without(genuine: File) -> None:
     for gone, told in ((set[str](), True), ({lost}, False)):
         with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{folder}/store.db") as store:
             intake.import_bundle(store, without(genuine, gone), [])
-            done = reproduce.rerun(reproduce.plan(store, row))
-            reproduce.keep(store, done)
+            done = reproduce.train_again(reproduce.plan_rerun(store, row))
+            reproduce.store_rerun(store, done)
             again = {t.config.id for t in store.retrainings("adding") if t.rerun}
             kept = {e.config.id for e in collect(store, over=True).trials}
             assert len(again) == 1 and (again <= kept) == told

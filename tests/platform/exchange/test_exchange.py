@@ -30,9 +30,10 @@ from longwave.platform.render.export import Format
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 SIZES = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 4, "retrain": 2, "variant": "N=20"}
 
@@ -41,7 +42,7 @@ def run_sweep(url: str, folder: Path, **changes: Any) -> None:
     asked = {"name": "tiny", "task": "adding", "models": ["lem", "gru"], **SIZES, **changes}
     content = {key: value for key, value in asked.items() if value is not None}
     with Store(url) as store:
-        driver.start(
+        driver.start_sweep(
             check_sweep(content, "tiny.toml"), store, Workers(1, folder, here=True), None, Console(file=io.StringIO())
         )
 
@@ -272,9 +273,9 @@ def test_re_runs_here_raise_the_level_of_an_imported_row_and_travel_as_claims(
     assert level(store, "gru") == level(store, "lem") == "untrusted, schema-checked"
     levels = []
     for _ in range(2):
-        done = reproduce.rerun(reproduce.plan(store, row))
+        done = reproduce.train_again(reproduce.plan_rerun(store, row))
         assert done.outcome == "inside"
-        reproduce.keep(store, done)
+        reproduce.store_rerun(store, done)
         levels.append(level(store, "gru"))
     assert levels == ["re-run once, 2 imported and untrusted", "re-run 2 times, 2 imported and untrusted"]
     assert level(store, "lem") == "untrusted, schema-checked"

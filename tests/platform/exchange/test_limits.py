@@ -15,7 +15,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.bundle import read
 from longwave.platform.exchange.limits import check_count
-from longwave.platform.sweeps.config import SweepFile, check_sweep
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 
 HEAD = (
     '{"format": "longwave bundle", "version": 4, "name": "", "hashes": {}, "content": {"trials": [%s], "sweeps": [%s], '

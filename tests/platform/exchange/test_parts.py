@@ -16,8 +16,9 @@ from longwave.platform.exchange.bundle import Bundle, File, seal, write
 from longwave.platform.exchange.collect import collect
 from longwave.platform.exchange.parts import RERUNS, join, split
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 WIDER = {"trials": 2, "space": {"gru": {"lr": {"low": 1e-5, "high": 1.0, "log": True}}}}
 
@@ -30,10 +31,10 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
     with Store(f"sqlite:///{folder}/store.db") as store:
         for name, more in (("first", {}), ("second", {"wider": WIDER})):
             sweep = small(name=name, models=["gru"], trials=2, epochs=1, **more)
-            driver.start(sweep, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+            driver.start_sweep(sweep, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
             bundles.append(collect(store))
-        done = reproduce.rerun(reproduce.plan(store, store.retrainings()[0].config.row))
-        reproduce.keep(store, done)
+        done = reproduce.train_again(reproduce.plan_rerun(store, store.retrainings()[0].config.row))
+        reproduce.store_rerun(store, done)
         return [*bundles, collect(store)]
 
 

@@ -23,9 +23,10 @@ from longwave.platform.exchange.replay import describe_difference, replay, train
 from longwave.platform.records.group import Pool
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 SWEEP: dict[str, Any] = {
     "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 3, "retrain": 5,
@@ -39,7 +40,7 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> File:
     folder = tmp_path_factory.mktemp("swept")
     with Store(f"sqlite:///{folder}/store.db") as store:
         workers = Workers(1, folder, here=True)
-        driver.start(check_sweep(SWEEP, "tiny.toml"), store, workers, None, Console(file=io.StringIO()))
+        driver.start_sweep(check_sweep(SWEEP, "tiny.toml"), store, workers, None, Console(file=io.StringIO()))
         return seal(collect(store))
 
 
@@ -102,10 +103,10 @@ def test_an_untrusted_row_is_compared_with_its_claim_and_ranked_by_re_runs_here(
     intake.import_bundle(store, genuine, [])
     [name] = {t.config.row for t in store.retrainings("adding") if t.config.model == "gru"}
     for n in (1, 2):
-        plan = reproduce.plan(store, name)
+        plan = reproduce.plan_rerun(store, name)
         assert plan.expected.n == 5 and len(plan.row) == 5, "re-runs are compared with the claim alone"
-        done = reproduce.rerun(plan)
-        reproduce.keep(store, done)
+        done = reproduce.train_again(plan)
+        reproduce.store_rerun(store, done)
         [row] = [r for r in read_board(store, "adding") if r.model == "gru" and r.kind == "reproduced"]
         assert done.outcome == "inside" and (row.n, row.untrusted, len(row.untrusted_runs)) == (n, False, 5)
 
@@ -123,7 +124,7 @@ def test_a_trial_of_a_pack_is_replayed_in_company_as_one_member_alone_rounds_oth
         "epochs": 3, "pack": 3, "halving": {"first": 1}, "space": {"gru": {"lr": {"low": 0.5, "high": 0.6}}},
     }  # fmt: skip
     workers = Workers(1, tmp_path, here=True)
-    driver.start(check_sweep(sweep, "wild.toml"), store, workers, None, Console(file=io.StringIO()))
+    driver.start_sweep(check_sweep(sweep, "wild.toml"), store, workers, None, Console(file=io.StringIO()))
     file = seal(collect(store))
     assert {e.run.members for e in file.content.trials} == {3, 2}
     assert audit(file) == [] == list(replay(file, 5, random.Random(1)))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from longwave.platform.plugins.known import forget
+from longwave.platform.plugins.known import forget_plugin
 
 
 @pytest.fixture(autouse=True)
 def nothing_brought() -> Iterator[None]:
-    forget()
+    forget_plugin()
     yield
-    forget()
+    forget_plugin()

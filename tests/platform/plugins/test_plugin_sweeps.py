@@ -18,14 +18,14 @@ from rich.console import Console
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import forget
+from longwave.platform.plugins.known import forget_plugin
 from longwave.platform.registry import get_model
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.driver import resume
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan, stored_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
+from longwave.platform.sweeps.run.driver import resume_sweep
 
 SWEEP = """
 name = "own"
@@ -51,19 +51,19 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def planned(file: Path, store: Store) -> Store:
     """A store with that sweep planned, in a process that knows nothing of its plugins any more."""
-    plan(resolve(read_sweep(file)), store)
-    forget()
+    store_plan(resolve(read_sweep(file)), store)
+    forget_plugin()
     return store
 
 
 def version_of(store: Store) -> str:
     """Return the version of the brought model that the sweep was planned with."""
-    return stored_sweep(store, "own").entries[0].base.model_version
+    return read_sweep_plan(store, "own").entries[0].base.model_version
 
 
 def train(store: Store, workers: Workers) -> dict[str, int]:
     """Run the sweep of the store to its end; return how many trials ended ok, by model."""
-    resume(stored_sweep(store, "own"), store, workers, None, Console(quiet=True))
+    resume_sweep(read_sweep_plan(store, "own"), store, workers, None, Console(quiet=True))
     ended = [a for a in store.planned("own") if a.status == "ok"]
     return {model: sum(a.model == model for a in ended) for model in ("my-leaky", "gru")}
 
@@ -81,7 +81,7 @@ def test_what_is_planned_goes_on_as_it_was_though_its_file_is_another_now(
         "^The sweep 'own' was planned with model version [0-9a-f]{12} of my-leaky on my-sign; here is [0-9a-f]{12}\\."
     )
     with pytest.raises(ConfigError, match=rule):
-        plan(resolve(read_sweep(file)), planned)
+        store_plan(resolve(read_sweep(file)), planned)
     assert train(planned, here) == {"my-leaky": 4, "gru": 4}
     trained = planned.configs([a.id for a in planned.planned("own") if a.model == "my-leaky"])
     assert {c.model_version for c in trained.values()} == {version_of(planned)}
@@ -111,7 +111,7 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
 ) -> None:
     version = version_of(planned)
     train(planned, here)
-    forget()
+    forget_plugin()
     for gone in (file.parent / "parts", home / "plugins"):
         shutil.rmtree(gone)
     own = ["--store", str(planned.engine.url)]
@@ -132,17 +132,17 @@ def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_
     planned: Store, file: Path, here: Workers, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train(planned, here)
-    forget()
+    forget_plugin()
     bundle, parts = tmp_path / "out.json.xz", ["--plugins", str(file.parent / "parts/leaky.py"), "--plugins"]
     parts += [str(file.parent / "parts/sign.py")]
     assert main(["submit", str(bundle), "--store", str(planned.engine.url), *parts]) == 0
-    forget()
+    forget_plugin()
     elsewhere = ["--store", f"sqlite:///{tmp_path}/elsewhere.db"]
     assert main(["import", str(bundle), *elsewhere]) == 2
     err = capsys.readouterr().err
     assert "No task 'my-sign'" in err and "Traceback" not in err
     assert main([*parts, "import", str(bundle), *elsewhere]) == 0
-    forget()
+    forget_plugin()
     assert main(["board", "my-sign", *elsewhere]) == 0
     assert "Leaky [my-leaky" in capsys.readouterr().out
 
@@ -150,7 +150,7 @@ def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_
 def test_the_option_stands_anywhere_on_the_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(file.parent / "parts/leaky.py")
     for line in (["--plugins", path, "models", "my-leaky"], ["models", f"--plugins={path}", "my-leaky"]):
-        forget()
+        forget_plugin()
         assert main(line) == 0 and "Leaky [my-leaky" in capsys.readouterr().out
     assert get_model("my-leaky").name == "my-leaky"
     assert main(["models", "--plugins"]) == 2

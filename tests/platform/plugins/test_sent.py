@@ -10,11 +10,11 @@ from plugin_files import LEAKY, SIGN, written
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import bring, forget
+from longwave.platform.plugins.known import forget_plugin, load_plugin
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.on_ray.package import laid_out
-from longwave.platform.sweeps.on_ray.sent import sent_along
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.on_ray.package import lay_out_package
+from longwave.platform.sweeps.on_ray.shipped import shipped_plugins
 
 SWEEP = """
 name = "sent"
@@ -32,16 +32,16 @@ def test_a_sweep_that_is_sent_brings_in_the_same_there(
     written(tmp_path / "here/own/sign.py", SIGN)
     written(tmp_path / "nets/helper.py", "from torch import tanh\n")
     own = "import Tensor, lerp\n\nfrom nets.helper import tanh\n"
-    bring(written(tmp_path / "nets/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", own)).parent)
+    load_plugin(written(tmp_path / "nets/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", own)).parent)
     checked = read_sweep(file)
-    texts, options = sent_along(file, checked)
+    texts, options = shipped_plugins(file, checked)
     assert options == ["--plugins", "plugins/nets"] and {*texts} == {
         "own/sign.py", "plugins/nets/leaky.py", "plugins/nets/helper.py",
     }  # fmt: skip
     (there := tmp_path / "there").mkdir()
-    laid_out(there, file, "sent", None, False, texts)
+    lay_out_package(there, file, "sent", None, False, texts)
     wanted = {get_model("nets-leaky").version, get_task("my-sign").version}
-    forget()
+    forget_plugin()
     monkeypatch.chdir(there)
     assert main(["sweep", "plan", "sent.toml", "--format", "json", *options]) == 0
     said = capsys.readouterr().out
@@ -56,4 +56,4 @@ def test_a_plugin_outside_of_the_sweeps_folder_is_not_sent(tmp_path: Path) -> No
     with pytest.raises(
         ConfigError, match=r"plugins: \.\./sign\.py lies outside of the file's folder, which alone is sent"
     ):
-        sent_along(file, checked)
+        shipped_plugins(file, checked)

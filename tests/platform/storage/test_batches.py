@@ -21,21 +21,21 @@ from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow
 from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.schema import CurveRow, TrialRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.desk import Desk
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.probed import Probed
-from longwave.platform.sweeps.progress import Progress
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.probes import ProbeTable
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run.progress import Progress
+from longwave.platform.sweeps.run.recorder import ResultRecorder
 
 Tiny = Callable[..., SweepFile]
 OpenStore = Callable[[str], Store]
 
 
 def filled(store: Store, tiny: Tiny) -> list[TrialConfig]:
-    configs = asked(resolve(tiny(models=["lem"])), {})
+    configs = all_trials(resolve(tiny(models=["lem"])), {})
     store.add_sweep("tiny", {})
     store.add_trials("tiny", configs, [about(c) for c in configs])
     return configs
@@ -109,20 +109,20 @@ def test_of_a_batch_that_tells_of_a_lost_trial_what_came_before_it_is_kept(
     view.plan(store.planned("tiny"))
     with Leases(store, "tiny") as zombie, Leases(store, "tiny") as heir:
         zombie.take([c.id for c in configs])
-        desk = Desk(store, zombie, Workers(1, tmp_path, here=True), view, Probed([]))
-        desk.take(jobs)
+        recorder = ResultRecorder(store, zombie, Workers(1, tmp_path, here=True), view, ProbeTable([]))
+        recorder.take(jobs)
         for key, config in zip("abc", configs, strict=False):
-            desk.started(key, Slot())
-            desk.report(key, Report(began={config.id: 0}))
-        desk.settle()
+            recorder.started(key, Slot())
+            recorder.report(key, Report(began={config.id: 0}))
+        recorder.settle()
         with store.transaction() as connection:  # as if nothing had been heard of it for long
             connection.execute(sa.text("UPDATE leases SET owner = '' WHERE trial = :t"), {"t": configs[1].id})
         heir.take([configs[1].id])
         for key, config in zip("abc", configs, strict=False):
-            desk.report(key, Report(runs=[Run(config.id, "ok", valid=1.0)]))
-            desk.ended(key, "over")
+            recorder.report(key, Report(runs=[Run(config.id, "ok", valid=1.0)]))
+            recorder.ended(key, "over")
         with pytest.raises(LeaseLostError, match="1 of these trials"):
-            desk.settle()
+            recorder.settle()
     assert [a.status for a in store.planned("tiny")] == ["ok", "planned", "planned", "planned"]
 
 

@@ -17,7 +17,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.editions.publish import read
 from longwave.platform.errors import ConfigError, LongwaveError
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import check_sweep
+from longwave.platform.sweeps.file.schema import check_sweep
 
 HEADS = ("'", '"', "`", "\\'", "%27", "')", "';", "x' OR '1'='1", "1) ", "$$", "x'::text")
 SQL = ("DROP TABLE trials", "DELETE FROM trials", "UPDATE trials SET id='x'", " UNION SELECT 1,2,3", "{0}", "%s", ":a")
@@ -60,7 +60,7 @@ def test_no_statement_is_put_together_from_values() -> None:
                 found |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
     ours = {("upgrade.py", "schema"), ("upgrade.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
     ours |= {
-        ("localfile.py", "query"),
+        ("local_file.py", "query"),
         ("outbox.py", "LOCK"),
         ("repair.py", "table"),
         ("repair.py", "names"),

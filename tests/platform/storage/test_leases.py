@@ -22,9 +22,9 @@ from longwave.platform.storage.checksums import find_mismatches
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
 from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
 
 Tiny = Callable[..., SweepFile]
 OpenStore = Callable[[str], Store]
@@ -33,7 +33,7 @@ OpenStore = Callable[[str], Store]
 @pytest.fixture
 def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store, list[str]]:
     """A store with the plan of one sweep, and its trials."""
-    store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
+    store, trials = open_store(any_store_url), all_trials(resolve(tiny()), {})
     store.add_sweep("tiny", {"trials": 4})
     store.add_trials("tiny", trials, [about(c) for c in trials])
     return store, [c.id for c in trials]
@@ -163,7 +163,7 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
     any_store_url: str, open_store: OpenStore, tiny: Tiny
 ) -> None:
     store = open_store(any_store_url)
-    trials = asked(resolve(tiny(models=["lem"], halving={"eta": 2, "first": 2})), {})
+    trials = all_trials(resolve(tiny(models=["lem"], halving={"eta": 2, "first": 2})), {})
     store.add_sweep("tiny", {})
     store.add_trials("tiny", trials, [about(c) for c in trials])
     cohort, ids = str(trials[0].halving["cohort"]), [c.id for c in trials]  # type: ignore[index]

@@ -22,9 +22,9 @@ from longwave.platform.records.stored import CatalogueEntry, PlannedTrial, Store
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.schema import SweepTrialRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
 
 Tiny = Callable[..., SweepFile]
 OpenStore = Callable[[str], Store]
@@ -34,7 +34,7 @@ HERE = {"torch": "2.15.0", "device": "a"}
 @pytest.fixture
 def filled(any_store_url: str, tiny: Tiny, open_store: OpenStore) -> tuple[Store, list[TrialConfig]]:
     """A store with the plan of one sweep."""
-    store, trials = open_store(any_store_url), asked(resolve(tiny()), {})
+    store, trials = open_store(any_store_url), all_trials(resolve(tiny()), {})
     store.add_sweep("tiny", {"trials": 4})
     store.add_trials("tiny", trials, [about(c) for c in trials])
     return store, trials
@@ -99,7 +99,7 @@ def test_a_sweep_name_stands_for_one_sweep_alone(filled: tuple[Store, list[Trial
 @given(reason=st.text(min_size=1).filter(lambda s: "\x00" not in s and s.isprintable()))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_stored_as_text(store: Store, tiny: Tiny, reason: str) -> None:
-    [config] = asked(resolve(tiny(models=["lem"], trials=1, name="s", seed=abs(hash(reason)) % 10**9)), {})
+    [config] = all_trials(resolve(tiny(models=["lem"], trials=1, name="s", seed=abs(hash(reason)) % 10**9)), {})
     store.add_sweep("s", {})
     store.add_trials("s", [config], [about(config)])
     store.write([], [Run(config.id, "failed", reason)])
@@ -158,7 +158,7 @@ def test_what_pages_need_is_the_newest_that_was_learnt(any_store_url: str, open_
 def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     any_store_url: str, open_store: OpenStore, tiny: Tiny
 ) -> None:
-    store, trials = open_store(any_store_url), asked(resolve(tiny(models=["lem"])), {})
+    store, trials = open_store(any_store_url), all_trials(resolve(tiny(models=["lem"])), {})
     runs = [Run(c.id, "ok", valid=0.5, environment=HERE, measures=(Measure("a", "1", 1.0),)) for c in trials]
     at = datetime(2026, 1, 2, tzinfo=UTC)
     told = [
@@ -166,14 +166,14 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     ]
     sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
-        store.import_trials("bundle", [*told, told[0]], [], sweeps)
+        store.import_trials(["bundle"], [*told, told[0]], [], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
-    store.import_trials("bundle", told, points(trials[0], 2), sweeps)
+    store.import_trials(["bundle"], told, points(trials[0], 2), sweeps)
     assert store.trials("there@1") == told and store.count() == {"trials": 4, "epochs": 2}
 
 
 def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(store: Store, tiny: Tiny) -> None:
-    [first, *_] = asked(resolve(tiny(models=["lem"])), {})
+    [first, *_] = all_trials(resolve(tiny(models=["lem"])), {})
     base = replace(first, phase="retrain")
     others = [replace(base, model_version="0"), replace(base, data="0" * 12), replace(base, protocol="0")]
     store.add_trials(None, [base, *others], [about(base)] * 4)

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps import address
-from longwave.platform.sweeps.address import check_address
+from longwave.platform.sweeps.on_ray import address
+from longwave.platform.sweeps.on_ray.address import check_address
 
 
 @pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "localhost:{}"])

@@ -19,14 +19,19 @@ from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.ahead import ahead, companies, epochs_ahead, halved
-from longwave.platform.sweeps.progress import Progress
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.standing import standing
-from longwave.platform.sweeps.stops import Halving
-from longwave.platform.sweeps.sweep import asked, plan
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.stops import Halving
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.progress import Progress
+from longwave.platform.sweeps.run.remaining import (
+    cohort_sizes,
+    epochs_with_halving,
+    remaining_epochs,
+    remaining_epochs_of_cell,
+)
+from longwave.platform.sweeps.run.status import sweep_status
 from longwave.platform.training.stopping import decided
 
 HALVING = {"eta": 2, "first": 1}
@@ -42,7 +47,7 @@ def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: 
             at = tuple(Rung("c", epoch, trial, float(trial)) for trial in left)
             found = decided(Cohort("c", tuple(left), {}, at), {"eta": eta}, epoch, "min")
             left = [trial for trial in left if found and found[0][trial].stays]
-    assert halved(n, epochs, Halving(eta=eta, first=first)) == trained
+    assert epochs_with_halving(n, epochs, Halving(eta=eta, first=first)) == trained
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,7 @@ def test_a_company_trains_as_many_epochs_as_its_decisions_leave(n: int, epochs: 
     ],
 )
 def test_who_competes_is_of_one_round_and_of_one_pack_or_cohort(file: dict[str, Any], sizes: list[int]) -> None:
-    assert sorted(size for size in companies(small(**{"halving": HALVING, **file}))) == sizes
+    assert sorted(size for size in cohort_sizes(small(**{"halving": HALVING, **file}))) == sizes
 
 
 @pytest.mark.parametrize(
@@ -79,19 +84,19 @@ def test_who_competes_is_of_one_round_and_of_one_pack_or_cohort(file: dict[str, 
 def test_what_is_left_counts_who_ended_and_how_far_the_others_are(
     halving: object, search: EpochCounts, again: EpochCounts, left: int
 ) -> None:
-    assert ahead(small(halving=halving), 6, search, again) == left
+    assert remaining_epochs_of_cell(small(halving=halving), 6, search, again) == left
     two = {(1, "search"): search, (1, "retrain"): again}
-    assert epochs_ahead(small(halving=halving), [6, 6], two) == left + ahead(
+    assert remaining_epochs(small(halving=halving), [6, 6], two) == left + remaining_epochs_of_cell(
         small(halving=halving), 6, EpochCounts(), EpochCounts()
     )
 
 
 def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_path: Path) -> None:
     file = small(halving=HALVING)
-    plan(resolve(file), store)
-    before = standing(store, "tiny")
-    driver.start(file, store, Workers(1, tmp_path, here=True), None, Console(file=io.StringIO()))
-    after = standing(store, "tiny")
+    store_plan(resolve(file), store)
+    before = sweep_status(store, "tiny")
+    driver.start_sweep(file, store, Workers(1, tmp_path, here=True), None, Console(file=io.StringIO()))
+    after = sweep_status(store, "tiny")
     assert (before.epochs, before.expected, before.left) == (0, 2 * (10 + 12), None)
     assert (after.epochs, after.expected, after.left, after.state) == (44, 44, None, "over")
 
@@ -100,14 +105,14 @@ def test_a_sweep_with_halving_trains_what_was_expected_of_it(store: Store, tmp_p
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that a live view reads; it stands."""
     now = [100.0]
-    monkeypatch.setattr("longwave.platform.sweeps.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("longwave.platform.sweeps.run.progress.time.monotonic", lambda: now[0])
     return now
 
 
 def view(store: Store, **changes: Any) -> tuple[Progress, io.StringIO, Sequence[str]]:
     """Return a live view of a sweep of one model, where it prints, and the sweep's trials."""
     out, sweep = io.StringIO(), resolve(small(models=["lem"], retrain=0, **changes))
-    trials = asked(plan(sweep, store), store)
+    trials = plan_trials(store_plan(sweep, store), store)
     shown = Progress(sweep, Console(file=out, width=120))
     shown.plan(trials)
     return shown, out, [a.id for a in trials]

@@ -23,11 +23,12 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.schema import SweepRow, SweepTrialRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, sweep
-from longwave.platform.sweeps.config import SweepFile, read_sweep
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan import stored
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run import driver
 
 pytestmark = pytest.mark.integration
 
@@ -93,10 +94,10 @@ def test_a_gridded_sweep_that_was_killed_ends_with_the_trials_of_its_plan(killed
     with Store(url) as store:
         assert 30 <= at < store.count()["epochs"] == CELLS * 4 * 4
         ends = {t.config.id: t.run for t in store.trials("depth") if t.run}
-        assert {c.id for c in asked(resolve(read_sweep(file)), ends)} == set(ends) and len(ends) == CELLS * 4
+        assert {c.id for c in all_trials(resolve(read_sweep(file)), ends)} == set(ends) and len(ends) == CELLS * 4
         cells = Counter((a.cell, a.phase) for a in store.planned("depth"))
         assert cells == {(k, phase): 2 for k in range(CELLS) for phase in ("search", "retrain")}
-        assert sweep.missing(sweep.stored_sweep(store, "depth"), store) == []
+        assert stored.missing_trials(stored.read_sweep_plan(store, "depth"), store) == []
 
 
 def test_each_cell_is_a_row_with_its_own_search_and_says_what_it_is(killed: tuple[str, int]) -> None:
@@ -161,16 +162,16 @@ def test_rows_of_cells_go_to_another_store_with_their_own_searches(
 def test_a_sweep_planned_before_there_were_cells_goes_on_without_them(
     tiny: Tiny, store: Store, here: Workers, console_of: Console
 ) -> None:
-    made = sweep.plan(resolve(tiny(models=["lem"])), store)
-    assert len(sweep.missing(made, store)) == 4
+    made = stored.store_plan(resolve(tiny(models=["lem"])), store)
+    assert len(stored.missing_trials(made, store)) == 4
     [entry] = made.to_dict()["entries"]
     plain = {name: entry[name] for name in ("base", "space", "about", "looped")}
     old = {"goal": "min", "metric": "mse", "length": entry["places"], "entries": [plain]}
     with store.transaction() as connection:
         connection.execute(sa.update(SweepRow).values(plan=old))
         connection.execute(sa.update(SweepTrialRow).values(cell=None))
-    known = sweep.stored_sweep(store, "tiny")
-    view = driver.resume(known, store, here, None, console_of)
+    known = stored.read_sweep_plan(store, "tiny")
+    view = driver.resume_sweep(known, store, here, None, console_of)
     assert view.counts() == "6 of 6 trials done (6 ok)" and {a.cell for a in store.planned("tiny")} == {None}
     [row] = [row for row in read_board(store, "adding") if row.kind == "reproduced"]
     assert (row.n, row.searched) == (2, 4)
@@ -183,16 +184,17 @@ def console_of() -> Console:
 
 def test_winners_are_retrained_and_explained_without_torch_whatever_was_drawn(tiny: Tiny, store: Store) -> None:
     space = {"lem": {"weight_decay": {"low": 0.1, "high": 1.0}, "schedule": ["cosine"]}}
-    made = sweep.plan(resolve(tiny(models=["lem"], space=space, grid={"warmup": [1, 2]})), store)
-    left = sweep.missing(made, store)
+    made = stored.store_plan(resolve(tiny(models=["lem"], space=space, grid={"warmup": [1, 2]})), store)
+    left = stored.missing_trials(made, store)
     store.write([], [Run(a.id, "ok", valid=float(k)) for k, a in enumerate(left)])
     store.close()
     program = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'optuna', 'ray', 'mlflow', 'longwave.tasks']))\n"
         "from longwave.platform.storage.store import Store\n"
-        "from longwave.platform.sweeps import driver, sweep\n"
+        "from longwave.platform.sweeps.plan import stored\n"
+        "from longwave.platform.sweeps.run import driver\n"
         f"with Store({store.url!r}, create=False) as store:\n"
-        "    left = sweep.missing(sweep.stored_sweep(store, 'tiny'), store)\n"
+        "    left = stored.missing_trials(stored.read_sweep_plan(store, 'tiny'), store)\n"
         "    for trial in store.trials_by_id([a.id for a in left]):\n"
         "        print(trial.config.phase, *trial.about.departures, sep=';')\n"
     )

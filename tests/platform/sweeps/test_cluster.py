@@ -25,16 +25,16 @@ from ray_nodes import LOOPBACK, Nodes
 from tree import ROOT
 
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.paths import place
+from longwave.platform.paths import to_path
 from longwave.platform.records.probe import CPU
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.on_ray import probing
-from longwave.platform.sweeps.on_ray.cluster import KIND, SOME, is_of, machine, resources
-from longwave.platform.sweeps.on_ray.listener import Listener, Queue
-from longwave.platform.sweeps.on_ray.several import several
-from longwave.platform.sweeps.placement import Machine, Room, Slot
-from longwave.platform.sweeps.versions import unlike, versions, why_unfit
-from longwave.platform.sweeps.workers import Workers, labels
+from longwave.platform.sweeps.on_ray import probes
+from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
+from longwave.platform.sweeps.on_ray.local_cluster import local_cluster
+from longwave.platform.sweeps.on_ray.resources import KIND, SOME, matches_label, placement_of_pack, to_node
+from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
+from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
+from longwave.platform.sweeps.place.workers import Workers, parse_labels
 from longwave.platform.training.journal import VARIABLE
 
 SWEEP = """
@@ -57,37 +57,41 @@ LABEL = st.sampled_from(["H200", "B200", "a", "a.b-c"])
 @given(LABEL, st.lists(LABEL, min_size=1), st.booleans(), st.none() | LABEL)
 def test_a_wish_holds_of_a_label_as_ray_reads_it(one: str, several: list[str], no: bool, label: str | None) -> None:
     sign = "!" * no
-    assert is_of(sign + one, label) == ((label == one) != no)
-    assert is_of(f"{sign}in({', '.join(several)})", label) == ((label in several) != no)
+    assert matches_label(sign + one, label) == ((label == one) != no)
+    assert matches_label(f"{sign}in({', '.join(several)})", label) == ((label in several) != no)
 
 
 @pytest.mark.parametrize("text", ["gpu", "=a", "gpu=", "gpu=a b", "gpu=in()", "a=!!b", "g\npu=a", "é=a", "a=in(b,)"])
 def test_what_is_no_label_is_refused_in_a_line(text: str) -> None:
     with pytest.raises(ConfigError, match=f"--label is NAME=VALUE, .* got {re.escape(repr(text))}"):
-        labels([text])
+        parse_labels([text])
 
 
 def test_labels_are_what_ray_takes() -> None:
     from ray._private.label_utils import validate_label_selector
 
-    given = labels(["gpu=H200", "zone=!a", "ray.io/accelerator-type=in(H100,H200)", "a/b=!in(c, d)"])
+    given = parse_labels(["gpu=H200", "zone=!a", "ray.io/accelerator-type=in(H100,H200)", "a/b=!in(c, d)"])
     assert given["ray.io/accelerator-type"] == "in(H100,H200)" and validate_label_selector(given) is None
 
 
 def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_not() -> None:
     here = versions()
-    assert not unlike(here, here) and "+" not in here["torch"]
+    assert not describe_difference(here, here) and "+" not in here["torch"]
     assert here["Longwave"].startswith("0.") and set(here) >= {"Python", "torch", "triton", "numpy"}
     other = {**here, "torch": "2.0.0", "Python": "3.9"}
-    told = unlike(other, here)
+    told = describe_difference(other, here)
     assert told == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
     fit = {"versions": here, "sees": True}
-    assert why_unfit(fit, here, "/s") == ""
-    assert why_unfit({**fit, "versions": other}, here, "/s") == f"it has {told}. Install the same there, and start " + (
-        "its Ray again"
+    assert why_node_is_unfit(fit, here, "/s") == ""
+    assert why_node_is_unfit(
+        {**fit, "versions": other}, here, "/s"
+    ) == f"it has {told}. Install the same there, and start " + ("its Ray again")
+    assert "it does not see sftp://***@h/s. Share" in why_node_is_unfit(
+        {**fit, "sees": False}, here, "sftp://a:secret@h/s"
     )
-    assert "it does not see sftp://***@h/s. Share" in why_unfit({**fit, "sees": False}, here, "sftp://a:secret@h/s")
-    assert "no Longwave there that this driver knows (No module)" in why_unfit({"lacks": "No module"}, here, "/s")
+    assert "no Longwave there that this driver knows (No module)" in why_node_is_unfit(
+        {"lacks": "No module"}, here, "/s"
+    )
 
 
 def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(tmp_path: Path) -> None:
@@ -101,8 +105,8 @@ def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(
 def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_queue_is_not_over() -> None:
     unfit: list[str] = []
     quarter, whole = {"A100": 0.25}, {"A100": 1.0}
-    room = Room([Machine(8, 1, "A100")])
-    queue = Queue(room, lambda: False, lambda: [*unfit])
+    room = DevicePool([ClusterNode(8, 1, "A100")])
+    queue = PackSearcher(room, lambda: False, lambda: [*unfit])
     queue.take({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
     first = queue.suggest("1")
     assert (first["pack"], first["unfit"], first["place"]["gpus"]) == ("a", [], 0.25)
@@ -123,12 +127,12 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
 
 
 def test_a_node_offers_its_cores_and_its_gpus_by_the_name_of_their_kind() -> None:
-    def found(**resources: float) -> Machine:
-        return machine({"Resources": resources})
+    def found(**resources: float) -> ClusterNode:
+        return to_node({"Resources": resources})
 
-    assert found(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == Machine(8.0, 2, "H100")
-    assert found(CPU=8.0, GPU=1.0) == Machine(8.0, 1, "GPU")
-    assert found(CPU=4.0, **{f"{KIND}H100": 1.0}) == found(CPU=4.0) == Machine(4.0)
+    assert found(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == ClusterNode(8.0, 2, "H100")
+    assert found(CPU=8.0, GPU=1.0) == ClusterNode(8.0, 1, "GPU")
+    assert found(CPU=4.0, **{f"{KIND}H100": 1.0}) == found(CPU=4.0) == ClusterNode(4.0)
 
 
 def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +142,9 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
         asked.append(options)
         return lambda tried: tried
 
-    monkeypatch.setattr(probing.ray, "remote", remote)
+    monkeypatch.setattr(probes.ray, "remote", remote)
     for kind, where in ((CPU, {}), ("GPU", {}), ("H100", {"zone": "a"})):
-        probing._remote(kind, where)
+        probes._remote(kind, where)
     assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in asked] == [
         (1, 0, {}, None), (0, 1, {}, None), (0, 1, {f"{KIND}H100": SOME}, {"zone": "a"}),
     ]  # fmt: skip
@@ -149,10 +153,10 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
     place = asdict(Slot("H200", 0.25, 2.0))
-    asked = resources(False, {"gpu": "H200"})({"place": place, "unfit": ["n", "m"]})
+    asked = placement_of_pack(False, {"gpu": "H200"})({"place": place, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
     assert asked == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
-    assert resources(False, {})({"place": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
+    assert placement_of_pack(False, {})({"place": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
 
 
 @given(st.integers(1, 60), st.sampled_from([0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 8))
@@ -161,9 +165,9 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
     workers = Workers(None, Path(), cpu=True, cpus=cpus)
     if not fit:
         with pytest.raises(WorkerError, match="neither a GPU nor"):
-            workers.room([Machine(tenths / 10)])
+            workers.room([ClusterNode(tenths / 10)])
         return
-    room = workers.room([Machine(tenths / 10)])
+    room = workers.room([ClusterNode(tenths / 10)])
     places = [room.take({}) for _ in range(fit + more)]
     assert room.count == room.beside == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
     asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).room([])
@@ -173,10 +177,10 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_ended(refused: bool) -> None:
     said: list[dict[str, object]] = []
-    queue = Queue(Room([Machine(1)]), lambda: False, lambda: [])
+    queue = PackSearcher(DevicePool([ClusterNode(1)]), lambda: False, lambda: [])
     queue.take({"jobs": {"a": {"shares": {}}}, "last": True})
     nodes, trial = Mock(), Mock(trial_id="1", config=queue.suggest("1"))
-    listener = Listener(said.append, queue, nodes)
+    listener = EventCallback(said.append, queue, nodes)
     if refused:
         listener.on_trial_result(1, [], trial, {"refusal": "why", "node": "n"})
         listener.on_trial_complete(1, [], trial)
@@ -206,7 +210,7 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
     nothing.mkdir(parents=True)
     (nothing / "__init__.py").write_text("raise ImportError('none here')\n")
     file.write_text(SWEEP.replace("44", "6").replace("60\npack", "5\npack"))
-    with bucket() as url, several({"OMP_NUM_THREADS": "1"}) as nodes:
+    with bucket() as url, local_cluster({"OMP_NUM_THREADS": "1"}) as nodes:
         nodes.add(env={"PYTHONPATH": str(nothing.parent)}, labels={"kind": "good"})
         nodes.add(env={"PYTHONPATH": str(other_source(tmp_path / "other"))}, labels={"kind": "good"})
         nodes.add(env={"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, labels={"kind": "good"})
@@ -245,7 +249,7 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
     file, expected = undisturbed
     epochs = sum(len(told.curve) for told in expected.values())
     with bucket() as url:
-        there = place(url) / "kept" if kept == "in an object store" else tmp_path / "lost/storage"
+        there = to_path(url) / "kept" if kept == "in an object store" else tmp_path / "lost/storage"
         sweep = Running(tmp_path / "lost", file, (), env=LOOPBACK, storage=there, epochs=epochs)  # type: ignore[arg-type]
         with Nodes({**ENV, VARIABLE: str(sweep.journal)}, count=2) as nodes:
             sweep.options = ("--ray", nodes.address, "--workers", "2")

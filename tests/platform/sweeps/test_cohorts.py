@@ -22,15 +22,15 @@ from longwave.platform.records.report import Cohort, Report, Rung
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, executor
-from longwave.platform.sweeps.cohorts import cohort_of, decided_rungs, joined
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.jobs import Waves
-from longwave.platform.sweeps.packing import divide, pack_key
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import missing, plan, stored_sweep
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.packing import divide_into_packs, pack_key
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run import driver, executor
+from longwave.platform.sweeps.run.halving import cohort_name, decide_rungs, packs_to_join
+from longwave.platform.sweeps.run.queue import PackQueue
 from longwave.platform.training import train as training
 
 TRIALS, EPOCHS, RUNGS = 6, 4, (1, 2)
@@ -45,7 +45,7 @@ def halved(pack: int | str = "auto", **more: Any) -> SweepFile:
 
 
 def run(file: SweepFile, store: Store, folder: Path, count: int = 1, here: bool = True) -> None:
-    driver.start(file, store, Workers(count, folder, here=here), None, Console(file=io.StringIO(), width=200))
+    driver.start_sweep(file, store, Workers(count, folder, here=here), None, Console(file=io.StringIO(), width=200))
 
 
 def ends(store: Store) -> Ends:
@@ -73,7 +73,7 @@ def check(store: Store, whole: Store) -> None:
     for trial, mine in ours.items():
         assert mine.run and [p.epoch for p in store.curves([trial])] == list(range(1, mine.run.epochs + 1))
         assert mine.run.valid == pytest.approx(theirs[trial].run.valid, rel=1e-4)  # type: ignore[union-attr]
-    [cohort] = {cohort_of(t.config) for t in ours.values()} - {""}
+    [cohort] = {cohort_name(t.config) for t in ours.values()} - {""}
     rungs = store.cohort(cohort).rungs
     assert {(r.epoch, r.trial): r.stays for r in rungs} == {
         (epoch, trial): last > epoch for trial, (_, last) in ends(store).items() for epoch in RUNGS if last >= epoch
@@ -94,7 +94,7 @@ def test_packs_of_a_cohort_keep_the_trials_that_one_pack_would(
     pack: int, whole: Store, store: Store, tmp_path: Path
 ) -> None:
     file = halved(pack)
-    assert {c.id for c in asked(resolve(file), {})} == set(ends(whole))  # the pack's size is no part of a trial
+    assert {c.id for c in all_trials(resolve(file), {})} == set(ends(whole))  # the pack's size is no part of a trial
     run(file, store, tmp_path)
     check(store, whole)
     assert {t.pack for t in store.trials("tiny") if t.config.phase == "search"} != {None}
@@ -170,35 +170,35 @@ def test_two_workers_on_ray_train_a_cohort_of_six_packs_without_waiting_for_ever
 def test_a_rung_is_decided_in_the_store_before_any_pack_goes_on(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    companies: list[list[bool | None]] = []
+    cohorts: list[list[bool | None]] = []
     real = executor.train_job
 
     def train(key: str, job: Job, *others: Any) -> Any:
-        if job.company and job.company.rungs:
-            last = max(r.epoch for r in job.company.rungs)
+        if job.cohort and job.cohort.rungs:
+            last = max(r.epoch for r in job.cohort.rungs)
             here, there = (
-                [r for r in c.rungs if r.epoch == last] for c in (job.company, store.cohort(job.company.cohort))
+                [r for r in c.rungs if r.epoch == last] for c in (job.cohort, store.cohort(job.cohort.cohort))
             )
             assert {(r.trial, r.stays) for r in here} == {(r.trial, r.stays) for r in there}
-            companies.append([r.stays for r in here])
+            cohorts.append([r.stays for r in here])
         return real(key, job, *others)
 
     monkeypatch.setattr(executor, "train_job", train)
     run(halved(2), store, tmp_path)
-    assert companies and all(None not in stays for stays in companies)
+    assert cohorts and all(None not in stays for stays in cohorts)
 
 
 @pytest.mark.parametrize(("task", "best"), [("adding", [0, 1, 2]), ("digits", [3, 4, 5])])
 def test_a_rung_is_decided_by_what_the_tasks_metric_should_be(task: str, best: list[int], store: Store) -> None:
     variant, steps = ("N=20", 2) if task == "adding" else (None, None)
-    sweep = plan(resolve(halved(task=task, variant=variant, steps=steps)), store)
-    trials = list(store.configs([a.id for a in missing(sweep, store)]).values())
-    scores = [Rung(cohort_of(c), 1, c.id, k / 10) for k, c in enumerate(trials)]
+    sweep = store_plan(resolve(halved(task=task, variant=variant, steps=steps)), store)
+    trials = list(store.configs([a.id for a in missing_trials(sweep, store)]).values())
+    scores = [Rung(cohort_name(c), 1, c.id, k / 10) for k, c in enumerate(trials)]
     with Leases(store, "tiny") as leases:
         leases.take([c.id for c in trials])
         leases.write(Report(rungs=scores))
-        [company] = decided_rungs(sweep, store, leases, trials).values()
-    stays = {rung.trial: rung.stays for rung in store.cohort(company.cohort).rungs}
+        [cohort] = decide_rungs(sweep, store, leases, trials).values()
+    stays = {rung.trial: rung.stays for rung in store.cohort(cohort.cohort).rungs}
     assert [k for k, c in enumerate(trials) if stays[c.id]] == best
 
 
@@ -218,12 +218,12 @@ def test_a_pack_that_waits_at_a_rung_gives_its_worker_back(
 
 
 def test_a_cohort_is_divided_into_packs_of_the_size_asked_for_or_over_the_workers() -> None:
-    trials = asked(resolve(halved(trials=10)), {})
-    sizes = [sum(cohort_of(c) == name for c in trials) for name in dict.fromkeys(map(cohort_of, trials))]
+    trials = all_trials(resolve(halved(trials=10)), {})
+    sizes = [sum(cohort_name(c) == name for c in trials) for name in dict.fromkeys(map(cohort_name, trials))]
     assert sizes == [6, 4]
 
     def packs(size: Any, workers: int, together: bool) -> list[int]:
-        return [len(p) for p in divide(trials, workers, size, lambda _: 1, 2**30, (), together).values()]
+        return [len(p) for p in divide_into_packs(trials, workers, size, lambda _: 1, 2**30, (), together).values()]
 
     assert packs(2, 1, False) == [2, 2, 2, 2, 2] and packs("auto", 5, False) == [2, 2, 2, 2, 2]
     assert packs("auto", 1, False) == packs(2, 1, True) == [6, 4]
@@ -231,8 +231,8 @@ def test_a_cohort_is_divided_into_packs_of_the_size_asked_for_or_over_the_worker
 
 def test_words_and_sizes_compete_where_a_cohort_is_asked_for_and_lengths_never_do() -> None:
     space = {"lem": {"optimiser": ["adam", "sgd"], "momentum": {"low": 0.1, "high": 0.9}, "batch": [2, 4]}}
-    trials = asked(resolve(halved(batch=None, space=space, trials=12, halving={"cohort": 12})), {})
-    assert len({c.shape for c in trials}) > 1 and len({cohort_of(c) for c in trials}) == 1
+    trials = all_trials(resolve(halved(batch=None, space=space, trials=12, halving={"cohort": 12})), {})
+    assert len({c.shape for c in trials}) > 1 and len({cohort_name(c) for c in trials}) == 1
     with pytest.raises(
         ConfigError, match=r"halving: epochs is drawn, and trials that compete have one length\. Fix it"
     ):
@@ -246,8 +246,8 @@ def test_trials_of_two_shapes_compete_to_the_end(store: Store, tmp_path: Path) -
 
 
 def test_without_a_cohort_asked_for_nothing_has_another_name() -> None:
-    plain = asked(resolve(halved(3, halving={"eta": 2, "first": 1})), {})
-    told = asked(resolve(halved(1, halving={"eta": 2, "first": 1, "cohort": 3})), {})
+    plain = all_trials(resolve(halved(3, halving={"eta": 2, "first": 1})), {})
+    told = all_trials(resolve(halved(1, halving={"eta": 2, "first": 1, "cohort": 3})), {})
     assert plain == told and all(set(c.halving or {}) == {"eta", "first", "cohort"} for c in plain)
 
 
@@ -259,10 +259,10 @@ def test_a_cohort_that_is_no_number_of_trials_is_a_line(value: str, line: str) -
 
 def test_a_cohort_of_a_sweep_that_is_resumed_is_that_of_its_plan(store: Store) -> None:
     file = halved(2)
-    plan(resolve(file), store)
-    known = stored_sweep(store, "tiny")
+    store_plan(resolve(file), store)
+    known = read_sweep_plan(store, "tiny")
     assert known.file.halving and known.file.halving.cohort == TRIALS
-    assert {a.id for a in missing(known, store)} == {c.id for c in asked(resolve(file), {})}
+    assert {a.id for a in missing_trials(known, store)} == {c.id for c in all_trials(resolve(file), {})}
 
 
 def test_what_a_rung_left_of_several_packs_goes_on_in_fewer_from_where_it_stood(
@@ -293,7 +293,7 @@ def test_what_a_rung_left_of_several_packs_goes_on_in_fewer_from_where_it_stood(
 @given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(1, 6))
 @settings(max_examples=50)
 def test_packs_are_joined_whole_and_hold_no_more_than_they_may(stays: list[list[bool]], most: int) -> None:
-    [first, *_] = asked(resolve(halved()), {})
+    [first, *_] = all_trials(resolve(halved()), {})
     seeds = iter(range(99))
     packs = {str(k): [replace(first, seed=next(seeds)) for _ in part] for k, part in enumerate(stays)}
     rungs = [
@@ -301,17 +301,17 @@ def test_packs_are_joined_whole_and_hold_no_more_than_they_may(stays: list[list[
         for part, kept in zip(packs.values(), stays, strict=True)
         for c, stay in zip(part, kept, strict=True)
     ]
-    company = Cohort(cohort_of(first), tuple(r.trial for r in rungs), {}, tuple(rungs))
-    joins = joined(packs, {company.cohort: company}, lambda config, total: most)
+    cohort = Cohort(cohort_name(first), tuple(r.trial for r in rungs), {}, tuple(rungs))
+    joins = packs_to_join(packs, {cohort.cohort: cohort}, lambda config, total: most)
     inside = [key for part in joins.values() for key in part]
     assert len(inside) == len(set(inside)) and all(len(part) > 1 for part in joins.values())
     for part in joins.values():
         assert sum(sum(stays[int(key)]) for key in part) <= most
-    undecided = replace(company, rungs=(*rungs[1:], replace(rungs[0], stays=None)))
-    ahead = replace(company, rungs=(*rungs, Rung("c", 2, rungs[0].trial, 0.5, True)))
-    waiting = replace(company, members=(*company.members, "another"))
+    undecided = replace(cohort, rungs=(*rungs[1:], replace(rungs[0], stays=None)))
+    ahead = replace(cohort, rungs=(*rungs, Rung("c", 2, rungs[0].trial, 0.5, True)))
+    waiting = replace(cohort, members=(*cohort.members, "another"))
     for other in (undecided, waiting, *([ahead] if len(rungs) > 1 else [])):
-        assert joined(packs, {company.cohort: other}, lambda config, total: most) == {}
+        assert packs_to_join(packs, {cohort.cohort: other}, lambda config, total: most) == {}
 
 
 def test_a_pack_that_ran_out_of_memory_is_joined_with_no_other(
@@ -339,13 +339,13 @@ def test_a_pack_that_ran_out_of_memory_is_joined_with_no_other(
 
 
 def test_what_a_death_cut_is_not_joined_again(store: Store, here: Workers) -> None:
-    sweep = plan(resolve(halved(2)), store)
-    left = missing(sweep, store)
+    sweep = store_plan(resolve(halved(2)), store)
+    left = missing_trials(sweep, store)
     with Leases(store, "tiny") as leases:
-        first = Waves(sweep, store, leases, here, left, {}).next()
-        [cohort] = {cohort_of(c) for job in first.values() for c in job.configs}
+        first = PackQueue(sweep, store, leases, here, left, {}).next()
+        [cohort] = {cohort_name(c) for job in first.values() for c in job.configs}
         leases.write(Report(rungs=[Rung(cohort, 1, a.id, k / 10) for k, a in enumerate(left)]))
-        assert {len(job.joined) for job in Waves(sweep, store, leases, here, left, {}).next().values()} == {0, 2}
-        again = Waves(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",))).next()
+        assert {len(job.joined) for job in PackQueue(sweep, store, leases, here, left, {}).next().values()} == {0, 2}
+        again = PackQueue(sweep, store, leases, here, left, dict.fromkeys(first, ("dead",))).next()
         assert again.keys() == first.keys() and all(job.before == ("dead",) for job in again.values())
     assert [r.stays for r in store.cohort(cohort).rungs if r.trial == left[0].id] == [True]

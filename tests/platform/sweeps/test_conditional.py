@@ -15,12 +15,12 @@ from tree import ROOT
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.config import read_sweep
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.rounds import drawn_of
-from longwave.platform.sweeps.space import Dimension, Drawn, draw
+from longwave.platform.sweeps.file.schema import read_sweep
+from longwave.platform.sweeps.file.space import Dimension, Drawn, draw
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.sweeps.plan.trials import all_trials
 
 SPACE: dict[str, Any] = {
     "momentum": {"low": 0.01, "high": 0.99},  # before its word: the order in the file does not matter
@@ -49,7 +49,7 @@ def error(config: TrialConfig) -> float:
 def found(sweep: Sweep) -> list[TrialConfig]:
     """Return all trials of a search whose trials end by ``error``."""
     ends: dict[str, Run] = {}
-    while len(trials := [c for c in asked(sweep, ends) if c.phase == "search"]) > len(ends):
+    while len(trials := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
         ends = {c.id: Run(c.id, "ok", valid=error(c)) for c in trials}
     return trials
 
@@ -61,7 +61,7 @@ def test_a_search_in_rounds_draws_a_number_exactly_where_its_word_has_it() -> No
     assert len(trials) == 40
     for c in trials:
         assert ("momentum" in c.params) == (c.optimiser == "sgd"), c
-        assert set(drawn_of(entry, c)) == {d.name for d in entry.space} - ({"momentum"} - set(c.params))
+        assert set(drawn_values(entry, c)) == {d.name for d in entry.space} - ({"momentum"} - set(c.params))
 
 
 @given(
@@ -94,7 +94,7 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
 
 def test_the_example_of_a_search_begins_with_the_papers_setting_and_competes_in_cohorts_of_several_packs() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/search.toml"))
-    trials = asked(sweep, {})
+    trials = all_trials(sweep, {})
     assert trials[0].params["lr"] == 0.00904 and trials[0].params["dt"] == 1.0 and not sweep.entries[0].warm[0].out
     assert len(trials) == 24 and len({c.halving["cohort"] for c in trials if c.halving}) == 1
     assert all(("momentum" in c.params) == (c.optimiser == "sgd") for c in trials)

@@ -22,9 +22,9 @@ from rich.console import Console
 from longwave.platform.cli.main import main
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 STRACE = shutil.which("strace")
 WORKS = STRACE and subprocess.run([STRACE, "-f", "--seccomp-bpf", "-qq", "true"], capture_output=True).returncode == 0
@@ -50,7 +50,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("undisturbed")
     with Store(f"sqlite:///{folder}/s.db") as store:
         file = check_sweep(tomllib.loads(SWEEP), "tiny.toml")
-        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
         return results(store)
 
 
@@ -119,7 +119,7 @@ def test_a_mirror_whose_file_is_refused_is_a_line_and_is_sent_later(store: Store
     configs, file = fill(store, 3, 5), tmp_path / "mlflow.db"
     asked = ["mlflow", "sync", "--store", store.url, "--server", f"sqlite:///{file}"]
     again = [sys.executable, "-W", "ignore", "-m", "longwave", *asked]
-    blank = f"from longwave.platform.sweeps.tracking import TrackingServer; TrackingServer('sqlite:///{file}')"
+    blank = f"from longwave.platform.sweeps.mlflow.server import TrackingServer; TrackingServer('sqlite:///{file}')"
     subprocess.run([sys.executable, "-W", "ignore", "-c", blank], check=True, capture_output=True)
     paths = [file.with_name(file.name + end) for end in ("", "-wal", "-journal")]
     code, said, err = refused(tmp_path, *asked, faults=[f"pwrite64:{fault}"], paths=paths)

@@ -28,12 +28,12 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
 from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.packing import pack_key
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import missing, plan
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.place.packing import pack_key
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import missing_trials, store_plan
+from longwave.platform.sweeps.run import driver
 
 Tiny = Callable[..., SweepFile]
 Opener = Callable[[str], Store]
@@ -108,7 +108,7 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
     tiny: Tiny, store: Store, tmp_path: Path
 ) -> None:
     one, two = tiny(name="one", models=["lem"], retrain=0), tiny(name="two", models=["lem"], trials=6, retrain=0)
-    ids = [a.id for a in missing(plan(resolve(one), store), store)]
+    ids = [a.id for a in missing_trials(store_plan(resolve(one), store), store)]
     held, configs = ids[:1], list(store.configs(ids[:2]).values())
     store.assign({pack_key(configs): configs})
     cut = Workers(1, tmp_path / "two").checkpoint(pack_key(configs))
@@ -118,7 +118,7 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
         other.take(held)
         view = io.StringIO()
         thread = threading.Thread(
-            target=lambda: driver.start(
+            target=lambda: driver.start_sweep(
                 two, Store(store.url), Workers(1, tmp_path / "two", here=True), None, Console(file=view, width=200)
             )
         )
@@ -129,7 +129,7 @@ def test_sweeps_that_share_trials_wait_for_each_other_and_cut_packs_anew(
         thread.join(60)
     assert not thread.is_alive() and set(attempts(store).values()) == {1}
     assert list(cut.path.parent.iterdir()) == [], "what the parts of a cut pack started from goes with its trials"
-    driver.start(one, store, Workers(1, tmp_path / "one", here=True), None, quiet())
+    driver.start_sweep(one, store, Workers(1, tmp_path / "one", here=True), None, quiet())
     assert set(attempts(store).values()) == {1}, "what the other sweep trained is not trained again"
 
 
@@ -139,7 +139,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("undisturbed")
     with Store(f"sqlite:///{folder}/s.db") as store:
         file = check_sweep(tomllib.loads(SLOW), "tiny.toml")
-        driver.start(file, store, Workers(1, folder, here=True), None, quiet())
+        driver.start_sweep(file, store, Workers(1, folder, here=True), None, quiet())
         return results(store)
 
 
@@ -225,31 +225,31 @@ def test_a_sweep_is_paused_goes_on_and_is_stopped_from_another_process(
 
 def test_a_budget_of_trials_is_kept_and_a_larger_one_goes_on(tiny: Tiny, store: Store, here: Workers) -> None:
     file, screen = tiny(models=["lem"], pack=2, budget={"trials": 3}), quiet()
-    view = driver.start(file, store, here, None, screen)
+    view = driver.start_sweep(file, store, here, None, screen)
     assert view.counts() == "3 of 6 trials done (3 ok)"
     assert "its budget of 3 trials is used up. Go on with" in screen.file.getvalue()  # type: ignore[attr-defined]
     more = tiny(models=["lem"], pack=2, budget={"trials": 6})
-    assert driver.start(more, store, here, None, quiet()).counts() == "6 of 6 trials done (6 ok)"
+    assert driver.start_sweep(more, store, here, None, quiet()).counts() == "6 of 6 trials done (6 ok)"
     assert set(attempts(store).values()) == {1}
     with pytest.raises(ConfigError, match="another seed is in the store"):
-        driver.start(tiny(models=["lem"], pack=2, seed=9), store, here, None, quiet())
+        driver.start_sweep(tiny(models=["lem"], pack=2, seed=9), store, here, None, quiet())
 
 
 def test_a_budget_of_hours_counts_what_earlier_drivers_took(tiny: Tiny, store: Store, here: Workers) -> None:
     first = tiny(models=["lem"], budget={"trials": 1, "hours": 1})
-    driver.start(first, store, here, None, quiet())
+    driver.start_sweep(first, store, here, None, quiet())
     with store.transaction() as connection:
         connection.execute(sa.text("UPDATE drivers SET heartbeat = started + 3600"))
     screen = quiet()
-    driver.start(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
+    driver.start_sweep(tiny(models=["lem"], budget={"hours": 1}), store, here, None, screen)
     assert "its budget of 1 hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
     used = {"cpu": 9000.0, "A100": 1800.0, "T4": 1800.0}
     with store.transaction() as connection:
         first_one = sa.select(sa.func.min(DriverRow.owner)).scalar_subquery()
         connection.execute(sa.update(DriverRow).values(used=used).where(DriverRow.owner == first_one))
-    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1.01, "trials": 1}), store, here, None, screen)
+    driver.start_sweep(tiny(models=["lem"], budget={"gpu_hours": 1.01, "trials": 1}), store, here, None, screen)
     assert "GPU hours is used up" not in screen.file.getvalue()  # type: ignore[attr-defined]
-    driver.start(tiny(models=["lem"], budget={"gpu_hours": 1}), store, here, None, screen)
+    driver.start_sweep(tiny(models=["lem"], budget={"gpu_hours": 1}), store, here, None, screen)
     assert "its budget of 1 GPU hours is used up" in screen.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -258,7 +258,7 @@ def test_a_sweep_waits_while_one_of_higher_priority_is_run(tiny: Tiny, store: St
     urgent = Leases(store, "urgent", priority=2).__enter__()
     threading.Timer(2.0, lambda: urgent.__exit__()).start()
     screen = quiet()
-    view = driver.start(tiny(models=["lem"], priority=1), store, here, None, screen)
+    view = driver.start_sweep(tiny(models=["lem"], priority=1), store, here, None, screen)
     assert view.counts() == "6 of 6 trials done (6 ok)"
     assert "tiny: waits for the sweep urgent, which has priority 2" in screen.file.getvalue()  # type: ignore[attr-defined]
 
@@ -268,7 +268,7 @@ def test_a_watch_waits_for_a_driver_says_so_and_ends_once_it_has_gone(
 ) -> None:
     monkeypatch.setattr(steer, "SECONDS", 0.05)
     monkeypatch.setattr(steer, "PATIENCE", 10**6)
-    plan(resolve(tiny(models=["lem"])), store)
+    store_plan(resolve(tiny(models=["lem"])), store)
     seen: list[str] = []
 
     def drive() -> None:

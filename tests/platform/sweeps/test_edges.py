@@ -20,34 +20,34 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange.bundle import seal
 from longwave.platform.exchange.collect import collect
-from longwave.platform.exchange.intake import take
+from longwave.platform.exchange.intake import import_bundle
 from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.edges import AtEdge, at_edge, at_edges, tables, wider
-from longwave.platform.sweeps.entry import ModelPlan, Sweep
-from longwave.platform.sweeps.plan import first
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan, settings
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+from longwave.platform.sweeps.plan.range_edges import AtEdge, edges_of_winner, find_edges, format_tables, widen_ranges
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import store_plan, stored_settings
+from longwave.platform.sweeps.plan.trials import first_trials
+from longwave.platform.sweeps.run import driver
 
 MIDDLE = {"lr": 3e-3, "dt": 0.03, "gamma": 10.0, "epsilon": 10.0}
 """Of coRNN, in the middle of its ranges."""
 
 
-def entry(model: str = "cornn", **changes: Any) -> ModelPlan:
+def entry(model: str = "cornn", **changes: Any) -> CellPlan:
     return resolve(small(models=[model], **changes)).entries[0]
 
 
-def won(of: ModelPlan, **params: float) -> TrialConfig:
+def won(of: CellPlan, **params: float) -> TrialConfig:
     """Return a winner of a cell with these parameters."""
     return replace(of.base, params={**MIDDLE, **params}, phase="retrain")
 
 
-def ends(of: ModelPlan, **params: float) -> dict[str, str]:
-    return {edge.name: edge.end for edge in at_edge(of, won(of, **params))}
+def ends(of: CellPlan, **params: float) -> dict[str, str]:
+    return {edge.name: edge.end for edge in edges_of_winner(of, won(of, **params))}
 
 
 def test_a_number_in_the_outer_twentieth_of_its_range_sits_at_an_edge() -> None:
@@ -71,9 +71,11 @@ def test_choices_and_fixed_numbers_have_no_edge() -> None:
 def test_what_sits_at_an_edge_lies_inside_the_wider_range_and_no_more_at_its_edge(lr: float) -> None:
     ours = resolve(small(models=["cornn"]))
     [cell] = ours.entries
-    found = list(at_edge(cell, won(cell, lr=lr)))
+    found = list(edges_of_winner(cell, won(cell, lr=lr)))
     for edge in found:
-        again = resolve(check_sweep({**SMALL_AS_FILE, **tomllib.loads(tables(wider(ours, found), 5))}, "again"))
+        again = resolve(
+            check_sweep({**SMALL_AS_FILE, **tomllib.loads(format_tables(widen_ranges(ours, found), 5))}, "again")
+        )
         assert ends(again.entries[0], lr=edge.value) == {}
 
 
@@ -84,7 +86,8 @@ def test_a_range_is_widened_for_all_models_alike_as_far_as_values_are_valid() ->
     ours = resolve(small(models=["lem", "cornn", "unicornn", "tau_gru", "lipschitz_rnn", "gru"]))
     found = [AtEdge("lem", "r", name, 1.0, 0.0, 1.0, "high") for name in ("dt", "lr", "tau", "beta", "alpha")]
     space = {
-        model: {n: (r.low, r.high, r.log) for n, r in ranges.items()} for model, ranges in wider(ours, found).items()
+        model: {n: (r.low, r.high, r.log) for n, r in ranges.items()}
+        for model, ranges in widen_ranges(ours, found).items()
     }
     assert {model: ranges["lr"] for model, ranges in space.items()} == {
         **dict.fromkeys(("lem", "cornn", "unicornn", "gru"), (pytest.approx(1e-5), 1.0, True)),
@@ -106,9 +109,9 @@ def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
     assert searched_by(other.model_dump(exclude_defaults=True)) == "random search, ranges of its own for lr"
 
 
-def pairs(sweep: Sweep) -> Iterator[tuple[ModelPlan, list[TrialConfig]]]:
+def pairs(sweep: Sweep) -> Iterator[tuple[CellPlan, list[TrialConfig]]]:
     """Yield each cell with the trials that it begins with."""
-    return zip(sweep.entries, first(sweep), strict=True)
+    return zip(sweep.entries, first_trials(sweep), strict=True)
 
 
 @pytest.mark.integration
@@ -116,19 +119,19 @@ def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
     store: Store, here: Workers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = (small(trials=1, retrain=1, epochs=1, seed=seed) for seed in range(1000))
-    file = next(f for f in files if all([*at_edge(e, c)] for e, [c] in pairs(resolve(f))))
-    sweep = plan(resolve(file), store)
-    assert at_edges(sweep, store, "tiny") == ([], ["lem", "gru"])
-    driver.start(file, store, here, None, Console(file=io.StringIO()))
+    file = next(f for f in files if all([*edges_of_winner(e, c)] for e, [c] in pairs(resolve(f))))
+    sweep = store_plan(resolve(file), store)
+    assert find_edges(sweep, store, "tiny") == ([], ["lem", "gru"])
+    driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
     command = ["sweep", "edges", "tiny", "--store", store.url]
     assert main([*command, "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    found, without = at_edges(sweep, store, "tiny")
+    found, without = find_edges(sweep, store, "tiny")
     assert (told["edges"], told["without"]) == ([edge.to_dict() for edge in found], []) and without == []
     winners = {t.config.model: t.config for t in store.trials("tiny") if t.config.phase == "retrain"}
     assert {edge.cell for edge in found} == {*winners} == {"lem", "gru"}
     with Store(f"sqlite:///{tmp_path}/elsewhere.db") as elsewhere:
-        take(elsewhere, seal(collect(store)), [])
+        import_bundle(elsewhere, seal(collect(store)), [])
         [imported] = elsewhere.sweeps()
         assert main(["sweep", "edges", imported, "--format", "json", "--store", elsewhere.url]) == 0
     assert json.loads(capsys.readouterr().out) == told
@@ -136,9 +139,11 @@ def test_the_command_tells_edges_of_winners_alone_and_writes_the_second_search(
     assert f"tiny: {len(found)} numbers of winners sit at an edge" in capsys.readouterr().out
     assert main([*command, "--widened"]) == 0
     told = capsys.readouterr().out
-    assert told == tables(wider(sweep, found), 1) and "[wider]\ntrials = 1\n" in told, "half as many, one at least"
-    again = check_sweep({**settings(file), "name": "again", **tomllib.loads(told)}, "again")
+    assert told == format_tables(widen_ranges(sweep, found), 1) and "[wider]\ntrials = 1\n" in told, (
+        "half as many, one at least"
+    )
+    again = check_sweep({**stored_settings(file), "name": "again", **tomllib.loads(told)}, "again")
     with pytest.raises(ConfigError, match=r"again has a second search over wider ranges: change them in \[wider"):
-        wider(resolve(again), found)
+        widen_ranges(resolve(again), found)
     assert main(["sweep", "edges", "other", "--store", store.url]) == 2
     assert "No sweep 'other'" in capsys.readouterr().err

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from small_sweeps import small
 
-from longwave.platform.sweeps import expecting
-from longwave.platform.sweeps.fleet import Fleet
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.run import estimate
 
 
 @pytest.mark.parametrize("probe", [False, True])
@@ -19,12 +19,12 @@ def test_packs_are_tried_only_where_one_asks_for_it(
 ) -> None:
     asked = []
 
-    def tried(fleet: Fleet, *_: object) -> Fleet:
-        asked.append(fleet)
-        return fleet
+    def tried(cluster: Cluster, *_: object) -> Cluster:
+        asked.append(cluster)
+        return cluster
 
-    monkeypatch.setattr(expecting, "tried", tried)
-    monkeypatch.setattr(expecting.executor, "running", lambda workers: expecting.nullcontext())
+    monkeypatch.setattr(estimate, "probe_missing", tried)
+    monkeypatch.setattr(estimate.executor, "running_workers", lambda workers: estimate.nullcontext())
     monkeypatch.setenv("LONGWAVE_HOME", str(tmp_path))
-    expecting.expected(resolve(small()), here, None, probe, lambda line: None)
+    estimate.estimate_sweep(resolve(small()), here, None, probe, lambda line: None)
     assert len(asked) == probe

@@ -15,13 +15,13 @@ from longwave.platform.cli.main import main
 from longwave.platform.records.probe import Probe, load_key
 from longwave.platform.storage.probes import read_probes, write_probes
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, executor
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.desk import Desk
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
+from longwave.platform.sweeps.run import driver, executor
+from longwave.platform.sweeps.run.recorder import ResultRecorder
 
 Tiny = Callable[..., SweepFile]
 DECLARED = "RAY_OVERRIDE_RESOURCES"
@@ -31,13 +31,13 @@ DECLARED = "RAY_OVERRIDE_RESOURCES"
 @pytest.fixture
 def places(alone: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Slot]]:
     """Where packs were started, in a Ray of the test's own."""
-    found, start = list[Slot](), Desk.started
+    found, start = list[Slot](), ResultRecorder.started
 
-    def started(desk: Desk, pack: str, place: Slot) -> None:
+    def started(recorder: ResultRecorder, pack: str, place: Slot) -> None:
         found.append(place)
-        start(desk, pack, place)
+        start(recorder, pack, place)
 
-    monkeypatch.setattr(Desk, "started", started)
+    monkeypatch.setattr(ResultRecorder, "started", started)
     yield found
 
 
@@ -52,9 +52,9 @@ def test_a_sweep_goes_to_gpus_unasked_with_the_shares_that_are_known(
 ) -> None:
     monkeypatch.setenv(DECLARED, declared(1, 2, "A100"))
     file, screen = tiny(models=["lem"], retrain=0, trials=3, pack=1), io.StringIO()
-    shape = load_key(searches(resolve(file), {})[0][0])
+    shape = load_key(search_trials(resolve(file), {})[0][0])
     write_probes(store, [Probe("A100", shape, 1, 2**20, 2**30, 0.1, 1.0, busy=0.4)])
-    driver.start(file, store, Workers(None, tmp_path), None, Console(file=screen, width=200))
+    driver.start_sweep(file, store, Workers(None, tmp_path), None, Console(file=screen, width=200))
     found = sorted(((p.kind, p.gpus, p.cpus) for p in places), reverse=True)  # workers are ready in any order
     assert found == [("A100", 1.0, 0.5), *[("A100", 0.5, 0.25)] * 2]
     spent = store.cost("tiny")
@@ -69,7 +69,7 @@ def test_a_sweep_goes_to_gpus_unasked_tries_its_packs_and_says_what_it_took(
 ) -> None:  # fmt: skip
     monkeypatch.setenv(DECLARED, declared(2, 2, "A100"))
     workers, screen = Workers(None, tmp_path), io.StringIO()
-    view = driver.start(tiny(models=["lem"], retrain=1), store, workers, None, Console(file=screen, width=200))
+    view = driver.start_sweep(tiny(models=["lem"], retrain=1), store, workers, None, Console(file=screen, width=200))
     assert view.counts() == "5 of 5 trials done (5 ok)" and screen.getvalue().count("tries 2 packs for") == 1
     assert [(p.kind, p.gpus, p.cpus) for p in places] == [("A100", 1.0, 1.0)] * 3, "one pack a GPU, then one alone"
     assert "tiny: 1 GPU is left idle (1 A100): 1 pack, 1 at a time" in screen.getvalue()
@@ -92,9 +92,9 @@ def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
         nodes.all.add(env={DECLARED: declared(2, 1, "A100")})
         nodes.all.add(env={DECLARED: declared(2, 2, "T4")})
         workers = Workers(None, tmp_path, nodes.address)
-        with executor.running(workers):
-            machines = executor.machines(workers)
-            driver.start(file, store, workers, None, Console(file=io.StringIO()))
+        with executor.running_workers(workers):
+            machines = executor.find_nodes(workers)
+            driver.start_sweep(file, store, workers, None, Console(file=io.StringIO()))
     found = sorted((m.cpus, m.gpus, m.kind) for m in machines)
     assert found == [(0, 0, "cpu"), (1, 0, "cpu"), (2, 1, "A100"), (2, 2, "T4")]
     assert {p.kind for p in places} == {"A100", "T4"} and all(p.gpus for p in places) and len(places) == 6

@@ -15,10 +15,10 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.plan import asked, cell_of, further, searches
-from longwave.platform.sweeps.resolve import explained, resolve
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve, with_descriptions
+from longwave.platform.sweeps.plan.trials import all_trials, cell_key, following_trials, search_trials
 
 BEFORE: dict[str, tuple[dict[str, Any], int, str]] = {
     "tiny": ({}, 12, "1b8e318ebb52d1a5"),
@@ -78,9 +78,9 @@ def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without
     sweep = resolve(file)
     found = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.entries]
     assert found == list(product(hidden, batch, layers))
-    for (h, b, many), mine in zip(found, searches(sweep, {}), strict=True):
+    for (h, b, many), mine in zip(found, search_trials(sweep, {}), strict=True):
         alone = small(models=["unicornn"], hidden=h, batch=b, trials=2, model={"unicornn": {"layers": many}})
-        assert [c.id for c in mine] == [c.id for c in asked(resolve(alone), {})]
+        assert [c.id for c in mine] == [c.id for c in all_trials(resolve(alone), {})]
     assert len({c.id for c in to_the_end(sweep)}) == len(found) * (2 + 2)
 
 
@@ -134,13 +134,13 @@ def test_trials_tell_their_cell() -> None:
         model={"unicornn": {"grid": {"layers": [1, 3]}}},
     )  # fmt: skip
     sweep = resolve(file)
-    places = [{cell_of(file, c) for c in mine} for mine in searches(sweep, {})]
+    places = [{cell_key(file, c) for c in mine} for mine in search_trials(sweep, {})]
     assert all(len(place) == 1 for place in places) and len(set().union(*places)) == 8
 
 
 def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
     sweep = resolve(small(models=["lem"], hidden=None, grid={"hidden": [4, 8]}))
-    found = list(enumerate(searches(sweep, {})))
+    found = list(enumerate(search_trials(sweep, {})))
     ends = {c.id: Run(c.id, "ok", valid=c.params["lr"]) for _, mine in found for c in mine}
     open_ones = {c.id for c in found[0][1][1:]}
 
@@ -153,15 +153,15 @@ def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
         ]
 
     configs = {c.id: c for _, mine in found for c in mine}
-    more = list(further(sweep, planned(True), lambda ids: {i: (configs[i], ends[i]) for i in ids}))
+    more = list(following_trials(sweep, planned(True), lambda ids: {i: (configs[i], ends[i]) for i in ids}))
     assert [cell for cell, _ in more] == [1, 1] and {c.hidden for _, c in more} == {8}
     assert min(found[1][1], key=lambda c: c.params["lr"]).params == more[0][1].params
-    assert list(further(sweep, planned(False), lambda ids: pytest.fail("all of the model is open"))) == []
+    assert list(following_trials(sweep, planned(False), lambda ids: pytest.fail("all of the model is open"))) == []
 
 
 def test_a_plan_of_before_there_were_cells_loads() -> None:
     file = small(models=["lem"])
-    [entry] = explained(resolve(file)).entries
+    [entry] = with_descriptions(resolve(file)).entries
     param = {
         "name": "dt", "symbol": "Δt", "low": 0.1, "high": 1.0, "log": True, "unit": "steps", "meaning": "Step.",
         "published": "", "zero": False, "most": None, "whole": False, "searched": True, "default": None,

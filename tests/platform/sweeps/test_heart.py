@@ -6,8 +6,8 @@ import pytest
 
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.heart import Heart
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run.heartbeat import Heartbeat
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ def test_packs_drain_at_the_beat_in_which_a_driver_is_to_wait_or_to_end(
     store.add_sweep("tiny", {"trials": 4})
     with Leases(store, "tiny") as leases:
         if word != "run":
-            store.tell("tiny", word)
-        with Heart(store, leases, here, lambda: spent, lambda line: None):
+            store.set_state("tiny", word)
+        with Heartbeat(store, leases, here, lambda: spent, lambda line: None):
             assert here.draining() == drains

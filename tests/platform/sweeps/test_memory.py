@@ -8,9 +8,9 @@ import pytest
 from small_sweeps import small
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.sweeps.memory import GIB, checked_memory, least_bytes
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.memory import GIB, check_memory, least_bytes
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.resolve import resolve
 
 
 @pytest.mark.parametrize(("gpus", "copies"), [([], 1), (["H100"], 2)])
@@ -24,7 +24,7 @@ def test_a_trial_may_take_the_machines_memory_and_with_gpus_twice_that(
     for total, fits in ((-(-least // copies), True), (least // copies - 1, False)):
         monkeypatch.setattr("psutil.virtual_memory", lambda total=total: SimpleNamespace(total=total))
         if fits:
-            assert checked_memory(sweep, here) is sweep
+            assert check_memory(sweep, here) is sweep
         else:
             with pytest.raises(ConfigError, match=r"hidden 4,000 with batch 1,000 and .* Make hidden or batch smaller"):
-                checked_memory(sweep, here)
+                check_memory(sweep, here)

@@ -21,14 +21,14 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.metrics import LATENCIES, DriverMetrics, endpoint
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import store_plan
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.metrics import LATENCIES, DriverMetrics, parse_endpoint
 
 Tiny = Callable[..., SweepFile]
 Samples = dict[tuple[str, ...], float]
@@ -73,8 +73,8 @@ def free_port() -> int:
 
 
 def test_after_a_sweep_the_numbers_are_those_of_its_store(tiny: Tiny, store: Store, here: Workers) -> None:
-    sweep, numbers = plan(resolve(tiny(models=["lem"], retrain=1)), store), DriverMetrics("tiny")
-    driver.resume(sweep, store, here, None, Console(file=io.StringIO()), numbers)
+    sweep, numbers = store_plan(resolve(tiny(models=["lem"], retrain=1)), store), DriverMetrics("tiny")
+    driver.resume_sweep(sweep, store, here, None, Console(file=io.StringIO()), numbers)
     found, stored = now(numbers), store.planned("tiny")
     assert standing(numbers) == Counter(trial.status for trial in stored) == {"ok": 5}
     assert found["longwave_epochs_total",] == store.count()["epochs"] == 5 * 6
@@ -85,7 +85,7 @@ def test_after_a_sweep_the_numbers_are_those_of_its_store(tiny: Tiny, store: Sto
 
 
 def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> None:
-    configs = asked(resolve(tiny(models=["lem"])), {})
+    configs = all_trials(resolve(tiny(models=["lem"])), {})
     jobs = {"one": Job(configs[:3]), "two": Job(configs[3:])}
     ids, numbers = [config.id for config in configs], DriverMetrics("tiny")
     points = [Point(trial, epoch, 0.1, 0.1, float(epoch), 0.0) for trial in ids[:3] for epoch in (1, 2)]
@@ -127,9 +127,9 @@ def test_the_store_says_what_its_transactions_took_also_when_they_fail(store: St
 
 
 def test_the_endpoint_is_on_loopback_unless_an_address_is_given() -> None:
-    assert endpoint("9464") == ("127.0.0.1", 9464)
-    assert endpoint("0.0.0.0:9464") == ("0.0.0.0", 9464)
-    assert endpoint("[::1]:65535") == ("::1", 65535)
+    assert parse_endpoint("9464") == ("127.0.0.1", 9464)
+    assert parse_endpoint("0.0.0.0:9464") == ("0.0.0.0", 9464)
+    assert parse_endpoint("[::1]:65535") == ("::1", 65535)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_endpoint_is_on_loopback_unless_an_address_is_given() -> None:
 )
 def test_what_is_no_endpoint_is_refused_in_one_line(wrong: str) -> None:
     with pytest.raises(ConfigError, match="--metrics is a port from 1 to 65535, or an IP address and a port"):
-        endpoint(wrong)
+        parse_endpoint(wrong)
 
 
 def test_numbers_are_served_inside_the_block_alone_and_only_if_asked_for() -> None:
@@ -157,7 +157,7 @@ def test_a_port_in_use_is_one_line_and_nothing_has_run(
     file = tmp_path / "tiny.toml"
     file.write_text('name = "tiny"\ntask = "adding"\nvariant = "N=20"\nmodels = ["lem"]\ntrials = 1\n')
     if command == "resume":
-        plan(resolve(tiny()), store)
+        store_plan(resolve(tiny()), store)
     before = store.count()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -25,10 +25,11 @@ from longwave.platform.redaction import redacted
 from longwave.platform.storage.outbox import Delivery, Outbox
 from longwave.platform.storage.schema import DeliveryRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import localfile, mirroring
-from longwave.platform.sweeps.delivery import same
-from longwave.platform.sweeps.mirror import Mailing, sync
-from longwave.platform.sweeps.tracking import MirrorError, TrackingServer
+from longwave.platform.sweeps.mlflow import background as mirroring
+from longwave.platform.sweeps.mlflow import local_file
+from longwave.platform.sweeps.mlflow.contents import is_same_number
+from longwave.platform.sweeps.mlflow.mirror import Upload, sync
+from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer
 
 OpenStore = Callable[[str], Store]
 pytestmark = [
@@ -205,7 +206,7 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(store: Store
     fill(store, 1, 2)
     with pytest.raises(MirrorError, match="holds tables of something else than MLflow. Name another with --server"):
         sync(store, f"sqlite:///{tmp_path}/store.db")
-    assert localfile.foreign(tmp_path / "store.db")
+    assert local_file.is_of_another_program(tmp_path / "store.db")
 
 
 def test_an_older_mlflow_file_with_runs_is_not_taken_for_a_broken_one(store: Store, file: Path) -> None:
@@ -213,7 +214,7 @@ def test_an_older_mlflow_file_with_runs_is_not_taken_for_a_broken_one(store: Sto
     sync(store, f"sqlite:///{file}")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
-    assert localfile.broken(file, opens=False) == ""
+    assert local_file.find_fault(file, opens=False) == ""
 
 
 @pytest.mark.parametrize("over", [False, True])
@@ -282,7 +283,7 @@ def test_a_password_is_neither_noted_nor_shown(store: Store) -> None:
         secret = url.replace("http://", "http://me:s3/cr@t@")
         with pytest.raises(MirrorError) as caught:
             sync(store, secret)
-        with Mailing(store, secret) as mailing:
+        with Upload(store, secret) as mailing:
             mailing.outbox.write_deliveries([Delivery(config(1, 2).id, "r", 1, False)])
     with store.reading() as connection:
         noted = connection.scalars(sa.select(DeliveryRow.server)).all()
@@ -296,8 +297,10 @@ def test_no_part_of_a_password_is_shown(password: str) -> None:
 
 @given(st.floats())
 def test_a_number_that_comes_back_is_the_same_and_infinity_may_be_the_largest(value: float) -> None:
-    assert same(value, value) and not same(1.0, 1.0 + 1e-9)
-    assert same(float("inf"), 1.7976931348623157e308) and not same(float("inf"), -1.7976931348623157e308)
+    assert is_same_number(value, value) and not is_same_number(1.0, 1.0 + 1e-9)
+    assert is_same_number(float("inf"), 1.7976931348623157e308) and not is_same_number(
+        float("inf"), -1.7976931348623157e308
+    )
 
 
 def forked(path: Path, file: Path) -> int:

@@ -13,10 +13,10 @@ import pytest
 from mirrors import fill
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.storage.mirrored import Outbox
+from longwave.platform.storage.outbox import Outbox
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import mirroring
-from longwave.platform.sweeps.mirroring import Mirror
+from longwave.platform.sweeps.mlflow import background as mirroring
+from longwave.platform.sweeps.mlflow.background import Mirror
 
 SERVER = "http://ada:secret@127.0.0.1:9"
 
@@ -65,7 +65,7 @@ def test_a_mirror_whose_driver_was_killed_sends_what_there_is_and_ends(store: St
     fill(store, 2, 1)
     code = (
         "import sys, time; from longwave.platform.storage.store import Store\n"
-        "from longwave.platform.sweeps.mirroring import Mirror\n"
+        "from longwave.platform.sweeps.mlflow.background import Mirror\n"
         "mirror = Mirror(sys.argv[2])\n"
         "with Store(sys.argv[1]) as store, mirror.following(store):\n"
         "    print(mirror._process.pid, flush=True)\n"

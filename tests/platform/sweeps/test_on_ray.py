@@ -17,16 +17,16 @@ import pytest
 from ray_nodes import LOOPBACK, Nodes
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.processes import known
+from longwave.platform.processes import birth_times
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
-from longwave.platform.sweeps import executor
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.executor import _Heard, run_packs
-from longwave.platform.sweeps.on_ray import keeper
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.on_ray import supervisor
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
+from longwave.platform.sweeps.run import executor
+from longwave.platform.sweeps.run.executor import _CurrentSessions, run_packs
 
 pytestmark = pytest.mark.integration
 
@@ -42,7 +42,7 @@ def jobs_of(file: SweepFile, size: int = 2) -> dict[str, Job]:
 
 
 def _numbered(file: SweepFile) -> Iterator[tuple[int, object]]:
-    for cell, configs in enumerate(searches(resolve(file), {})):
+    for cell, configs in enumerate(search_trials(resolve(file), {})):
         for config in configs:
             yield cell, config
 
@@ -201,18 +201,18 @@ def test_a_drain_is_seen_by_workers_of_another_process_within_its_time(tmp_path:
 
 
 def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
-    heard = _Heard()
+    heard = _CurrentSessions()
     assert [heard.now("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
     assert heard.now("q", "c")
 
 
 def test_a_job_survives_json(tiny: Tiny) -> None:
-    company = Cohort("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
+    cohort = Cohort("c", ("t", "u"), {"u": 3}, (Rung("c", 1, "t", 0.5, None), Rung("c", 1, "u", 0.7, False)))
     for job in jobs_of(tiny(trials=2)).values():
-        for met in (None, company):
+        for met in (None, cohort):
             asked = Job(tuple(job.configs), met, ("before",))
             again = Job.from_dict(json.loads(json.dumps(asked.to_dict())))
-            assert (tuple(again.configs), again.company, again.before) == (asked.configs, met, ("before",))
+            assert (tuple(again.configs), again.cohort, again.before) == (asked.configs, met, ("before",))
 
 
 @pytest.mark.parametrize("after", [0.5, "at work", *(pytest.param(s, marks=pytest.mark.slow) for s in (1.0, 2.0, 4.0))])
@@ -223,12 +223,12 @@ def test_nothing_is_left_of_a_driver_that_is_killed(after: float | str, tiny: Ti
         if isinstance(after, float):
             time.sleep(after)
         left = psutil.Process(driver.pid).children(recursive=True)
-        folders = set(keeper.base().iterdir())
+        folders = set(supervisor.base_folder().iterdir())
         assert left and folders
         driver.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(left, timeout=30)
     assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    mine = [f for f in folders & set(keeper.base().iterdir()) if str(driver.pid) in _driver_of(f)]
+    mine = [f for f in folders & set(supervisor.base_folder().iterdir()) if str(driver.pid) in _driver_of(f)]
     assert not mine
 
 
@@ -238,11 +238,11 @@ def test_what_is_left_of_a_killed_driver_and_its_killed_keeper_is_reaped_at_the_
     ours, stranger = (subprocess.Popen(["sleep", "600"]) for _ in range(2))
     try:
         left, used = tmp_path / "left", tmp_path / "used"
-        mine = {**known([psutil.Process(ours.pid)]), str(stranger.pid): 0.0}  # the id was another's before
-        for folder, owner in ((left, {str(os.getpid()): 0.0}), (used, known([psutil.Process()]))):
+        mine = {**birth_times([psutil.Process(ours.pid)]), str(stranger.pid): 0.0}  # the id was another's before
+        for folder, owner in ((left, {str(os.getpid()): 0.0}), (used, birth_times([psutil.Process()]))):
             folder.mkdir()
             (folder / "processes.json").write_text(json.dumps({"driver": owner, "ours": mine}))
-        keeper.reap(tmp_path)
+        supervisor.end_leftovers(tmp_path)
         assert not psutil.pid_exists(ours.pid) and stranger.poll() is None
         assert used.exists() and not left.exists()
     finally:
@@ -269,7 +269,7 @@ def test_a_pack_whose_node_is_lost_four_times_is_trained_to_its_end(
     ear.report = report  # type: ignore[method-assign]
     with Nodes() as nodes:
         workers = Workers(1, tmp_path, address=nodes.address)
-        with executor.running(workers):
+        with executor.running_workers(workers):
             run_packs([jobs_of(tiny(models=["lem"], trials=2, epochs=300))], ear, workers)
     assert nodes.lost == 4, ear.why
     assert ear.heard == [*[("started", "pack0")] * 5, ("over", "pack0")]
@@ -279,8 +279,8 @@ def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
     """Start a process that runs packs on Ray."""
     code = (
         "import json, sys; from pathlib import Path; from unittest.mock import Mock\n"
-        "from longwave.platform.sweeps.executor import run_packs, running\n"
-        "from longwave.platform.sweeps.workers import Job, Workers\n"
+        "from longwave.platform.sweeps.run.executor import run_packs, running_workers\n"
+        "from longwave.platform.sweeps.place.workers import Job, Workers\n"
         "jobs = {key: Job.from_dict(job) for key, job in json.loads(sys.argv[2]).items()}\n"
         "workers = Workers(1, Path(sys.argv[1]))\n"
         "with running(workers): run_packs([jobs], Mock(), workers)"

@@ -13,8 +13,8 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.packs import packs
-from longwave.platform.sweeps.searches import learns, searches
+from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
+from longwave.platform.sweeps.run.pack_status import running_packs
 
 OpenStore = Callable[[str], Store]
 
@@ -36,12 +36,12 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
         driver.beat("")
         ids = [c.id for c in asked]
         driver.take(ids)
-        assert packs(store, "s") == [], "nothing is in training yet"
+        assert running_packs(store, "s") == [], "nothing is in training yet"
         driver.write(Report(began={ids[0]: 0, ids[1]: 0, ids[2]: 0, ids[3]: 1}))
         began = time.time()
         driver.write(Report(points=[*points(ids[0], range(1, 3), began, 10), *points(ids[1], range(1, 3), began, 10)]))
         driver.write(Report(runs=[Run(ids[2], "diverged", "loss is nan in epoch 1", 1)]))
-        first, second = packs(store, "s", now=began + 25)
+        first, second = running_packs(store, "s", now=began + 25)
         [alive] = drivers(store, "s")
     assert (first.pack, first.epochs, first.expected, first.owner) == ("first", 4, 6, alive.owner)
     assert dict(first.counts) == {"running": 2, "diverged": 1} and first.model == "lem"
@@ -49,7 +49,7 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
     assert first.left == pytest.approx(5, abs=1) and first.silent == pytest.approx(5, abs=1)
     assert (second.pack, second.epochs, second.expected, second.left) == ("second", 1, 3, None), "from its checkpoint"
     assert second.silent == pytest.approx(25, abs=5) and list(alive.devices) == ["A100"]
-    assert packs(store, "s") == [], "its driver let go of them"
+    assert running_packs(store, "s") == [], "its driver let go of them"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_a_search_that_learns_or_begins_with_known_settings_has_no_expected_curv
     asked = [trial("lem", 1), *(trial("lem", k, phase="search") for k in (7, 8))]
     store.add_trials("s", asked, [about(c) for c in asked])
     store.write([], [ok(asked[0], 0.5), *(ok(c, None) for c in asked[1:])])
-    [found] = searches(store, read_board(store))
-    assert learns(store, "s") is not curve
+    [found] = search_curves(store, read_board(store))
+    assert draws_are_dependent(store, "s") is not curve
     assert (len(found.curve), bool(found.why)) == ((2, False) if curve else (0, True))

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.sweeps.placement import (
+from longwave.platform.sweeps.place.devices import (
     PARTS,
-    Machine,
-    Room,
+    ClusterNode,
+    DevicePool,
     Slot,
-    left_idle,
-    offered,
-    spread,
-    told,
+    describe_idle_gpus,
+    describe_pool,
+    spread_over_gpus,
+    usable_nodes,
 )
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
 
 KINDS = ("A100", "T4")
 MACHINES = st.lists(
-    st.builds(Machine, st.integers(0, 8).map(float), st.just(0), st.just("cpu"))
-    | st.builds(Machine, st.integers(0, 8).map(float), st.integers(1, 4), st.sampled_from(KINDS)),
+    st.builds(ClusterNode, st.integers(0, 8).map(float), st.just(0), st.just("cpu"))
+    | st.builds(ClusterNode, st.integers(0, 8).map(float), st.integers(1, 4), st.sampled_from(KINDS)),
     min_size=1,
     max_size=4,
 )
@@ -37,7 +37,7 @@ STEPS = st.lists(SHARES | SHARES | st.integers(0, 30), min_size=8, max_size=60)
 """A pack to place, or one of those placed that ends."""
 
 
-def recounted(machines: list[Machine], placed: list[Slot]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
+def recounted(machines: list[ClusterNode], placed: list[Slot]) -> tuple[Counter[tuple[int, int]], Counter[int]]:
     """Return how much of each GPU and of each machine's cores is held, in exact fractions."""
     gpus, cpus = Counter[tuple[int, int]](), Counter[int]()
     for place in placed:
@@ -51,10 +51,10 @@ def recounted(machines: list[Machine], placed: list[Slot]) -> tuple[Counter[tupl
 @given(machines=MACHINES, steps=STEPS, cpu=st.booleans(), most=st.none() | st.integers(1, 6))
 @settings(max_examples=150)
 def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
-    machines: list[Machine], steps: list[dict[str, float] | int], cpu: bool, most: int | None
+    machines: list[ClusterNode], steps: list[dict[str, float] | int], cpu: bool, most: int | None
 ) -> None:
-    usable = offered(machines, cpu)
-    room, placed = Room(usable, most), list[Slot]()
+    usable = usable_nodes(machines, cpu)
+    room, placed = DevicePool(usable, most), list[Slot]()
     gpus_there = any(m.gpus for m in machines) and not cpu
     for step in steps:
         if isinstance(step, int):
@@ -86,7 +86,7 @@ def test_never_more_than_fits_gpus_first_and_none_idle_while_packs_wait(
 def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
     packs: int, gpus: int, needed: int
 ) -> None:
-    shares = [Fraction(1, min(needed, beside)) for beside in spread(packs, gpus)]
+    shares = [Fraction(1, min(needed, beside)) for beside in spread_over_gpus(packs, gpus)]
     assert len(shares) == packs
     held, count = [Fraction()] * gpus, [0] * gpus
     for share in shares:  # as Ray: the fullest GPU that has room
@@ -98,55 +98,66 @@ def test_packs_are_spread_over_all_gpus_though_ray_fills_one_before_the_next(
 
 
 def test_the_first_kind_is_preferred_and_the_next_taken_when_it_is_full() -> None:
-    room = Room([Machine(8, 1, "T4"), Machine(8, 1, "A100")])
+    room = DevicePool([ClusterNode(8, 1, "T4"), ClusterNode(8, 1, "A100")])
     wanted = {"A100": 0.5, "T4": 1.0}
     kinds = [place and place.kind for place in (room.take(wanted) for _ in range(4))]
     assert kinds == ["A100", "A100", "T4", None] and room.count == 2
 
 
 def test_cores_never_leave_a_gpu_idle_and_a_pack_has_one_at_most() -> None:
-    few, many = Room([Machine(2, 4, "A100")]), Room([Machine(64, 2, "A100"), Machine(4, 2, "A100")])
+    few, many = (
+        DevicePool([ClusterNode(2, 4, "A100")]),
+        DevicePool([ClusterNode(64, 2, "A100"), ClusterNode(4, 2, "A100")]),
+    )
     assert [(few.take({"A100": 1.0}) or Slot()).cpus for _ in range(4)] == [0.5] * 4
     assert [(many.take({"A100": 0.25}) or Slot()).cpus for _ in range(16)] == [0.25] * 16
-    assert (Room([Machine(0, 1, "A100")]).take({"A100": 1.0}) or Slot()).cpus == 0.0
+    assert (DevicePool([ClusterNode(0, 1, "A100")]).take({"A100": 1.0}) or Slot()).cpus == 0.0
 
 
 def test_machines_without_a_gpu_are_left_out_where_there_is_one_unless_gpus_are_declined() -> None:
-    both = [Machine(8), Machine(4, 2, "A100"), Machine(0.5)]
-    assert offered(both) == [both[1]]
-    assert offered(both, cpu=True) == [Machine(8), Machine(4)]
-    assert Room(offered(both, cpu=True)).count == 12 and Room(offered(both)).kinds == ["A100"]
+    both = [ClusterNode(8), ClusterNode(4, 2, "A100"), ClusterNode(0.5)]
+    assert usable_nodes(both) == [both[1]]
+    assert usable_nodes(both, cpu=True) == [ClusterNode(8), ClusterNode(4)]
+    assert DevicePool(usable_nodes(both, cpu=True)).count == 12 and DevicePool(usable_nodes(both)).kinds == ["A100"]
 
 
 def test_what_is_left_idle_is_said_in_one_line_with_its_reason() -> None:
-    room = Room([Machine(4, 2, "A100"), Machine(4, 1, "T4")], 2)
+    room = DevicePool([ClusterNode(4, 2, "A100"), ClusterNode(4, 1, "T4")], 2)
     halves = [{"A100": 0.5, "T4": 1.0}] * 3
-    assert left_idle(room, halves) == "1 GPU is left idle (1 T4): 3 packs, 2 at a time"
-    assert left_idle(Room(room.machines), halves[:1]) == "2 GPUs are left idle (1 A100, 1 T4): 1 pack, 1 at a time"
-    assert left_idle(Room(room.machines), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
-    assert left_idle(Room([Machine(4)]), []) == "" and room.taken == 0
+    assert describe_idle_gpus(room, halves) == "1 GPU is left idle (1 T4): 3 packs, 2 at a time"
+    assert (
+        describe_idle_gpus(DevicePool(room.machines), halves[:1])
+        == "2 GPUs are left idle (1 A100, 1 T4): 1 pack, 1 at a time"
+    )
+    assert describe_idle_gpus(DevicePool(room.machines), [{"A100": 1.0, "T4": 1.0}] * 3) == ""
+    assert describe_idle_gpus(DevicePool([ClusterNode(4)]), []) == "" and room.taken == 0
 
 
 def test_places_are_told_in_words() -> None:
-    assert told(Room([Machine(4, 2, "A100"), Machine(4, 2, "A100"), Machine(4, 1, "T4")])) == (
-        "4 A100, 1 T4: a pack takes a share of one"
+    assert describe_pool(
+        DevicePool([ClusterNode(4, 2, "A100"), ClusterNode(4, 2, "A100"), ClusterNode(4, 1, "T4")])
+    ) == ("4 A100, 1 T4: a pack takes a share of one")
+    assert (
+        describe_pool(DevicePool([ClusterNode(4, 2, "A100")], 3))
+        == "2 A100: a pack takes a share of one, at most 3 packs at a time"
     )
-    assert told(Room([Machine(4, 2, "A100")], 3)) == "2 A100: a pack takes a share of one, at most 3 packs at a time"
-    assert told(Room([Machine(2)])) == "2 cores: 2 packs at a time" and "one pack at a time" in told(Room([Machine(1)]))
+    assert describe_pool(
+        DevicePool([ClusterNode(2)])
+    ) == "2 cores: 2 packs at a time" and "one pack at a time" in describe_pool(DevicePool([ClusterNode(1)]))
 
 
 def test_without_a_count_the_packs_at_a_time_follow_from_what_there_is(tmp_path: Path) -> None:
-    machines = [Machine(16, 2, "A100"), Machine(8)]
+    machines = [ClusterNode(16, 2, "A100"), ClusterNode(8)]
     assert Workers(None, tmp_path).room(machines).count == 2
     assert Workers(None, tmp_path, cpu=True).room(machines).count == 24
     assert Workers(5, tmp_path, cpu=True).room(machines).count == 5
     assert Workers(None, tmp_path, here=True).room(machines).count == 1
     with pytest.raises(WorkerError, match="neither a GPU nor a free core at 10.0.0.1:6379. If it starts machines"):
-        Workers(None, tmp_path, "10.0.0.1:6379").room([Machine(0)])
+        Workers(None, tmp_path, "10.0.0.1:6379").room([ClusterNode(0)])
 
 
 def test_a_cluster_that_starts_machines_when_packs_wait_is_asked_for_just_what_was_said(tmp_path: Path) -> None:
-    quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).room([Machine(0)])
+    quarter = Workers(6, tmp_path, "head:6379", gpus=0.25).room([ClusterNode(0)])
     assert [place and place.gpus for place in (quarter.take(quarter.whole | {"GPU": 0.25}) for _ in range(7))] == (
         [0.25] * 6 + [None]
     )

@@ -16,16 +16,16 @@ from scipy import stats
 from tree import ROOT
 from trials import present_trial
 
-from longwave.platform.about import about, departed
+from longwave.platform.about import about, departures_of
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.config import SweepFile, check_sweep, read_sweep
-from longwave.platform.sweeps.packing import divide, member_bytes, pack_key
-from longwave.platform.sweeps.plan import asked, first, further, winner
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.space import Dimension, draw
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep, read_sweep
+from longwave.platform.sweeps.file.space import Dimension, draw
+from longwave.platform.sweeps.place.packing import divide_into_packs, member_bytes, pack_key
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import all_trials, choose_winner, first_trials, following_trials
 
 DT = Dimension("dt", 0.01, 0.1, True)
 GAMMA = Dimension("gamma", 1.0, 3.0)
@@ -73,7 +73,7 @@ def test_quasi_random_draws_fill_the_space_more_evenly_than_random_ones() -> Non
 
 
 def test_a_plan_is_the_same_each_time_and_another_seed_gives_another(tiny: Tiny) -> None:
-    one, again, other = (asked(resolve(tiny(seed=s)), {}) for s in (0, 0, 1))
+    one, again, other = (all_trials(resolve(tiny(seed=s)), {}) for s in (0, 0, 1))
     assert one == again
     assert not {c.id for c in one} & {c.id for c in other}
     assert len({c.id for c in one}) == 8 and {c.phase for c in one} == {"search"}
@@ -81,66 +81,66 @@ def test_a_plan_is_the_same_each_time_and_another_seed_gives_another(tiny: Tiny)
 
 
 def test_the_name_of_a_sweep_is_no_part_of_a_trials_identity(tiny: Tiny) -> None:
-    assert asked(resolve(tiny(name="one")), {}) == asked(resolve(tiny(name="two")), {})
+    assert all_trials(resolve(tiny(name="one")), {}) == all_trials(resolve(tiny(name="two")), {})
 
 
 def test_retrainings_are_asked_for_once_all_search_trials_of_the_model_have_ended(tiny: Tiny) -> None:
     sweep = resolve(tiny())
-    search = asked(sweep, {})
+    search = all_trials(sweep, {})
     ends = ends_of(search, lambda c: c.params["lr"])
     del ends[search[0].id]
-    partly = asked(sweep, ends)
+    partly = all_trials(sweep, ends)
     assert [c.model for c in partly[8:]] == ["gru", "gru"]
     ends[search[0].id] = ok(search[0], 0.0)
-    again = asked(sweep, ends)[8:]
+    again = all_trials(sweep, ends)[8:]
     assert [(c.model, c.phase) for c in again] == [("lem", "retrain")] * 2 + [("gru", "retrain")] * 2
     assert again[0].params == search[0].params
     assert len({c.seed for c in again} | {c.seed for c in search}) == 12
 
 
 def test_the_winner_has_the_best_validation_metric_whatever_the_test_metrics_say(tiny: Tiny) -> None:
-    a, b, c, d = asked(resolve(tiny(models=["lem"])), {})
+    a, b, c, d = all_trials(resolve(tiny(models=["lem"])), {})
     ends = {
         a.id: ok(a, 0.3, 0.0),
         b.id: ok(b, 0.2, 9.0),
         c.id: Run(c.id, "diverged", "loss nan", valid=0.01),
         d.id: Run(d.id, "stopped", "halving", valid=0.1),
     }
-    assert winner([a, b, c, d], ends, "min") == b
-    assert winner([a, b, c, d], ends, "max") == a
-    assert winner([c], ends, "min") is None
+    assert choose_winner([a, b, c, d], ends, "min") == b
+    assert choose_winner([a, b, c, d], ends, "max") == a
+    assert choose_winner([c], ends, "min") is None
 
 
 def test_without_a_search_what_is_fixed_is_retrained_at_once_as_the_winner_of_a_search_would_be(tiny: Tiny) -> None:
     fixed = {"models": ["lem"], "space": {"lem": {"lr": 0.01, "dt": 0.5}}}
     sweep = resolve(tiny(**fixed, trials=0))
-    [[*begun]], again = first(sweep), asked(sweep, {})
-    assert begun == again == [config for _, config in further(sweep, [], lambda ids: {})]
+    [[*begun]], again = first_trials(sweep), all_trials(sweep, {})
+    assert begun == again == [config for _, config in following_trials(sweep, [], lambda ids: {})]
     assert [(c.phase, c.params) for c in again] == [("retrain", {"lr": 0.01, "dt": 0.5})] * 2
     searched = resolve(tiny(**fixed, trials=3))
-    ends = ends_of(asked(searched, {}), lambda c: 0.5)
-    assert [c.id for c in asked(searched, ends) if c.phase == "retrain"] == [c.id for c in again]
+    ends = ends_of(all_trials(searched, {}), lambda c: 0.5)
+    assert [c.id for c in all_trials(searched, ends) if c.phase == "retrain"] == [c.id for c in again]
 
 
 def test_a_model_whose_trials_all_diverged_is_not_retrained(tiny: Tiny) -> None:
     sweep = resolve(tiny(models=["lem"]))
-    search = asked(sweep, {})
-    assert asked(sweep, {c.id: Run(c.id, "diverged", "loss inf") for c in search}) == search
+    search = all_trials(sweep, {})
+    assert all_trials(sweep, {c.id: Run(c.id, "diverged", "loss inf") for c in search}) == search
 
 
 def test_tpe_asks_round_by_round_and_learns_from_the_rounds_before(tiny: Tiny) -> None:
     sweep = resolve(tiny(models=["lem"], trials=30, rounds=3, sampler="tpe"))
-    begun = asked(sweep, {})
+    begun = all_trials(sweep, {})
     assert len(begun) == 10
-    low = asked(sweep, ends_of(begun, lambda c: c.params["dt"]))
-    high = asked(sweep, ends_of(begun, lambda c: -c.params["dt"]))
+    low = all_trials(sweep, ends_of(begun, lambda c: c.params["dt"]))
+    high = all_trials(sweep, ends_of(begun, lambda c: -c.params["dt"]))
     assert low[:10] == high[:10] == begun and len(low) == len(high) == 20
     assert np.mean([c.params["dt"] for c in low[10:]]) < np.mean([c.params["dt"] for c in high[10:]])
 
 
 def test_published_recipes_and_ranges_are_the_defaults(tiny: Tiny) -> None:
     file = check_sweep({"name": "d", "task": "fitzhugh_nagumo", "models": ["lem", "cornn"], "trials": 1}, "f")
-    lem, cornn = asked(resolve(file), {})
+    lem, cornn = all_trials(resolve(file), {})
     assert (lem.hidden, cornn.hidden, lem.batch, lem.epochs, lem.clip) == (16, 24, 32, 400, None)
     assert about(lem).departures == ()
     assert about(replace(lem, epochs=15)).departures == ("epochs 15 (published 400)",)
@@ -156,7 +156,7 @@ def test_a_models_own_table_wins_over_the_sweeps_and_a_number_fixes_a_parameter(
         model={"cornn": {"hidden": 5, "damping": "implicit"}},
         space={"cornn": {"gamma": 2, "dt": {"low": 0.2, "high": 0.3, "log": False}}},
     )
-    trials = asked(resolve(file), {})
+    trials = all_trials(resolve(file), {})
     assert {c.hidden for c in trials if c.model == "cornn"} == {5}
     assert {c.hidden for c in trials if c.model == "lem"} == {8}
     assert {c.options["damping"] for c in trials if c.model == "cornn"} == {"implicit"}
@@ -165,7 +165,7 @@ def test_a_models_own_table_wins_over_the_sweeps_and_a_number_fixes_a_parameter(
 
 
 def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_only_if_named(tiny: Tiny) -> None:
-    plain = asked(resolve(tiny(models=["tau_gru", "unicornn"])), {})
+    plain = all_trials(resolve(tiny(models=["tau_gru", "unicornn"])), {})
     assert {tuple(c.params) for c in plain} == {("lr", "tau"), ("lr", "dt", "alpha")}
     assert all(5 <= c.params["tau"] <= 200 and c.params["tau"] % 1 == 0 for c in plain if c.model == "tau_gru")
     file = tiny(
@@ -173,7 +173,7 @@ def test_a_parameter_is_drawn_only_where_it_means_something_and_an_optional_one_
         model={"tau_gru": {"form": "alpha=0"}, "unicornn": {"layers": 2, "multiscale": False}},
         space={"unicornn": {"dropout": {"low": 0.1, "high": 0.2}, "dt_2": 0.5}},
     )
-    trials = asked(resolve(file), {})
+    trials = all_trials(resolve(file), {})
     assert {tuple(sorted(c.params)) for c in trials if c.model == "tau_gru"} == {("lr",)}
     assert all(c.params["dt_2"] == 0.5 and 0.1 <= c.params["dropout"] <= 0.2 for c in trials if c.model == "unicornn")
     assert about(trials[-1]).model == "UnICORNN (layers 2, no multiscale)"
@@ -202,7 +202,7 @@ def test_a_parameter_or_option_that_a_model_does_not_take_is_named(
 def test_every_trial_is_in_exactly_one_pack_of_its_shape(n: int, workers: int, size: int | str) -> None:
     base = present_trial("t", "", "d", "lem", {}, {"lr": 0.1}, 8, 2, 3, "search", 0)
     trials = [replace(base, seed=k, hidden=8 if k % 3 else 16) for k in range(n)]
-    packs = divide(trials, workers, size, small, 2**34)  # type: ignore[arg-type]
+    packs = divide_into_packs(trials, workers, size, small, 2**34)  # type: ignore[arg-type]
     assert sorted(c.seed for pack in packs.values() for c in pack) == list(range(n))
     assert all(len({c.shape for c in pack}) == 1 and pack_key(pack) == key for key, pack in packs.items())
     most = math.ceil(n / workers) if size == "auto" else size
@@ -219,11 +219,11 @@ def test_automatic_packs_stay_within_the_memory_of_a_worker() -> None:
         return bytes_of(config, 50_000)
 
     each = bytes_of(trials[0])
-    assert [len(p) for p in divide(trials, 1, "auto", bytes_of, 4 * each).values()] == [4, 4, 4]
-    assert len(divide(trials, 1, "auto", bytes_of, each // 2)) == 12
+    assert [len(p) for p in divide_into_packs(trials, 1, "auto", bytes_of, 4 * each).values()] == [4, 4, 4]
+    assert len(divide_into_packs(trials, 1, "auto", bytes_of, each // 2)) == 12
     more = more_of(trials[0])
     assert more == each + 32 * 50_000 * 4 == bytes_of(replace(trials[0], precision="float64"), 50_000) // 2
-    assert [len(p) for p in divide(trials, 1, "auto", more_of, 4 * more).values()] == [
+    assert [len(p) for p in divide_into_packs(trials, 1, "auto", more_of, 4 * more).values()] == [
         4,
         4,
         4,
@@ -234,17 +234,17 @@ def test_a_measured_size_goes_before_the_estimate() -> None:
     base = present_trial("t", "", "d", "lem", {}, {"lr": 0.1}, 8, 32, 3, "search", 0)
     trials = [replace(base, hidden=hidden, seed=k) for k in range(6) for hidden in (8, 16)]
     measured = {8: 2, 16: None}
-    packs = divide(trials, 1, "auto", small, 2**34, measured=lambda config: measured[config.hidden])
+    packs = divide_into_packs(trials, 1, "auto", small, 2**34, measured=lambda config: measured[config.hidden])
     assert sorted((pack[0].hidden, len(pack)) for pack in packs.values()) == [(8, 2), (8, 2), (8, 2), (16, 6)]
-    fixed = divide(trials, 1, 3, small, 2**34, measured=lambda config: measured[config.hidden])
+    fixed = divide_into_packs(trials, 1, 3, small, 2**34, measured=lambda config: measured[config.hidden])
     assert {len(pack) for pack in fixed.values()} == {3}
 
 
 def test_halving_keeps_each_cohort_in_one_pack_whatever_the_workers(tiny: Tiny) -> None:
-    trials = asked(resolve(tiny(models=["lem"], trials=6, pack=3, halving={"eta": 2, "first": 1})), {})
+    trials = all_trials(resolve(tiny(models=["lem"], trials=6, pack=3, halving={"eta": 2, "first": 1})), {})
     assert len({c.halving["cohort"] for c in trials if c.halving}) == 2
     for workers in (1, 4):
-        assert sorted(len(p) for p in divide(trials, workers, 3, small, 2**34).values()) == [3, 3]
+        assert sorted(len(p) for p in divide_into_packs(trials, workers, 3, small, 2**34).values()) == [3, 3]
 
 
 BAD = {
@@ -311,7 +311,7 @@ def test_the_demo_asks_for_what_its_readers_are_promised() -> None:
     assert {"lem", "cornn", "chrono_lstm", "lstm", "gru"} == set(sweep.file.models)
     assert sweep.file.trials >= 8 and sweep.file.places == {"adding": "N=50"}
     assert sweep.file.retrain >= 6, "with 5 seeds no test of 10 pairs can tell two models apart"
-    assert all("epochs 40 (published" in " ".join(departed(e.base, get_task("adding"))) for e in sweep.entries)
+    assert all("epochs 40 (published" in " ".join(departures_of(e.base, get_task("adding"))) for e in sweep.entries)
 
 
 def test_a_run_cannot_contradict_itself() -> None:
@@ -331,5 +331,5 @@ def test_a_run_cannot_contradict_itself() -> None:
 def test_a_recipe_that_no_paper_printed_is_called_ours(tiny: Tiny) -> None:
     for task, whose in (("copy_memory", "ours"), ("adding", "published")):
         variant = "N=20" if task == "adding" else ""
-        [trial, *_] = asked(resolve(tiny(task=task, variant=variant, models=["gru"], steps=7)), {})
+        [trial, *_] = all_trials(resolve(tiny(task=task, variant=variant, models=["gru"], steps=7)), {})
         assert f"steps 7 ({whose} 100)" in about(trial).departures

@@ -11,10 +11,10 @@ from trials import present_trial
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.probe import Probe, load_key
-from longwave.platform.sweeps.fleet import Fleet
-from longwave.platform.sweeps.forecast import cost, expect, in_retraining, prices
-from longwave.platform.sweeps.placement import Machine, Room
-from longwave.platform.sweeps.probed import MOST_A_GPU, USABLE, Probed
+from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool
+from longwave.platform.sweeps.place.estimate import estimate_stages, like_retrainings, parse_prices, total_cost
+from longwave.platform.sweeps.place.probes import MOST_A_GPU, USABLE, ProbeTable
 
 GIB, FREE = 2**30, 10.01
 """A GiB, and how many of them packs may fill."""
@@ -49,7 +49,7 @@ def test_a_load_is_equal_where_steps_take_the_same_and_differs_where_they_do_not
 def test_the_most_members_are_those_that_memory_holds_and_one_more_does_not(
     fixed: float, each: float, low: int, high: int, ask: int
 ) -> None:
-    probed = Probed([tried(n, fixed + each * n) for n in (high, low)])
+    probed = ProbeTable([tried(n, fixed + each * n) for n in (high, low)])
     most = probed.most(BASE, "A100") or 0
     assert most == 1 or fixed + each * most <= FREE + 1e-6
     assert fixed + each * (most + 1) > FREE - 1e-6
@@ -60,7 +60,7 @@ def test_the_most_members_are_those_that_memory_holds_and_one_more_does_not(
 
 
 def test_where_nothing_was_probed_nothing_is_known_and_a_pack_takes_a_whole_gpu() -> None:
-    probed = Probed([tried(1, 1.0, kind="T4"), tried(1, 1.0, shape="other")])
+    probed = ProbeTable([tried(1, 1.0, kind="T4"), tried(1, 1.0, shape="other")])
     assert (probed.known(BASE, "A100"), probed.most(BASE, "A100"), probed.epoch(BASE, "A100", 3)) == (
         False, None, None,
     )  # fmt: skip
@@ -68,73 +68,75 @@ def test_where_nothing_was_probed_nothing_is_known_and_a_pack_takes_a_whole_gpu(
 
 
 def test_a_gpu_that_is_kept_busy_is_shared_no_further() -> None:
-    assert Probed([tried(1, 1.0)]).share(BASE, "A100", 1) == 0.1
-    assert Probed([tried(1, 1.0, busy=0.4)]).share(BASE, "A100", 1) == 0.5
-    assert Probed([tried(1, 1.0, busy=0.9)]).share(BASE, "A100", 1) == 1.0
-    assert Probed([tried(1, 0.001, busy=0.0)]).share(BASE, "A100", 1) == 1 / MOST_A_GPU
+    assert ProbeTable([tried(1, 1.0)]).share(BASE, "A100", 1) == 0.1
+    assert ProbeTable([tried(1, 1.0, busy=0.4)]).share(BASE, "A100", 1) == 0.5
+    assert ProbeTable([tried(1, 1.0, busy=0.9)]).share(BASE, "A100", 1) == 1.0
+    assert ProbeTable([tried(1, 0.001, busy=0.0)]).share(BASE, "A100", 1) == 1 / MOST_A_GPU
 
 
 def test_where_memory_ran_out_half_of_the_members_are_tried_anew() -> None:
     overflow = tried(12, 0.0, fits=False)
-    probed = Probed([overflow])
+    probed = ProbeTable([overflow])
     assert not probed.known(BASE, "A100") and probed.most(BASE, "A100") == 6
-    fleet = Fleet(Room([Machine(8, 2, "A100")]), probed=probed)
+    cluster = Cluster(DevicePool([ClusterNode(8, 2, "A100")]), probed=probed)
     trials = [replace(BASE, seed=k) for k in range(20)]
-    assert [(kind, len(pack)) for kind, pack in fleet.untried(trials)] == [("A100", 1), ("A100", 6)]
-    again = fleet.knowing([overflow, tried(1, 0.5), tried(6, 1.0)])
+    assert [(kind, len(pack)) for kind, pack in cluster.untried(trials)] == [("A100", 1), ("A100", 6)]
+    again = cluster.knowing([overflow, tried(1, 0.5), tried(6, 1.0)])
     assert not [*again.untried(trials)] and again.most(BASE) == 6
 
 
 def test_each_load_is_tried_once_on_each_kind_of_device() -> None:
-    fleet = Fleet(Room([Machine(8, 1, "A100"), Machine(8, 1, "A100"), Machine(8, 4, "T4")]))
+    cluster = Cluster(DevicePool([ClusterNode(8, 1, "A100"), ClusterNode(8, 1, "A100"), ClusterNode(8, 4, "T4")]))
     trials = [replace(BASE, seed=k) for k in range(3)] + [replace(WIDE, phase="retrain")]
-    tried = [(kind, pack[0].hidden, len(pack)) for kind, pack in fleet.untried(trials)]
+    tried = [(kind, pack[0].hidden, len(pack)) for kind, pack in cluster.untried(trials)]
     assert tried == [("A100", 8, 1), ("A100", 8, 3), ("T4", 8, 1), ("T4", 8, 3), ("A100", 16, 1), ("T4", 16, 1)]
 
 
 def test_a_pack_fits_every_kind_of_gpu_and_prefers_the_one_with_the_shortest_epoch() -> None:
     slow = [tried(1, 5.0, kind="T4", epoch=4.0), tried(2, 10.0, kind="T4", epoch=8.0)]
-    fleet = Fleet(Room([Machine(8, 2, "T4"), Machine(8, 2, "A100")]), probed=Probed([*slow, tried(1, 1.0)]))
-    assert fleet.most(BASE) == 2 and fleet.most(WIDE) is None
+    cluster = Cluster(
+        DevicePool([ClusterNode(8, 2, "T4"), ClusterNode(8, 2, "A100")]), probed=ProbeTable([*slow, tried(1, 1.0)])
+    )
+    assert cluster.most(BASE) == 2 and cluster.most(WIDE) is None
     packs = {str(k): [BASE] for k in range(40)}
-    assert [*fleet.shares(packs)["0"].items()] == [("A100", 0.1), ("T4", 0.5)]
-    assert fleet.shares({"0": [BASE]})["0"] == {"A100": 1.0, "T4": 1.0}, "a pack alone is beside nobody"
-    given = Fleet(fleet.room, 0.25, fleet.probed)
+    assert [*cluster.shares(packs)["0"].items()] == [("A100", 0.1), ("T4", 0.5)]
+    assert cluster.shares({"0": [BASE]})["0"] == {"A100": 1.0, "T4": 1.0}, "a pack alone is beside nobody"
+    given = Cluster(cluster.room, 0.25, cluster.probed)
     assert given.shares(packs)["7"] == {"A100": 0.25, "T4": 0.25}
 
 
 @pytest.mark.parametrize("packs", [1, 3, 6, 7, 30])
 def test_shares_of_packs_that_are_handed_out_in_waves_are_those_of_all_at_once(packs: int) -> None:
-    fleet = Fleet(Room([Machine(8, 4, "A100")]), probed=Probed([tried(1, 1.0)]))
+    cluster = Cluster(DevicePool([ClusterNode(8, 4, "A100")]), probed=ProbeTable([tried(1, 1.0)]))
     every = [str(k) for k in range(packs)]
     found: dict[str, dict[str, float]] = {}
     while rest := every[len(found) :]:
         wave = {key: [BASE] for key in rest[:2]}
-        found |= fleet.shares(wave, len(found), len(rest) - len(wave))
-    assert found == fleet.shares({key: [BASE] for key in every})
+        found |= cluster.shares(wave, len(found), len(rest) - len(wave))
+    assert found == cluster.shares({key: [BASE] for key in every})
 
 
 def test_packs_on_cores_share_the_memory_of_their_machine() -> None:
     probes = [tried(1, 1.0, kind="cpu"), tried(2, 2.0, kind="cpu")]
-    assert Fleet(Room([Machine(1)]), probed=Probed(probes)).most(BASE) == 10
-    assert Fleet(Room([Machine(5)]), probed=Probed(probes)).most(BASE) == 2
-    assert Fleet(Room([Machine(5)], 2), probed=Probed(probes)).most(BASE) == 5
-    assert Fleet(Room([Machine(5)]), probed=Probed(probes)).shares({"p": [BASE]}) == {"p": {}}
+    assert Cluster(DevicePool([ClusterNode(1)]), probed=ProbeTable(probes)).most(BASE) == 10
+    assert Cluster(DevicePool([ClusterNode(5)]), probed=ProbeTable(probes)).most(BASE) == 2
+    assert Cluster(DevicePool([ClusterNode(5)], 2), probed=ProbeTable(probes)).most(BASE) == 5
+    assert Cluster(DevicePool([ClusterNode(5)]), probed=ProbeTable(probes)).shares({"p": [BASE]}) == {"p": {}}
 
 
 def test_a_sweep_is_expected_to_take_what_its_packs_take_one_after_another() -> None:
-    probed = Probed([tried(1, 1.0, kind="cpu", epoch=2.0), tried(2, 2.0, kind="cpu", epoch=3.0)])
-    fleet = Fleet(Room([Machine(2)]), probed=probed)
+    probed = ProbeTable([tried(1, 1.0, kind="cpu", epoch=2.0), tried(2, 2.0, kind="cpu", epoch=3.0)])
+    cluster = Cluster(DevicePool([ClusterNode(2)]), probed=probed)
     search = {str(k): [replace(BASE, seed=10 * k + j) for j in range(2)] for k in range(3)}
-    found = expect(fleet, [search, {"again": in_retraining([BASE], 1)}])
+    found = estimate_stages(cluster, [search, {"again": like_retrainings([BASE], 1)}])
     assert found.seconds == 2 * 30 + 20, "two at a time, then the third, then what was retrained"
     assert found.held == {"cpu": 3 * 30 + 20} and not found.unknown
     assert found.placed == {("cpu", 1.0, 2): 3, ("cpu", 1.0, 1): 1}
 
 
 def test_packs_beside_one_another_hold_their_shares_of_a_gpu() -> None:
-    fleet = Fleet(Room([Machine(8, 1, "A100")]), probed=Probed([tried(1, 2.4, epoch=6.0)]))
-    found = expect(fleet, [{str(k): [replace(BASE, seed=k)] for k in range(4)} | {"w": [WIDE]}])
+    cluster = Cluster(DevicePool([ClusterNode(8, 1, "A100")]), probed=ProbeTable([tried(1, 2.4, epoch=6.0)]))
+    found = estimate_stages(cluster, [{str(k): [replace(BASE, seed=k)] for k in range(4)} | {"w": [WIDE]}])
     assert found.placed == {("A100", 0.25, 1): 4, ("A100", 1.0, 1): 1} and found.unknown == {"lem": 1}
     assert found.held == pytest.approx({"A100": 4 * 60 * 0.25}) and found.seconds == 60
 
@@ -151,10 +153,10 @@ def test_packs_beside_one_another_hold_their_shares_of_a_gpu() -> None:
     ],
 )
 def test_device_seconds_cost_the_price_of_their_kind(told: str, held: dict[str, float], paid: float | None) -> None:
-    assert cost(held, prices(told)) == paid
+    assert total_cost(held, parse_prices(told)) == paid
 
 
 @pytest.mark.parametrize("told", ["much", "A100=", "A100=-1", "A100=1e3", "=", "nan", "A100=inf", "1;2"])
 def test_a_wrong_price_is_named_in_a_line(told: str) -> None:
     with pytest.raises(ConfigError, match="--price is a number for an hour of a device, 2.5 or A100=2.5,T4=0.4; got"):
-        prices(told)
+        parse_prices(told)

@@ -25,10 +25,11 @@ from rich.console import Console
 from longwave.platform.errors import StoreError, WorkerError
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, sweep
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan import stored
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.run import driver
 from longwave.platform.training import weights
 
 pytestmark = pytest.mark.integration
@@ -71,7 +72,7 @@ def test_workers_that_have_other_data_than_planned_refuse_in_a_line_and_end_no_t
     made = resolve(tiny(models=["lem"]))
     other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
     with pytest.raises(WorkerError, match="planned with version 000000000000 of the data of adding, here is"):
-        driver.resume(sweep.plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
+        driver.resume_sweep(stored.store_plan(other, store), store, Workers(2, tmp_path / "storage"), None, console)
     assert not [t for t in store.trials("tiny") if t.run]
 
 
@@ -81,7 +82,7 @@ def test_a_pack_computes_on_as_many_threads_as_it_has_cores_and_one_at_least(
     cpus: float, tiny: Tiny, store: Store, tmp_path: Path, console: Console
 ) -> None:
     file = tiny(models=["gru"], trials=1, retrain=0)
-    driver.start(file, store, Workers(1, tmp_path / "storage", cpus=cpus), None, console)
+    driver.start_sweep(file, store, Workers(1, tmp_path / "storage", cpus=cpus), None, console)
     [trial] = store.trials("tiny")
     assert trial.run and trial.run.environment["threads"] == str(max(int(cpus), 1))
 
@@ -94,7 +95,7 @@ def test_one_worker_and_two_give_the_same_rows(
     results = []
     for count in (1, 2):
         store = open_store(f"sqlite:///{tmp_path}/{count}.db")
-        driver.start(tiny(models=["lem"]), store, Workers(count, tmp_path / str(count)), None, console)
+        driver.start_sweep(tiny(models=["lem"]), store, Workers(count, tmp_path / str(count)), None, console)
         audit(store, "tiny", 6)
         results.append({t.config.id: t for t in store.trials("tiny")})
     one, two = results
@@ -111,7 +112,7 @@ def test_workers_keep_the_weights_of_retrainings_where_the_sweep_asks_it(
     tiny: Tiny, store: Store, tmp_path: Path, console: Console
 ) -> None:
     asked = tiny(models=["lem"], trials=1, keep_weights=True)
-    driver.start(asked, store, Workers(2, tmp_path), None, console)
+    driver.start_sweep(asked, store, Workers(2, tmp_path), None, console)
     trials = store.retrainings()
     kept = [weights.read(weights.file_of(tmp_path, trial.config.id)) for trial in trials]
     assert [(k.config, k.test) for k in kept if k] == [(t.config, t.run.test) for t in trials if t.run]
@@ -136,7 +137,7 @@ def test_workers_killed_in_the_middle_of_a_sweep_lose_nothing(store: Store, tmp_
     killer = threading.Thread(target=kill_two_busy_workers, daemon=True)
     killer.start()
     file = check_sweep(tomllib.loads(LONGER), "longer.toml")
-    driver.start(file, store, Workers(2, tmp_path / "storage"), None, console)
+    driver.start_sweep(file, store, Workers(2, tmp_path / "storage"), None, console)
     killer.join(1)
     assert len(killed) == 2, "the sweep was over before its workers could be killed"
     audit(store, "longer", 25)
@@ -154,11 +155,11 @@ def test_a_store_that_refuses_stops_the_sweep_with_its_own_error_and_ends_no_tri
         )
     for here in (False, True):
         with pytest.raises(StoreError, match="cannot be used: disk full"):
-            driver.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage", here=here), None, console)
+            driver.start_sweep(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage", here=here), None, console)
         assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
     with store.engine.begin() as connection:
         connection.exec_driver_sql("DROP TRIGGER full")
-    driver.start(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage"), None, console)
+    driver.start_sweep(tiny(models=["lem"]), store, Workers(2, tmp_path / "storage"), None, console)
     audit(store, "tiny", 6)
 
 

@@ -28,9 +28,10 @@ from longwave.platform.statistics.contrast import contrast
 from longwave.platform.statistics.scale import Scale
 from longwave.platform.statistics.stats import summary
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, reproduce
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps import reproduce
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 from longwave.platform.training import train as train_module
 
 ABOUT = About("Adding problem", "GRU", "mse", "1", "min")
@@ -44,7 +45,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = {"hidden": 8, "batch": 10, "steps": 5, "epochs": 4, "trials": 2, "retrain": 4, "variant": "N=20"}
     file = check_sweep({"name": "tiny", "task": "adding", "models": ["lem", "gru"], **small}, "tiny.toml")
     with Store(f"sqlite:///{folder}/store.db") as store:
-        driver.start(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
+        driver.start_sweep(file, store, Workers(1, folder, here=True), None, Console(file=io.StringIO()))
     return folder / "store.db"
 
 
@@ -93,37 +94,39 @@ def test_the_interval_is_students_for_the_log_of_one_more_error() -> None:
     wide = math.sqrt(1 + 1 / 4)
     logs = np.log(scores)
     wanted = np.exp(scipy_stats.t.interval(0.95, 3, logs.mean(), logs.std(ddof=1) * wide))
-    assert reproduce.prediction(scores, Scale()) == pytest.approx(tuple(wanted))
+    assert reproduce.prediction_interval(scores, Scale()) == pytest.approx(tuple(wanted))
     plain = scipy_stats.t.interval(0.95, 3, 2.375, np.std(scores, ddof=1) * wide)
-    assert reproduce.prediction(scores, Scale("max", None)) == pytest.approx(plain)
-    rates = reproduce.prediction([100 - x for x in scores], Scale("max", 100.0))
+    assert reproduce.prediction_interval(scores, Scale("max", None)) == pytest.approx(plain)
+    rates = reproduce.prediction_interval([100 - x for x in scores], Scale("max", 100.0))
     assert rates == pytest.approx((100 - wanted[1], 100 - wanted[0]))
 
 
 def test_an_interval_of_accuracies_that_nears_perfection_ends_there() -> None:
-    found = reproduce.prediction([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
+    found = reproduce.prediction_interval([99.0, 99.4, 99.6], Scale("max", 100.0, 0.2))
     assert found is not None and found[0] < 99 and found[1] == 100
 
 
 @pytest.mark.parametrize("n", [2, 5])
 def test_the_interval_holds_one_more_score_as_often_as_it_says(n: int) -> None:
     draws = np.exp(0.5 * np.random.default_rng(0).normal(size=(4000, n + 1))).tolist()
-    intervals = [reproduce.prediction(draw[:-1], Scale()) for draw in draws]
+    intervals = [reproduce.prediction_interval(draw[:-1], Scale()) for draw in draws]
     hits = sum(low <= draw[-1] <= high for draw, (low, high) in zip(draws, filter(None, intervals), strict=True))
     assert abs(hits / 4000 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 4000)
 
 
 def test_one_score_or_equal_scores_state_no_interval() -> None:
-    assert reproduce.prediction([1.0], Scale()) is None
-    assert reproduce.prediction([1.0] * 38, Scale()) is None  # one more is apart by chance in 2 of 39: beyond 5 %
-    assert reproduce.prediction([1.0] * 39, Scale()) == (1.0, 1.0)
+    assert reproduce.prediction_interval([1.0], Scale()) is None
+    assert (
+        reproduce.prediction_interval([1.0] * 38, Scale()) is None
+    )  # one more is apart by chance in 2 of 39: beyond 5 %
+    assert reproduce.prediction_interval([1.0] * 39, Scale()) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("model", ["lem", "gru"])
 def test_the_same_seed_gives_the_same_number_alone_as_in_its_pack(known: Store, model: str) -> None:
     for trial in of(known, model):
-        plan = reproduce.plan(known, trial.config.row, trial.config.seed)
-        done = reproduce.rerun(plan)
+        plan = reproduce.plan_rerun(known, trial.config.row, trial.config.seed)
+        done = reproduce.train_again(plan)
         assert trial.run and plan.before == trial.run.test == pytest.approx(done.run.test, rel=1e-4)
         assert plan.config.id == trial.config.id and done.differences == []
 
@@ -202,7 +205,7 @@ def test_where_nothing_can_be_said_the_exit_is_3(known: Store, said: Printed) ->
 
 
 def test_equal_scores_are_reproduced_by_an_equal_one(known: Store) -> None:
-    plan = reproduce.plan(known, claimed(known, [0.5, 0.5]))
+    plan = reproduce.plan_rerun(known, claimed(known, [0.5, 0.5]))
     assert reproduce.Rerun(plan, Run(plan.config.id, "ok", valid=1.0, test=0.5), ()).outcome == "inside"
     assert reproduce.Rerun(plan, Run(plan.config.id, "ok", valid=1.0, test=0.6), ()).outcome == "undecided"
 
@@ -243,7 +246,7 @@ def test_a_name_that_fits_no_row_or_several_is_one_line(known: Store, said: Prin
 
 
 def test_what_is_different_here_is_named(known: Store) -> None:
-    plan = reproduce.plan(known, of(known, "gru")[0].config.row)
+    plan = reproduce.plan_rerun(known, of(known, "gru")[0].config.row)
     run = Run(plan.config.id, "ok", valid=1.0, test=0.1, environment={"commit": "0" * 40, "kernel": "triton"})
     found = {name: (there, here) for name, there, here in reproduce.Rerun(plan, run, ()).differences}
     assert found["commit"][1] == "0" * 40 and found["kernel"][1] == "triton" and found["lock"][1] == "—"
@@ -252,8 +255,8 @@ def test_what_is_different_here_is_named(known: Store) -> None:
 
 def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
-    plan = reproduce.plan(known, of(known, "lem")[0].config.row)
-    whole, seen = reproduce.rerun(plan), []
+    plan = reproduce.plan_rerun(known, of(known, "lem")[0].config.row)
+    whole, seen = reproduce.train_again(plan), []
 
     def interrupt(point: Any) -> None:
         seen.append(point.epoch)
@@ -261,13 +264,13 @@ def test_an_interrupted_re_run_goes_on_where_it_was(known: Store, monkeypatch: p
             raise KeyboardInterrupt("at epoch 3")
 
     with pytest.raises(KeyboardInterrupt, match="at epoch 3"):
-        reproduce.rerun(plan, interrupt)
+        reproduce.train_again(plan, interrupt)
     steps: list[int] = []
     real = train_module.Pack.train_epoch
     monkeypatch.setattr(
         train_module.Pack, "train_epoch", lambda self, after: (steps.append(self.epoch), real(self, after))[1]
     )
-    again = reproduce.rerun(plan)
+    again = reproduce.train_again(plan)
     assert steps[0] == 3 and again.run.test == whole.run.test and len(again.points) == 4
 
 

@@ -22,12 +22,13 @@ from longwave.platform.records.seeds import seed_key
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, sweep
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.plan import asked, further
-from longwave.platform.sweeps.resolve import explained, resolve
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan import stored
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve, with_descriptions
+from longwave.platform.sweeps.plan.trials import all_trials, following_trials
+from longwave.platform.sweeps.run import driver
 
 Tiny = Callable[..., SweepFile]
 
@@ -35,7 +36,7 @@ Tiny = Callable[..., SweepFile]
 @pytest.fixture
 def run(store: Store, here: Workers) -> Callable[[SweepFile], object]:
     """Run a sweep, or what is missing of it, in this process."""
-    return lambda file: driver.start(file, store, here, None, Console(file=io.StringIO()))
+    return lambda file: driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
 
 
 def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, **changes: Any) -> None:
@@ -47,9 +48,9 @@ def newer(monkeypatch: pytest.MonkeyPatch, kind: str, name: str, **changes: Any)
 
 def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny) -> None:
     file = tiny(models=["lem", "cornn"], space={"cornn": {"dt": 0.5}}, model={"cornn": {"damping": "implicit"}})
-    made = explained(resolve(file))
+    made = with_descriptions(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
-    assert sweep.plan(resolve(file), store) == made == sweep.stored_sweep(store, "tiny")
+    assert stored.store_plan(resolve(file), store) == made == stored.read_sweep_plan(store, "tiny")
     assert {(e.places, e.beside) for e in made.entries} == {(20, 2 * 20 + 4)}
     assert {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
 
@@ -63,29 +64,30 @@ def test_the_trials_of_the_store_are_those_of_the_plan_written_step_by_step(
     file = tiny(**how)
     run(file)
     ends = {t.config.id: t.run for t in store.trials("tiny") if t.run}
-    wanted = {c.id for c in asked(resolve(file), ends)}
+    wanted = {c.id for c in all_trials(resolve(file), ends)}
     assert wanted == {t.config.id for t in store.trials("tiny")} == set(ends)
-    assert sweep.missing(sweep.stored_sweep(store, "tiny"), store) == []
+    assert stored.missing_trials(stored.read_sweep_plan(store, "tiny"), store) == []
 
 
 @pytest.mark.integration
 def test_what_is_missing_is_found_without_torch_and_without_data(store: Store, tiny: Tiny, tmp_path: Path) -> None:
-    planned = sweep.plan(resolve(tiny(trials=500)), store)
-    assert len(sweep.missing(planned, store)) == 1000
+    planned = stored.store_plan(resolve(tiny(trials=500)), store)
+    assert len(stored.missing_trials(planned, store)) == 1000
     store.close()
     program = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'optuna', 'ray', 'mlflow', 'longwave.tasks']))\n"
         "from pathlib import Path\n"
         "from longwave.platform.storage.store import Store\n"
-        "from longwave.platform.sweeps import driver, sweep\n"
+        "from longwave.platform.sweeps.plan import stored\n"
+        "from longwave.platform.sweeps.run import driver\n"
         "from longwave.platform.storage.leases import Leases\n"
-        "from longwave.platform.sweeps.jobs import Waves\n"
-        "from longwave.platform.sweeps.workers import Workers\n"
+        "from longwave.platform.sweeps.run.queue import PackQueue\n"
+        "from longwave.platform.sweeps.place.workers import Workers\n"
         f"with Store({store.url!r}, create=False) as store:\n"
-        "    known = sweep.stored_sweep(store, 'tiny')\n"
-        "    left = sweep.missing(known, store)\n"
+        "    known = stored.read_sweep_plan(store, 'tiny')\n"
+        "    left = stored.missing_trials(known, store)\n"
         "    with Leases(store, 'tiny') as leases:\n"
-        f"        jobs = Waves(known, store, leases, Workers(2, Path({str(tmp_path)!r})), left, {{}}).next()\n"
+        f"        jobs = PackQueue(known, store, leases, Workers(2, Path({str(tmp_path)!r})), left, {{}}).next()\n"
         "    print(len(left), sum(len(job.configs) for job in jobs.values()))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -102,7 +104,7 @@ def test_a_sweep_that_is_over_asks_for_nothing_after_a_new_version_and_its_name_
     run(file)
     count = len(store.trials("tiny"))
     newer(monkeypatch, kind, name)
-    assert sweep.missing(sweep.stored_sweep(store, "tiny"), store) == []
+    assert stored.missing_trials(stored.read_sweep_plan(store, "tiny"), store) == []
     with pytest.raises(ConfigError, match=f"was planned with {kind} version . .*{what}.*; here is 9. Give it another"):
         run(file)
     assert len(store.trials("tiny")) == count
@@ -126,10 +128,10 @@ def test_seeds_before_and_after_a_halved_metric_are_two_rows_and_the_older_is_su
 def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
     store: Store, tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned = sweep.plan(resolve(tiny(models=["lem"])), store)
+    planned = stored.store_plan(resolve(tiny(models=["lem"])), store)
     newer(monkeypatch, "model", "lem")
     with pytest.raises(WorkerError, match="planned with version 1 of lem, here is 9. Start the sweep under an"):
-        driver.resume(planned, store, here, None, Console(file=io.StringIO()))
+        driver.resume_sweep(planned, store, here, None, Console(file=io.StringIO()))
     assert {t.status for t in store.trials("tiny")} <= {"planned", "running"}
 
 
@@ -137,7 +139,7 @@ def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Worker
     made = resolve(tiny(models=["lem"]))
     other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
     with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
-        driver.resume(sweep.plan(other, store), store, here, None, Console(file=io.StringIO()))
+        driver.resume_sweep(stored.store_plan(other, store), store, here, None, Console(file=io.StringIO()))
     assert not [t for t in store.trials("tiny") if t.run]
 
 
@@ -162,13 +164,13 @@ def test_what_pages_need_of_rows_is_looked_up_where_it_is_sure(store: Store) -> 
 
 def test_only_trials_that_ended_ok_win_and_what_was_retrained_is_not_planned_again(tiny: Tiny) -> None:
     made = resolve(tiny(models=["lem"]))
-    search = asked(made, {})
+    search = all_trials(made, {})
     ends = {c.id: Run(c.id, "ok", valid=float(k + 1)) for k, c in enumerate(search)}
     ends[search[3].id] = Run(search[3].id, "diverged", "loss is nan", valid=0.1)
     planned = [PlannedTrial(c.id, "lem", "search", ends[c.id].status, None, ends[c.id].valid) for c in search]
-    found = list(further(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
+    found = list(following_trials(made, planned, lambda ids: {c.id: (c, ends[c.id]) for c in search if c.id in ids}))
     again = [config for _, config in found]
     assert {cell for cell, _ in found} == {0}
-    assert [c.params for c in again] == [search[0].params] * 2 and again == asked(made, ends)[4:]
+    assert [c.params for c in again] == [search[0].params] * 2 and again == all_trials(made, ends)[4:]
     done = [*planned, *(PlannedTrial(c.id, "lem", "retrain", "ok", None, 1.0) for c in again)]
-    assert list(further(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []
+    assert list(following_trials(made, done, lambda ids: pytest.fail("nothing is to be read"))) == []

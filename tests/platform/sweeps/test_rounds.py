@@ -10,12 +10,12 @@ from small_sweeps import small
 
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.entry import ModelPlan
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.rounds import next_round
+from longwave.platform.sweeps.plan.cells import CellPlan
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.rounds import next_round
 
 
-def cell(**changes: Any) -> tuple[Any, ModelPlan]:
+def cell(**changes: Any) -> tuple[Any, CellPlan]:
     """Return the file and the only cell of a small sweep."""
     sweep = resolve(small(**{"models": ["lem"], **changes}))
     return sweep.file, sweep.entries[0]

@@ -17,14 +17,14 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.sweeps.cells import settle
-from longwave.platform.sweeps.config import check_sweep
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.given import given as given_of
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.rounds import drawn_of
-from longwave.platform.sweeps.space import Dimension, draw
+from longwave.platform.sweeps.file.cell import resolve_cell
+from longwave.platform.sweeps.file.schema import check_sweep
+from longwave.platform.sweeps.file.settings import read_cells as given_of
+from longwave.platform.sweeps.file.space import Dimension, draw
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.rounds import drawn_values
+from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.training.rules import check_training
 
 EVERYTHING: dict[str, Any] = {
@@ -49,7 +49,7 @@ def search(space: dict[str, Any] = EVERYTHING, **changes: Any) -> Sweep:
 
 
 def test_what_is_drawn_stands_where_it_belongs_and_is_one_that_training_takes() -> None:
-    trials = asked(search(drops=[1, 4]), {})
+    trials = all_trials(search(drops=[1, 4]), {})
     for c in trials:
         check_training(c)
         assert isinstance(c.hidden, int) and 4 <= c.hidden <= 16 and c.batch in (4, 8) and c.steps in (3, 5)
@@ -70,7 +70,7 @@ def test_what_is_drawn_stands_where_it_belongs_and_is_one_that_training_takes() 
 
 def test_a_default_of_one_word_is_said_under_another() -> None:
     space = {"optimiser": ["adam", "adamw"], "weight_decay": [0.0, 0.01]}
-    found = {(c.optimiser, c.params.get("weight_decay")) for c in asked(search(space), {})}
+    found = {(c.optimiser, c.params.get("weight_decay")) for c in all_trials(search(space), {})}
     assert found <= {("adam", None), ("adam", 0.01), ("adamw", 0.0), ("adamw", None)} and len(found) == 4
 
 
@@ -78,8 +78,8 @@ def test_the_learning_sampler_is_told_what_was_drawn_words_and_defaults_too() ->
     sweep = search()
     [entry] = sweep.entries
     seeds = draw(entry.space, 40, 0)
-    for c, _ in zip(asked(sweep, {}), seeds, strict=True):
-        told = drawn_of(entry, c)
+    for c, _ in zip(all_trials(sweep, {}), seeds, strict=True):
+        told = drawn_values(entry, c)
         assert told["optimiser"] == c.optimiser and told["hidden"] == c.hidden and told["clip"] == c.clip
         assert ("momentum" in told) == (c.optimiser == "sgd") and ("lr_final" in told) == (c.schedule == "cosine")
         assert told["weight_decay"] == c.params.get("weight_decay", 0.01 if c.optimiser == "adamw" else 0.0)
@@ -94,9 +94,9 @@ def test_tpe_learns_which_word_is_better() -> None:
         return float(np.mean([share_of(better, sweep) for sweep in sweeps]))
 
     def share_of(better: str, sweep: Sweep) -> float:
-        first = asked(sweep, {})
+        first = all_trials(sweep, {})
         ends: dict[str, Run] = {}
-        while len(found := [c for c in asked(sweep, ends) if c.phase == "search"]) > len(ends):
+        while len(found := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
             ends = {c.id: Run(c.id, "ok", valid=float(c.optimiser != better)) for c in found}
         return float(np.mean([c.optimiser == better for c in found[len(first) :]]))
 
@@ -128,13 +128,13 @@ def test_published_words_and_numbers_are_the_default_as_far_as_they_have_a_meani
 ) -> None:
     model, task = get_model("lipschitz_rnn"), get_task("scifar")
     content = {"name": "s", "task": "scifar", "models": ["lipschitz_rnn"], "trials": 1, "recipe": recipe}
-    found = settle(next(given_of(check_sweep(content, "s"), model)), task, model)
+    found = resolve_cell(next(given_of(check_sweep(content, "s"), model)), task, model)
     assert tuple(found.fields[name] for name in ("optimiser", "schedule", "drops")) == words
     assert found.params == numbers
 
 
 def test_a_trial_says_how_it_departs_whatever_was_drawn() -> None:
-    [first, *_] = asked(search(), {})
+    [first, *_] = all_trials(search(), {})
     told = about(first).departures
     assert f"optimiser {first.optimiser} (published adam)" in told or first.optimiser == "adam"
     assert f"warmup {first.params['warmup']:g} (published none)" in told
@@ -142,7 +142,7 @@ def test_a_trial_says_how_it_departs_whatever_was_drawn() -> None:
 
 
 def test_a_number_in_the_space_fixes_a_size_or_a_training_number() -> None:
-    [first, *_] = asked(search({"hidden": 6, "weight_decay": 0.1, "dt": 0.5}), {})
+    [first, *_] = all_trials(search({"hidden": 6, "weight_decay": 0.1, "dt": 0.5}), {})
     assert first.hidden == 6 and first.params["weight_decay"] == 0.1 and first.params["dt"] == 0.5
 
 
@@ -210,5 +210,5 @@ def test_what_a_search_cannot_draw_is_one_line(space: dict[str, Any], changes: d
 
 def test_halving_takes_what_leaves_trials_in_one_pack() -> None:
     space = {"clip": {"low": 0.1, "high": 1.0}, "weight_decay": {"low": 1e-5, "high": 0.1}, "dt": [0.5, 1.0]}
-    trials = asked(search(space, halving={"eta": 2}, trials=6), {})
+    trials = all_trials(search(space, halving={"eta": 2}, trials=6), {})
     assert len({c.shape for c in trials}) == 1 and len({c.clip for c in trials}) == 6

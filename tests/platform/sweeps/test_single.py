@@ -16,14 +16,14 @@ import psutil
 import pytest
 from rich.console import Console
 
-from longwave.platform.cli import sweep as commands
-from longwave.platform.sweeps import driver, executor
-from longwave.platform.sweeps.config import SweepFile
+from longwave.platform.cli import options
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray.client import Client
-from longwave.platform.sweeps.placement import Machine
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.place.devices import ClusterNode
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
+from longwave.platform.sweeps.run import driver, executor
 
 Tiny = Callable[..., SweepFile]
 Results = dict[str, tuple[Any, ...]]
@@ -51,7 +51,7 @@ def results(open_store: Callable[[str], Any], tmp_path: Path) -> Callable[[Sweep
 
     def run(file: SweepFile, workers: Workers) -> tuple[Results, str]:
         store, screen = open_store(f"sqlite:///{workers.storage}.db"), io.StringIO()
-        driver.start(file, store, workers, None, Console(file=screen, width=200))
+        driver.start_sweep(file, store, workers, None, Console(file=screen, width=200))
         curves: dict[str, list[tuple[float, ...]]] = {}
         trials = store.trials(file.name)
         for p in store.curves([t.config.id for t in trials]):
@@ -64,7 +64,7 @@ def results(open_store: Callable[[str], Any], tmp_path: Path) -> Callable[[Sweep
 
 def jobs_of(file: SweepFile) -> dict[str, Job]:
     """Return a sweep's search trials, one a pack."""
-    return {config.id: Job([config]) for configs in searches(resolve(file), {}) for config in configs}
+    return {config.id: Job([config]) for configs in search_trials(resolve(file), {}) for config in configs}
 
 
 def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
@@ -86,7 +86,7 @@ def test_a_short_sweep_is_over_before_ray_is_started_and_its_rows_are_those_of_t
 ) -> None:
     file = tiny(models=["lem"], trials=2, epochs=2)
     found, said = results(file, Workers(None, tmp_path / "single", single_first=True))
-    assert started == ["single"] and "Ray" not in said and not singles()
+    assert started == ["single_process"] and "Ray" not in said and not singles()
     assert found == results(file, Workers(1, tmp_path / "here", here=True))[0] and len(found) == 4
 
 
@@ -97,7 +97,7 @@ def test_a_sweep_that_takes_longer_goes_on_on_ray_where_it_was_and_its_rows_are_
     monkeypatch.setattr(executor, "SECONDS", 0.3)
     file = tiny(models=["lem"], trials=2, epochs=400, retrain=0)
     found, said = results(file, Workers(None, tmp_path / "both", single_first=True))
-    assert started == ["single", "scheduler"]
+    assert started == ["single_process", "scheduler"]
     assert said.count("it takes longer than Ray takes to start, so it goes on on Ray") == 1
     monkeypatch.setattr(executor, "SECONDS", 1000.0)
     assert found == results(file, Workers(None, tmp_path / "single", single_first=True))[0]
@@ -107,7 +107,7 @@ def test_a_sweep_that_takes_longer_goes_on_on_ray_where_it_was_and_its_rows_are_
 def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_blamed(
     tiny: Tiny, tmp_path: Path, started: list[str], results: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hear, killed = executor._hear, list[int]()
+    hear, killed = executor._handle_event, list[int]()
 
     def kill_once(event: Any, *others: Any) -> None:
         hear(event, *others)
@@ -116,9 +116,9 @@ def test_a_sweep_whose_single_process_is_killed_goes_on_on_ray_and_no_trial_is_b
             process.kill()
             killed.append(process.pid)
 
-    monkeypatch.setattr(executor, "_hear", kill_once)
+    monkeypatch.setattr(executor, "_handle_event", kill_once)
     found, said = results(tiny(models=["lem"], trials=1, epochs=300), Workers(None, tmp_path / "x", single_first=True))
-    assert started == ["single", "scheduler"] and "the process that it began in died" in said
+    assert started == ["single_process", "scheduler"] and "the process that it began in died" in said
     assert {end[0] for end in found.values()} == {"ok"} and all(len(end[-1]) == 300 for end in found.values())
 
 
@@ -160,29 +160,29 @@ def test_a_single_process_that_dies_while_it_starts_is_replaced_by_ray(
 ) -> None:
     monkeypatch.setattr(executor, "SINGLE", "longwave.no_such_module")
     workers = Workers(None, tmp_path, single_first=True)
-    with executor.running(workers):
-        assert executor.machines(workers) == [Machine(workers.cores)]
+    with executor.running_workers(workers):
+        assert executor.find_nodes(workers) == [ClusterNode(workers.cores)]
     assert started == ["no_such_module", "scheduler"]
 
 
 def test_a_machine_with_gpus_is_asked_of_ray(
     tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = [[Machine(8, 2, "A100")], [Machine(8, 2, "A100-80GB")]]
-    monkeypatch.setattr(executor, "_asked_machines", lambda _: answers.pop(0))
+    answers = [[ClusterNode(8, 2, "A100")], [ClusterNode(8, 2, "A100-80GB")]]
+    monkeypatch.setattr(executor, "_ask_for_nodes", lambda _: answers.pop(0))
     workers = Workers(None, tmp_path, single_first=True)
-    with executor.running(workers):
-        assert executor.machines(workers) == [Machine(8, 2, "A100-80GB")]
-        assert not answers and started == ["single", "scheduler"]
+    with executor.running_workers(workers):
+        assert executor.find_nodes(workers) == [ClusterNode(8, 2, "A100-80GB")]
+        assert not answers and started == ["single_process", "scheduler"]
 
 
 def test_gpus_that_are_declined_leave_a_sweep_in_the_single_process(
     tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_asked_machines", lambda _: [Machine(8, 2, "A100")])
+    monkeypatch.setattr(executor, "_ask_for_nodes", lambda _: [ClusterNode(8, 2, "A100")])
     workers = Workers(None, tmp_path, cpu=True, single_first=True)
-    with executor.running(workers):
-        assert executor.machines(workers) == [Machine(8, 2, "A100")] and started == ["single"]
+    with executor.running_workers(workers):
+        assert executor.find_nodes(workers) == [ClusterNode(8, 2, "A100")] and started == ["single_process"]
 
 
 @pytest.mark.integration
@@ -227,7 +227,7 @@ def test_what_was_trained_counts_over_all_the_work_of_a_sweep_and_it_is_said_onc
 def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path: Path) -> None:
     (tmp_path / "any.toml").write_text('name = "any"\ntask = "adding"\nmodels = ["lem"]\ntrials = 1\n')
     code = (
-        "import sys; from longwave.platform.cli.main import main; from longwave.platform.sweeps import executor\n"
+        "import sys; from longwave.platform.cli.main import main; from longwave.platform.sweeps.run import executor\n"
         "executor.Client = lambda *_: sys.exit(str({'torch', 'numpy', 'sqlalchemy', 'mlflow'} & set(sys.modules)))\n"
         "main(['sweep', 'run', 'any.toml'])"
     )
@@ -252,7 +252,6 @@ def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path
 def test_ray_is_started_at_once_where_anything_is_asked_that_only_ray_gives(
     asked: dict[str, Any], single: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "NVIDIA", tmp_path if asked.get("gpu") else tmp_path / "none")
-    options = {"workers": None, "storage": None, "ray": None, "gpus": None, "cpu": False, "cpus": 1.0, "label": None}
+    monkeypatch.setattr(options, "NVIDIA", tmp_path if asked.get("gpu") else tmp_path / "none")
     given = {name: value for name, value in asked.items() if name != "gpu"}
-    assert commands.asked_workers("any", **{**options, "here": False, **given}).single_first is single
+    assert options.RunOptions(**given).workers_of("any").single_first is single

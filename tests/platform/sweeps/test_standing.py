@@ -16,10 +16,10 @@ from longwave.platform.records.trial import Phase
 from longwave.platform.storage import sweeps, trial_writes
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.standing import SweepStatus, standing
-from longwave.platform.sweeps.sweep import asked, plan
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
+from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
 
 BEGAN = 1.7e9
 """Unix time at which the first trial is begun; every epoch takes a second."""
@@ -70,9 +70,9 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
             monkeypatch.setattr(module, "utc_now", lambda: datetime.fromtimestamp(now, UTC))
 
     store = open_store(any_store_url)
-    plan(resolve(tiny(name="other", models=["lem"], trials=2)), store)
-    sweep = plan(resolve(tiny(trials=6)), store)
-    ids, chance, now = [a.id for a in asked(sweep, store)], random.Random(seed), BEGAN
+    store_plan(resolve(tiny(name="other", models=["lem"], trials=2)), store)
+    sweep = store_plan(resolve(tiny(trials=6)), store)
+    ids, chance, now = [a.id for a in plan_trials(sweep, store)], random.Random(seed), BEGAN
     last = dict.fromkeys(ids[:-2], 0)
     for _ in range(3):
         with Leases(store, "tiny") as leases:
@@ -84,7 +84,7 @@ def test_counts_and_epochs_are_those_of_all_trials_one_by_one(
             done = Counter(p.trial for p in points)
             assert store.epoch_counts("tiny") == parts(trials, done) and store.epoch_counts("other") == {}
             assert store.counts("tiny") == Counter((a.cell, a.status) for a in trials) and store.counts("other") == {}
-            check(standing(store, "tiny"), trials, done)
+            check(sweep_status(store, "tiny"), trials, done)
 
 
 def parts(trials: list[PlannedTrial], epochs: Mapping[str, int]) -> dict[tuple[int, Phase], EpochCounts]:
@@ -111,8 +111,8 @@ def check(found: SweepStatus, trials: list[PlannedTrial], done: Mapping[str, int
 def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_open(
     store: Store, tiny: Callable[..., SweepFile]
 ) -> None:
-    sweep = plan(resolve(tiny(models=["lem"], trials=4, retrain=0)), store)
-    ids = [a.id for a in asked(sweep, store)]
+    sweep = store_plan(resolve(tiny(models=["lem"], trials=4, retrain=0)), store)
+    ids = [a.id for a in plan_trials(sweep, store)]
     with Leases(store, "tiny") as leases:
         leases.take(ids)
         for trial in ids[:2]:
@@ -120,6 +120,6 @@ def test_the_time_left_is_told_by_all_that_was_trained_and_not_by_what_is_still_
             leases.write(Report([Point(trial, e, 0.1, 0.1, 1.0, 0.0) for e in range(1, 7)], [ended(trial, "ok", 6)]))
         leases.write(Report(began={ids[2]: 0}))
         leases.write(Report([Point(ids[2], 1, 0.1, 0.1, 1.0, 0.0)]))
-        found = standing(store, "tiny")
+        found = sweep_status(store, "tiny")
     assert (found.epochs, found.expected) == (13, 24) and found.left
     assert found.left == pytest.approx((24 - 13) / 13 * max(d.seconds for d in found.drivers), rel=1e-6)

@@ -17,13 +17,13 @@ from deployed import TINY, free_port, listens, own_environment, started, until
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.sweeps.on_ray.package import laid_out
-from longwave.platform.sweeps.on_ray.submission import Jobs
-from longwave.platform.sweeps.versions import versions
+from longwave.platform.sweeps.on_ray.package import lay_out_package
+from longwave.platform.sweeps.on_ray.submission import JobClient
+from longwave.platform.sweeps.on_ray.versions import versions
 
 LOOK = """
 import json, sys, importlib.metadata, longwave, longwave.models.lem
-from longwave.platform.sweeps.versions import versions
+from longwave.platform.sweeps.on_ray.versions import versions
 from longwave.platform.registry import all_models
 from longwave.tasks.base.raw import SHIPPED
 print(json.dumps({"version": importlib.metadata.version("longwave"), "file": longwave.models.lem.__file__,
@@ -63,7 +63,7 @@ class Status(str):
     [("one\nlongwave: two\n \n", "three", "two"), ("", "three\nfour", "four"), ("", None, "it said nothing")],
 )
 def test_a_job_that_failed_says_why_in_its_last_line(logs: str, message: str | None, last: str) -> None:
-    jobs, shown = object.__new__(Jobs), list[str]()
+    jobs, shown = object.__new__(JobClient), list[str]()
     info = SimpleNamespace(status=Status("FAILED"), message=message, driver_exit_code=3)
     jobs.address = "http://here:8265"
     jobs._client = SimpleNamespace(get_job_info=lambda job: info, get_job_logs=lambda job: logs)
@@ -78,7 +78,7 @@ def test_what_a_job_gets_is_this_longwave_with_what_is_shipped_and_is_imported_f
 ) -> None:
     folder = tmp_path / "job"
     folder.mkdir()
-    laid_out(folder, file, "tiny", ship)
+    lay_out_package(folder, file, "tiny", ship)
     assert {path.name for path in folder.iterdir()} >= {"longwave", "tiny.toml", "notes"}
     assert not list(folder.rglob("__pycache__")) and (folder / "tiny.toml").read_text() == TINY
     done = subprocess.run(
@@ -94,7 +94,7 @@ def test_what_a_job_gets_is_this_longwave_with_what_is_shipped_and_is_imported_f
 def test_a_job_that_uses_the_clusters_longwave_gets_none(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "job"
     folder.mkdir()
-    laid_out(folder, file, "tiny", None, package=False)
+    lay_out_package(folder, file, "tiny", None, package=False)
     assert [path.name for path in folder.iterdir()] == ["tiny.toml"]
 
 
@@ -104,7 +104,7 @@ def test_nothing_that_is_shipped_takes_the_place_of_longwaves_own(name: str, tmp
     (tmp_path / "ship" / name).write_text("")
     (tmp_path / "job").mkdir()
     with pytest.raises(ConfigError, match="Give it another name"):
-        laid_out(tmp_path / "job", file, "tiny", tmp_path / "ship")
+        lay_out_package(tmp_path / "job", file, "tiny", tmp_path / "ship")
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from longwave.platform.statistics.stats import mean_std
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, executor, sweep
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.desk import Desk
-from longwave.platform.sweeps.placement import Slot
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan import stored
+from longwave.platform.sweeps.run import driver, executor
+from longwave.platform.sweeps.run.recorder import ResultRecorder
 from longwave.platform.training import train as training
 
 Tiny = Callable[..., SweepFile]
@@ -50,7 +51,7 @@ def packs_trained(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
     tiny: Tiny, store: Store, here: Workers, console: Console
 ) -> None:
-    view = driver.start(tiny(), store, here, None, console)
+    view = driver.start_sweep(tiny(), store, here, None, console)
     trials = store.trials("tiny")
     assert len(trials) == 8 + 4 == len(view.ends) and {t.status for t in trials} == {"ok"}
     for trial in trials:
@@ -74,19 +75,19 @@ def test_a_sweep_ends_with_one_record_a_trial_a_whole_curve_each_and_a_board(
 def test_a_finished_sweep_run_again_trains_nothing(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    driver.start(tiny(), store, here, None, console)
+    driver.start_sweep(tiny(), store, here, None, console)
     count = len(packs_trained)
-    driver.start(tiny(), store, here, None, console)
-    driver.resume(sweep.stored_sweep(store, "tiny"), store, here, None, console)
+    driver.start_sweep(tiny(), store, here, None, console)
+    driver.resume_sweep(stored.read_sweep_plan(store, "tiny"), store, here, None, console)
     assert len(packs_trained) == count > 0
 
 
 def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    driver.start(tiny(name="one", models=["lem"]), store, here, None, console)
+    driver.start_sweep(tiny(name="one", models=["lem"]), store, here, None, console)
     before = sum(map(len, packs_trained))
-    driver.start(tiny(name="two", models=["lem"], trials=6), store, here, None, console)
+    driver.start_sweep(tiny(name="two", models=["lem"], trials=6), store, here, None, console)
     assert sum(map(len, packs_trained)) - before <= 2 + 2
     assert len(store.trials("one")) == 6 and len(store.trials("two")) == 8
     assert {t.config.id for t in store.trials("one") if t.config.phase == "search"} < {
@@ -97,9 +98,9 @@ def test_two_sweeps_with_the_same_work_train_it_once_and_both_show_it(
 def test_more_retrainings_train_only_what_is_new(
     tiny: Tiny, store: Store, here: Workers, console: Console, packs_trained: list[list[str]]
 ) -> None:
-    driver.start(tiny(name="two"), store, here, None, console)
+    driver.start_sweep(tiny(name="two"), store, here, None, console)
     packs_trained.clear()
-    driver.start(tiny(name="three", retrain=3), store, here, None, console)
+    driver.start_sweep(tiny(name="three", retrain=3), store, here, None, console)
     assert sum(map(len, packs_trained)) == 2
     assert {row.n for row in read_board(store, "adding") if row.kind == "reproduced"} == {3}
 
@@ -111,7 +112,7 @@ def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
 ) -> None:  # fmt: skip
     whole = open_store(f"sqlite:///{tmp_path}/whole.db")
     file = tiny(pack=2)
-    driver.start(file, whole, Workers(1, tmp_path / "a", here=True), None, console)
+    driver.start_sweep(file, whole, Workers(1, tmp_path / "a", here=True), None, console)
     real, left = Leases.write, 0
 
     def write_until_interrupted(self: Leases, report: Report) -> None:
@@ -125,7 +126,7 @@ def test_a_sweep_interrupted_anywhere_ends_as_one_never_interrupted(
     for attempt in range(100):
         left = 11 + attempt
         try:
-            driver.start(file, store, Workers(1, tmp_path / "b", here=True), None, console)
+            driver.start_sweep(file, store, Workers(1, tmp_path / "b", here=True), None, console)
             break
         except Interrupted:
             continue
@@ -142,8 +143,8 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
 ) -> None:
     culprit: list[str] = []
 
-    def run_packs(waves: Iterable[dict], sink: executor.Sink, workers: Workers) -> None:
-        for key, job in (item for packs in waves for item in packs.items()):
+    def run_packs(queue: Iterable[dict], sink: executor.Sink, workers: Workers) -> None:
+        for key, job in (item for packs in queue for item in packs.items()):
             ids = [c.id for c in job.configs]
             culprit.extend(ids[:1] if not culprit else [])
             sink.started(key, Slot())
@@ -155,7 +156,7 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
             sink.settle()
 
     monkeypatch.setattr(driver, "run_packs", run_packs)
-    driver.start(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
+    driver.start_sweep(tiny(models=["lem"], retrain=0, trials=7), store, here, None, console)
     ends = {t.config.id: t.run for t in store.trials("tiny")}
     assert [i for i, run in ends.items() if run and run.status == "failed"] == culprit
     assert ends[culprit[0]].reason == "its worker died"  # type: ignore[union-attr]
@@ -165,16 +166,16 @@ def test_the_open_trials_of_a_dead_worker_are_tried_in_halves_until_the_culprit_
 def test_a_diverged_search_is_shown_and_its_model_has_no_row(
     tiny: Tiny, store: Store, here: Workers, console: Console
 ) -> None:
-    view = driver.start(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
+    view = driver.start_sweep(tiny(models=["lem"], space={"lem": {"lr": 1e30}}), store, here, None, console)
     assert view.counts() == "4 of 4 trials done (4 diverged)"
     assert read_board(store, "adding") == []
 
 
 def test_halving_and_tpe_sweeps_end_whole(tiny: Tiny, store: Store, here: Workers, console: Console) -> None:
     halved = tiny(name="halved", models=["lem"], trials=6, halving={"eta": 3, "first": 2}, retrain=1)
-    assert driver.start(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
+    assert driver.start_sweep(halved, store, here, None, console).counts() == "7 of 7 trials done (3 ok, 4 stopped)"
     adaptive = tiny(name="adaptive", models=["lem"], trials=6, sampler="tpe", rounds=3, retrain=1)
-    assert driver.start(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
+    assert driver.start_sweep(adaptive, store, here, None, console).counts() == "7 of 7 trials done (7 ok)"
 
 
 def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
@@ -182,15 +183,15 @@ def test_progress_on_a_terminal_shows_packs_ends_best_and_time_left(
 ) -> None:
     screen = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     paper, seen = Console(file=io.StringIO(), width=160, record=True), []
-    real = Desk.settle
+    real = ResultRecorder.settle
 
-    def look(self: Desk) -> None:
+    def look(self: ResultRecorder) -> None:
         real(self)
         paper.print(self.view._view())
         seen.append(paper.export_text())
 
-    monkeypatch.setattr(Desk, "settle", look)
-    driver.start(tiny(), store, replace(here), None, screen)
+    monkeypatch.setattr(ResultRecorder, "settle", look)
+    driver.start_sweep(tiny(), store, replace(here), None, screen)
     middle = seen[1]
     for word in ("tiny", "of 12 trials", "ok", "diverged", "failed", "running   lem search ×4", "best mse", "s left"):
         assert word in middle, middle

@@ -13,9 +13,9 @@ from tiers import mark_long
 from longwave.platform.registry import all_tasks
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 from longwave.tasks.base.spec import TaskSpec
 
 LONG = (
@@ -34,7 +34,7 @@ def test_a_sweep_over_a_generated_task_ends_with_a_row_beside_the_trivial_ones(
         task=task.name, variant="N=20" if task.name == "adding" else "", models=[model], trials=2, retrain=1,
         hidden=4, epochs=1, steps=steps, batch=64,
     )  # fmt: skip
-    driver.start(file, store, here, None, Console(file=io.StringIO()))
+    driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
     trials = store.trials("tiny")
     assert [(t.config.phase, t.status) for t in trials] == [("search", "ok"), ("search", "ok"), ("retrain", "ok")]
     rows = read_board(store, task.name)

@@ -21,12 +21,14 @@ from rich.console import Console
 
 from longwave.platform.storage.outbox import Outbox
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, mirror, mirroring
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.mirror import sync
-from longwave.platform.sweeps.mirroring import Mirror
-from longwave.platform.sweeps.tracking import MirrorError
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.mlflow import background as mirroring
+from longwave.platform.sweeps.mlflow import mirror
+from longwave.platform.sweeps.mlflow.background import Mirror
+from longwave.platform.sweeps.mlflow.mirror import sync
+from longwave.platform.sweeps.mlflow.server import MirrorError
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import driver
 
 Tiny = Callable[..., SweepFile]
 pytestmark = [
@@ -54,7 +56,7 @@ def console() -> Console:
 @pytest.fixture
 def trained(tiny: Tiny, store: Store, here: Workers, console: Console) -> Store:
     """A store with a finished sweep, mirrored nowhere."""
-    driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, None, console)
+    driver.start_sweep(tiny(models=["lem"], trials=2, retrain=1), store, here, None, console)
     return store
 
 
@@ -120,7 +122,7 @@ def test_a_sweep_is_mirrored_while_it_runs_into_a_store_the_driver_makes(
     tiny: Tiny, store: Store, here: Workers, console: Console, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path}/made/mlflow.db"
-    driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, url, console)
+    driver.start_sweep(tiny(models=["lem"], trials=2, retrain=1), store, here, url, console)
     sync(store, url)
     assert_equal(store, "tiny", url)
     assert sync(store, url) == 0
@@ -133,7 +135,7 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
     dead = f"http://127.0.0.1:{free_port()}"
     monkeypatch.setattr(mirroring, "SECONDS", 0.1)
     start = time.monotonic()
-    view = driver.start(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
+    view = driver.start_sweep(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
     assert view.counts() == "3 of 3 trials done (3 ok)" and time.monotonic() - start < 60
     assert "did not answer" in console.file.getvalue() and "longwave mlflow sync" in console.file.getvalue()  # type: ignore[attr-defined]
     with pytest.raises(MirrorError, match="did not answer"):

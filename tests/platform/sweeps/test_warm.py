@@ -19,13 +19,13 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import plan, settings, stored_sweep
-from longwave.platform.sweeps.warm import ROWS, row_starts
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.plan.warm_start import ROWS, settings_of_rows
+from longwave.platform.sweeps.run import driver
 
 PAPER = "coRNN"
 
@@ -38,7 +38,7 @@ def cornn(**changes: Any) -> Sweep:
 def test_the_first_trial_is_the_setting_that_the_paper_found_best_and_the_others_are_drawn_as_without() -> None:
     [best] = [b for b in get_model("cornn").best if b.task == "adding N=5000"]
     warm, cold = cornn(), cornn(warm=None)
-    trials, others = asked(warm, {}), asked(cold, {})
+    trials, others = all_trials(warm, {}), all_trials(cold, {})
     assert dict(trials[0].params) == dict(best.values) and trials[0].seed == others[0].seed
     assert trials[1:] == others[1:] and len(trials) == 3
     [start] = warm.entries[0].warm
@@ -48,7 +48,7 @@ def test_the_first_trial_is_the_setting_that_the_paper_found_best_and_the_others
 def test_without_a_warm_start_no_identity_and_no_stored_plan_is_another() -> None:
     [entry] = cornn(warm=None).entries
     assert entry.warm == () and "warm" not in entry.to_dict()
-    assert "warm" not in settings(cornn(warm=None).file) and "warm" not in asked(cornn(), {})[0].to_dict()
+    assert "warm" not in stored_settings(cornn(warm=None).file) and "warm" not in all_trials(cornn(), {})[0].to_dict()
     assert small(warm="published") == small(warm=["published"])
 
 
@@ -64,17 +64,17 @@ def test_without_a_warm_start_no_identity_and_no_stored_plan_is_another() -> Non
 def test_a_setting_outside_the_space_is_left_out_and_the_plan_says_why(changes: dict[str, Any], why: str) -> None:
     sweep = cornn(**changes)
     assert [start.out for start in sweep.entries[0].warm] == [why]
-    assert asked(sweep, {}) == asked(cornn(**{**changes, "warm": None}), {})
+    assert all_trials(sweep, {}) == all_trials(cornn(**{**changes, "warm": None}), {})
 
 
 def test_a_size_that_is_drawn_is_part_of_the_setting_and_a_value_that_is_fixed_as_printed_keeps_it_inside() -> None:
-    [first, *_] = asked(cornn(hidden=None, space={"cornn": {"hidden": [8, 128], "gamma": 94.5}}), {})
+    [first, *_] = all_trials(cornn(hidden=None, space={"cornn": {"hidden": [8, 128], "gamma": 94.5}}), {})
     assert first.hidden == 128 and isinstance(first.hidden, int) and first.params["epsilon"] == 9.5
 
 
 def test_words_and_numbers_that_are_drawn_are_the_recipes_where_they_may_be() -> None:
     def first(**space: Any) -> TrialConfig:
-        return asked(cornn(space={"cornn": space}), {})[0]
+        return all_trials(cornn(space={"cornn": space}), {})[0]
 
     words = first(optimiser=["sgd", "adam"], schedule=["cosine", "drops"], weight_decay=[0.1, 0.0])
     assert (words.optimiser, words.schedule, words.params.get("weight_decay")) == ("adam", "drops", None)
@@ -84,12 +84,12 @@ def test_words_and_numbers_that_are_drawn_are_the_recipes_where_they_may_be() ->
 
 def test_a_model_of_which_no_setting_is_printed_begins_with_none() -> None:
     sweep = resolve(small(models=["gru"], warm="published"))
-    assert sweep.entries[0].warm == () and asked(sweep, {}) == asked(resolve(small(models=["gru"])), {})
+    assert sweep.entries[0].warm == () and all_trials(sweep, {}) == all_trials(resolve(small(models=["gru"])), {})
 
 
 def test_a_warm_start_counts_in_the_trials_and_what_is_too_much_is_left_out() -> None:
     sweep = cornn(trials=1)
-    assert len(asked(sweep, {})) == 1
+    assert len(all_trials(sweep, {})) == 1
     both = {"models": ["tau_gru"], "variant": "N=5000", "steps": 1, "space": {"tau_gru": {"tau": [900, 2000]}}}
     used, left = resolve(small(**both, trials=1, warm="published")).entries[0].warm
     assert not used.out and "adding N=5000" in used.source  # its own variant goes first
@@ -98,7 +98,7 @@ def test_a_warm_start_counts_in_the_trials_and_what_is_too_much_is_left_out() ->
 
 def group(sweep: Sweep, k: int, valids: list[float | None], imported: bool = False, **changes: Any) -> Group:
     """Return a row of which each retraining ended with a validation metric, or diverged."""
-    config = replace(asked(sweep, {})[k], phase="retrain", **changes)
+    config = replace(all_trials(sweep, {})[k], phase="retrain", **changes)
     runs = [RunSummary(f"{config.row}{n}", "diverged" if v is None else "ok", v, v) for n, v in enumerate(valids)]
     from longwave.platform.about import about
 
@@ -118,36 +118,36 @@ def test_rows_are_taken_by_their_median_on_validation_a_diverged_seed_worst() ->
         group(sweep, 6, [0.9]),
         group(sweep, 7, [0.8]),
     ]
-    found = row_starts(entry, rows)
+    found = settings_of_rows(entry, rows)
     assert [dict(s.values) for s in found] == [dict(rows[k].config.params) for k in (2, 0, 7)] and len(found) == ROWS
     assert found[0].source == f"row {rows[2].row[:12]}, {entry.metric} 0.2 on validation"
-    assert row_starts(entry, [replace(rows[0], superseded="an older version")]) == []
-    higher = row_starts(replace(entry, goal="max"), rows)
+    assert settings_of_rows(entry, [replace(rows[0], superseded="an older version")]) == []
+    higher = settings_of_rows(replace(entry, goal="max"), rows)
     assert dict(higher[0].values) == dict(rows[6].config.params) and higher[0].source.endswith(" 0.9 on validation")
 
 
 def test_what_a_row_has_beside_the_space_leaves_it_out_or_is_told() -> None:
     sweep = cornn(warm=None)
     [entry] = sweep.entries
-    [start] = row_starts(entry, [group(sweep, 0, [0.1], hidden=9, clip=2.0)])
+    [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], hidden=9, clip=2.0)])
     assert start.out == "" and start.beside == "hidden 9, clip 2"
-    [start] = row_starts(entry, [group(sweep, 0, [0.1], optimiser="sgd")])
+    [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], optimiser="sgd")])
     assert start.out == "" and start.beside == "optimiser sgd"
-    params = {**asked(sweep, {})[0].params, "weight_decay": 0.1}
-    [start] = row_starts(entry, [group(sweep, 0, [0.1], params=params)])
+    params = {**all_trials(sweep, {})[0].params, "weight_decay": 0.1}
+    [start] = settings_of_rows(entry, [group(sweep, 0, [0.1], params=params)])
     assert start.out == "weight_decay 0.1 is neither drawn nor fixed here"
     [decayed] = cornn(warm=None, recipe={"weight_decay": 0.2}).entries
-    [start] = row_starts(decayed, [group(sweep, 0, [0.1])])
+    [start] = settings_of_rows(decayed, [group(sweep, 0, [0.1])])
     assert start.out == "weight_decay 0 is 0.2 here"
     drawn = cornn(warm=None, space={"cornn": {"weight_decay": [0.0, 0.1], "optimiser": ["adam", "sgd"]}})
-    [start] = row_starts(drawn.entries[0], [group(sweep, 0, [0.1])])
+    [start] = settings_of_rows(drawn.entries[0], [group(sweep, 0, [0.1])])
     assert start.out == "" and start.values["weight_decay"] == 0.0 and start.values["optimiser"] == "adam"
 
 
 @pytest.fixture
 def earlier(store: Store, here: Workers) -> Store:
     """A store in which LEM was searched and retrained."""
-    driver.start(
+    driver.start_sweep(
         small(models=["lem"], name="first", trials=1, retrain=1, epochs=2),
         store,
         here,
@@ -162,12 +162,12 @@ def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
 ) -> None:
     [row] = [r for r in read_board(earlier, "adding") if r.kind == "reproduced"]
     file = small(models=["lem"], name="second", trials=2, retrain=1, seed=5, warm=["published", "rows"])
-    sweep = plan(resolve(file), earlier)
-    first, second = asked(sweep, {})
+    sweep = store_plan(resolve(file), earlier)
+    first, second = all_trials(sweep, {})
     assert first.params == {"lr": 0.0026, "dt": 0.0242} and second.params == row.params
     assert [start.beside for start in sweep.entries[0].warm] == ["hidden 128", "epochs 2"]
-    assert stored_sweep(earlier, "second") == sweep == plan(resolve(file), earlier)
-    driver.resume(sweep, earlier, here, None, Console(file=io.StringIO()))
+    assert read_sweep_plan(earlier, "second") == sweep == store_plan(resolve(file), earlier)
+    driver.resume_sweep(sweep, earlier, here, None, Console(file=io.StringIO()))
     said = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
     assert said == {"random search", "random search, warm start from published settings and earlier rows"}
 
@@ -193,7 +193,7 @@ def test_a_sweep_says_how_it_searched() -> None:
     assert searched_by({"sampler": "tpe", "rounds": 4}) == "tpe search in 4 rounds"
     assert searched_by({"halving": {}}) == "random search, successive halving in packs (η 3, from epoch 1)"
     halving = {"eta": 2, "first": 5, "cohort": 64}
-    assert searched_by(settings(small(halving=halving, sampler="qmc", warm="rows", trials=100))) == (
+    assert searched_by(stored_settings(small(halving=halving, sampler="qmc", warm="rows", trials=100))) == (
         "qmc search, successive halving in cohorts of 64 (η 2, from epoch 5), warm start from earlier rows"
     )
 

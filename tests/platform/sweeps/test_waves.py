@@ -21,26 +21,26 @@ from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import LeaseRow
 from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver, executor, jobs
-from longwave.platform.sweeps.config import SweepFile, check_sweep
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.fleet import Fleet
-from longwave.platform.sweeps.jobs import Waves
-from longwave.platform.sweeps.on_ray.inbox import Inbox
-from longwave.platform.sweeps.on_ray.listener import Queue
-from longwave.platform.sweeps.packing import pack_key
-from longwave.platform.sweeps.placement import Machine, Room, Slot
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.sweep import missing, plan
-from longwave.platform.sweeps.workers import Job, Workers
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.on_ray.listener import PackSearcher
+from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
+from longwave.platform.sweeps.place.packing import pack_key
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.stored import missing_trials, store_plan
+from longwave.platform.sweeps.run import driver, executor, queue
+from longwave.platform.sweeps.run.queue import PackQueue
 
 Tiny = Callable[..., SweepFile]
 Trials = dict[str, list[str]]
 
 
-def all_of(waves: Waves) -> list[Trials]:
+def all_of(queue: PackQueue) -> list[Trials]:
     """Return the trials of each pack, wave by wave."""
-    told = iter(lambda: waves.next(), {})
+    told = iter(lambda: queue.next(), {})
     return [{key: [c.id for c in job.configs] for key, job in wave.items()} for wave in told]
 
 
@@ -52,7 +52,7 @@ def held(store: Store) -> int:
 
 @pytest.fixture
 def sweep(store: Store, tiny: Tiny) -> Sweep:
-    return plan(resolve(tiny(trials=16, pack=2, retrain=0)), store)
+    return store_plan(resolve(tiny(trials=16, pack=2, retrain=0)), store)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,15 @@ def test_packs_are_the_same_whatever_a_wave_holds(
     found: list[list[Trials]] = []
     more = {"halving": {"eta": 2, "cohort": 6}} if halving else {}
     for size in (a_wave, 1000):
-        monkeypatch.setattr(jobs, "A_WAVE", size)
+        monkeypatch.setattr(queue, "TRIALS_PER_WAVE", size)
         with Store(f"sqlite:///{tmp_path}/{size}.db") as store:
-            sweep = plan(resolve(tiny(trials=12, pack=pack, retrain=0, **more)), store)
-            left = missing(sweep, store)
+            sweep = store_plan(resolve(tiny(trials=12, pack=pack, retrain=0, **more)), store)
+            left = missing_trials(sweep, store)
             with Leases(store, "tiny") as leases:
-                room = Fleet(Room([Machine(workers)]))
-                found.append(all_of(Waves(sweep, store, leases, Workers(workers, tmp_path), left, {}, fleet=room)))
+                room = Cluster(DevicePool([ClusterNode(workers)]))
+                found.append(
+                    all_of(PackQueue(sweep, store, leases, Workers(workers, tmp_path), left, {}, cluster=room))
+                )
             stored = {a.id: a.pack for a in store.planned("tiny")}
     few, [at_once] = found
     trials = [trial for wave in few for pack in wave.values() for trial in pack]
@@ -96,8 +98,8 @@ class Crowd:
         self.store, self.workers, self.dies, self.most, self.times = store, workers, dies, 0, 0
         self.trained: list[str] = []
 
-    def __call__(self, waves: Iterable[Mapping[str, Job]], sink: executor.Sink, workers: Workers) -> None:
-        coming, waiting, at_work = iter(waves), dict[str, Job](), dict[str, Job]()
+    def __call__(self, queue: Iterable[Mapping[str, Job]], sink: executor.Sink, workers: Workers) -> None:
+        coming, waiting, at_work = iter(queue), dict[str, Job](), dict[str, Job]()
         more: Mapping[str, Job] | None = next(coming, None)
         while more or waiting or at_work:
             waiting |= more or {}
@@ -128,11 +130,11 @@ def test_no_more_is_leased_than_workers_soon_need_and_each_trial_is_trained_once
     workers: int, tiny: Tiny, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crowd = Crowd(store, workers, dies=5)
-    monkeypatch.setattr(jobs, "A_WAVE", 4)
+    monkeypatch.setattr(queue, "TRIALS_PER_WAVE", 4)
     monkeypatch.setattr(driver, "run_packs", crowd)
-    monkeypatch.setattr(driver, "running", lambda _: nullcontext())
+    monkeypatch.setattr(driver, "running_workers", lambda _: nullcontext())
     file, screen = tiny(trials=40, pack=2, retrain=1), Console(file=io.StringIO())
-    driver.start(file, store, Workers(workers, tmp_path, cpu=True), None, screen)
+    driver.start_sweep(file, store, Workers(workers, tmp_path, cpu=True), None, screen)
     assert sorted(crowd.trained) == sorted(a.id for a in store.planned("tiny")) and len({*crowd.trained}) == 82
     assert {a.status for a in store.planned("tiny")} == {"ok"} and held(store) == 0
     dead = 2 * 8  # what a death left stays leased until the round is over
@@ -150,7 +152,7 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
     def die(_: object) -> None:
         raise Ended("at half")
 
-    monkeypatch.setattr(jobs, "A_WAVE", 15)
+    monkeypatch.setattr(queue, "TRIALS_PER_WAVE", 15)
     size, url = ScaleSize(trials=100, workers=workers, pack=5, epochs=5, earlier=0), f"sqlite:///{tmp_path}/s.db"
     planned(url, size)
     with pytest.raises(Ended, match="at half"):
@@ -165,27 +167,29 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
 def test_what_another_driver_cut_between_waves_is_handed_out_as_it_lies_now(
     sweep: Sweep, store: Store, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "A_WAVE", 2)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 2)
     store.add_sweep("other", {})
     with Leases(store, "tiny") as mine, Leases(store, "other") as other:
-        waves = Waves(sweep, store, mine, here, missing(sweep, store), {})
-        waves.next()
-        [(_, job)] = waves.next().items()
+        queue = PackQueue(sweep, store, mine, here, missing_trials(sweep, store), {})
+        queue.next()
+        [(_, job)] = queue.next().items()
         mine.release([c.id for c in job.configs])
         planned_next = store.planned("tiny")[4:6]
         one, two = store.configs([a.id for a in planned_next]).values()
         store.assign({pack_key([one]): [one], pack_key([two]): [two]})
         other.take([two.id])
-        assert [*waves.next()] == [pack_key([one])], "whole, under the key that it has by now"
+        assert [*queue.next()] == [pack_key([one])], "whole, under the key that it has by now"
         store.assign({pack_key([c]): [c] for c in store.configs([a.id for a in store.planned("tiny")[6:8]]).values()})
-        assert len(waves.next()) == 2
+        assert len(queue.next()) == 2
 
 
 def test_packs_that_two_drivers_divide_at_once_are_those_of_the_first(
     any_store_url: str, open_store: Callable[[str], Store], tiny: Tiny
 ) -> None:
     store = open_store(any_store_url)
-    configs = [*store.configs([a.id for a in missing(plan(resolve(tiny(models=["lem"])), store), store)]).values()]
+    configs = [
+        *store.configs([a.id for a in missing_trials(store_plan(resolve(tiny(models=["lem"])), store), store)]).values()
+    ]
     first = store.assign_new({"a": configs[:3]})
     assert first == dict.fromkeys((c.id for c in configs[:3]), "a")
     second = store.assign_new({"b": configs[2:]})
@@ -200,18 +204,20 @@ def test_in_this_process_the_next_wave_is_asked_for_once_the_one_before_has_ende
     said: list[str] = []
     monkeypatch.setattr(executor, "train_job", lambda key, *_: said.append(key) or "over")
 
-    def waves() -> Iterator[dict[str, Job]]:
+    def queue() -> Iterator[dict[str, Job]]:
         for key in "ab":
             said.append("wave")
             yield {key: Job([]), key * 2: Job([])}
 
-    executor.run_packs(waves(), Mock(), here)
+    executor.run_packs(queue(), Mock(), here)
     assert said == ["wave", "a", "aa", "wave", "b", "bb"]
 
 
 def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_has_ended() -> None:
     told: list[dict[str, object]] = []
-    queue = Queue(Room([Machine(2)]), lambda: False, list, lambda: (told.pop(0) for _ in range(len(told))))
+    queue = PackSearcher(
+        DevicePool([ClusterNode(2)]), lambda: False, list, lambda: (told.pop(0) for _ in range(len(told)))
+    )
     queue.take({"jobs": {"a": {"shares": {}, "configs": [1]}}, "last": False})
     first = queue.suggest("1")
     assert first["pack"] == "a" and first["job"].job["configs"] == [1] and str(first["job"]) == "job"
@@ -226,7 +232,7 @@ def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_ha
 def test_what_comes_for_packs_that_have_ended_is_passed_over() -> None:
     work = [{"ask": "packs", "n": 1}, {"ask": "more", "n": 2}, {"ask": "more", "n": 3}, {"ask": "machines", "n": 4}]
     out, into = os.pipe()
-    inbox = Inbox(out)
+    inbox = StdinQueue(out)
     coming = iter(inbox)
     assert [*inbox.more()] == []
     os.write(into, "".join(json.dumps(line) + "\n" for line in work).encode())
@@ -240,23 +246,23 @@ def test_what_comes_for_packs_that_have_ended_is_passed_over() -> None:
 def test_a_cohort_of_several_packs_comes_in_one_wave(
     store: Store, tiny: Tiny, here: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "A_WAVE", 1)
-    sweep = plan(resolve(tiny(trials=8, pack=2, retrain=0, halving={"eta": 2, "cohort": 4})), store)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 1)
+    sweep = store_plan(resolve(tiny(trials=8, pack=2, retrain=0, halving={"eta": 2, "cohort": 4})), store)
     with Leases(store, "tiny") as leases:
-        waves = Waves(sweep, store, leases, here, missing(sweep, store), {})
-        assert waves.left == 8
-        found = [wave.values() for wave in iter(waves.next, {})]
-    assert [len(wave) for wave in found] == [2] * 4 and waves.handed == 8 and waves.left == 0
+        queue = PackQueue(sweep, store, leases, here, missing_trials(sweep, store), {})
+        assert queue.left == 8
+        found = [wave.values() for wave in iter(queue.next, {})]
+    assert [len(wave) for wave in found] == [2] * 4 and queue.handed == 8 and queue.left == 0
     members = [{c.id for job in wave for c in job.configs} for wave in found]
-    assert members == [{*next(iter(wave)).company.members} for wave in found]
+    assert members == [{*next(iter(wave)).cohort.members} for wave in found]
 
 
 def test_trials_of_a_cell_that_depart_otherwise_say_so(store: Store, tiny: Tiny) -> None:
     content = tiny(models=["lem"], trials=8, retrain=0).model_dump(exclude_defaults=True, exclude={"epochs"})
-    sweep = plan(
+    sweep = store_plan(
         resolve(check_sweep({**content, "space": {"lem": {"epochs": {"low": 2, "high": 9}}}}, "a.toml")), store
     )
-    missing(sweep, store)
+    missing_trials(sweep, store)
     for trial in store.trials("tiny"):
         assert any(f"{trial.config.epochs}" in line for line in trial.about.departures if line.startswith("epochs"))
     assert len({trial.config.epochs for trial in store.trials("tiny")}) > 1
@@ -268,9 +274,9 @@ def test_on_ray_waves_of_one_pack_give_what_one_wave_gives(
 ) -> None:
     other, screen = open_store(f"sqlite:///{tmp_path}/other.db"), Console(file=io.StringIO())
     file = tiny(models=["lem"], trials=7, pack=1, retrain=2)
-    driver.start(file, other, Workers(1, tmp_path / "here", here=True), None, screen)
-    monkeypatch.setattr(jobs, "A_WAVE", 1)
-    driver.start(file, store, Workers(2, tmp_path / "ray", cpu=True), None, screen)
+    driver.start_sweep(file, other, Workers(1, tmp_path / "here", here=True), None, screen)
+    monkeypatch.setattr("longwave.platform.sweeps.run.queue.TRIALS_PER_WAVE", 1)
+    driver.start_sweep(file, store, Workers(2, tmp_path / "ray", cpu=True), None, screen)
     ends = [{t.config.id: (t.status, t.run and t.run.valid) for t in s.trials("tiny")} for s in (store, other)]
     assert ends[0] == ends[1] and len(ends[0]) == 9 and {how for how, _ in ends[0].values()} == {"ok"}
     assert {len(ways) for ways in store.attempts([*ends[0]]).values()} == {1}

@@ -20,17 +20,17 @@ from longwave.platform.records.search import distinct, searched_by
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps import driver
-from longwave.platform.sweeps.edges import at_edge
-from longwave.platform.sweeps.entry import Sweep
-from longwave.platform.sweeps.expecting import stages
-from longwave.platform.sweeps.plan import asked
-from longwave.platform.sweeps.resolve import resolve
-from longwave.platform.sweeps.searches import learns
-from longwave.platform.sweeps.standing import standing
-from longwave.platform.sweeps.sweep import asked as asked_of
-from longwave.platform.sweeps.sweep import plan, settings, stored_sweep
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.range_edges import edges_of_winner
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
+from longwave.platform.sweeps.plan.stored import plan_trials as asked_of
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.trials import all_trials
+from longwave.platform.sweeps.run import driver
+from longwave.platform.sweeps.run.estimate import planned_stages
+from longwave.platform.sweeps.run.status import sweep_status
 
 LR = {"low": 1e-5, "high": 1.0, "log": True}
 """A decade more at each end than the models' own."""
@@ -52,25 +52,25 @@ def of_gru(configs: list[TrialConfig], phase: str = "search") -> list[TrialConfi
 
 def test_it_begins_once_the_first_search_of_a_cell_has_ended_and_draws_from_the_wider_ranges() -> None:
     sweep = wider(wider={**WIDER, "trials": 40})
-    first = of_gru(asked(sweep, {}))
-    assert first == of_gru(asked(resolve(small()), {})) and len(first) == 4
+    first = of_gru(all_trials(sweep, {}))
+    assert first == of_gru(all_trials(resolve(small()), {})) and len(first) == 4
     ends = scored(first, 0)
-    assert of_gru(asked(sweep, dict(list(ends.items())[1:]))) == first, "one of the first search has not ended"
-    found = of_gru(asked(sweep, ends))
+    assert of_gru(all_trials(sweep, dict(list(ends.items())[1:]))) == first, "one of the first search has not ended"
+    found = of_gru(all_trials(sweep, ends))
     assert found[:4] == first and len(found) == 44 and len({c.seed for c in found}) == 44
     drawn = [c.params["lr"] for c in found[4:]]
     assert all(1e-5 <= lr <= 1.0 for lr in drawn) and min(drawn) < 1e-4 and max(drawn) > 0.1
-    assert not of_gru(asked(sweep, ends), "retrain"), "the second search has not ended"
+    assert not of_gru(all_trials(sweep, ends), "retrain"), "the second search has not ended"
 
 
 @pytest.mark.parametrize("best", [1, 5])
 def test_the_best_of_both_searches_is_retrained_with_the_seeds_that_the_first_sweep_gave_it(best: int) -> None:
     sweep, alone = wider(), resolve(small())
-    found = of_gru(asked(sweep, scored(of_gru(asked(sweep, {})), 99)))
+    found = of_gru(all_trials(sweep, scored(of_gru(all_trials(sweep, {})), 99)))
     ends = scored(found, best)
-    again = of_gru(asked(sweep, ends), "retrain")
+    again = of_gru(all_trials(sweep, ends), "retrain")
     assert {c.row for c in again} == {replace(found[best], phase="retrain", halving=None).row} and len(again) == 2
-    before = of_gru(asked(alone, {k: ends[k] for k in [c.id for c in found[:4]]}), "retrain")
+    before = of_gru(all_trials(alone, {k: ends[k] for k in [c.id for c in found[:4]]}), "retrain")
     assert (again == before) == (best == 1)
 
 
@@ -88,9 +88,11 @@ def between(entries: Any, cell: int) -> tuple[float, float]:
 def test_those_who_compete_are_of_one_search() -> None:
     halving = {"eta": 2, "first": 1}
     sweep = wider(halving=halving)
-    first = of_gru(asked(sweep, {}))
-    assert first == of_gru(asked(resolve(small(halving=halving)), {})), "nothing of the first search is trained again"
-    found = of_gru(asked(sweep, scored(first, 0)))
+    first = of_gru(all_trials(sweep, {}))
+    assert first == of_gru(all_trials(resolve(small(halving=halving)), {})), (
+        "nothing of the first search is trained again"
+    )
+    found = of_gru(all_trials(sweep, scored(first, 0)))
     cohorts = [c.halving["cohort"] for c in found if c.halving]
     assert len(set(cohorts[:4])) == len(set(cohorts[4:])) == 1 and cohorts[0] != cohorts[4] and len(cohorts) == 7
 
@@ -100,7 +102,7 @@ def test_a_search_that_learns_goes_on_learning_from_the_first() -> None:
     found: list[TrialConfig] = []
     for _ in range(3):
         ends = {c.id: Run(c.id, "ok", valid=abs(c.params["lr"] - 0.02)) for c in found}
-        found = of_gru(asked(sweep, ends))
+        found = of_gru(all_trials(sweep, ends))
     assert len(found) == 44
     far = [c.id for c in found[24:] if not 1e-3 < c.params["lr"] < 0.5]
     assert len(far) < 10, "at random, two thirds and more lie there"
@@ -141,26 +143,26 @@ def test_there_is_no_second_search_without_a_first() -> None:
 
 def test_a_winner_is_at_an_edge_of_what_was_searched_last() -> None:
     entry = wider().entries[1]
-    edge = list(at_edge(entry, replace(entry.base, params={"lr": 0.0999})))
-    assert edge == [] and [e.high for e in at_edge(entry, replace(entry.base, params={"lr": 0.99}))] == [1.0]
+    edge = list(edges_of_winner(entry, replace(entry.base, params={"lr": 0.0999})))
+    assert edge == [] and [e.high for e in edges_of_winner(entry, replace(entry.base, params={"lr": 0.99}))] == [1.0]
 
 
 def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
     [entry, _] = resolve(small()).entries
-    assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in settings(small())
+    assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in stored_settings(small())
 
 
 def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_searches(
     store: Store, here: Workers
 ) -> None:
-    driver.start(small(epochs=2, name="first", seed=1), store, here, None, Console(file=io.StringIO()))
+    driver.start_sweep(small(epochs=2, name="first", seed=1), store, here, None, Console(file=io.StringIO()))
     before = {t.config.id for t in store.trials("first")}
     file = small(epochs=2, name="second", wider=WIDER, seed=1)
-    assert standing(store, "first").trials == 12
-    driver.start(file, store, here, None, Console(file=io.StringIO()))
-    assert stored_sweep(store, "second") == plan(resolve(file), store)
+    assert sweep_status(store, "first").trials == 12
+    driver.start_sweep(file, store, here, None, Console(file=io.StringIO()))
+    assert read_sweep_plan(store, "second") == store_plan(resolve(file), store)
     ours = {t.config.id: t for t in store.trials("second")}
-    assert len(ours) == standing(store, "second").trials == 18 and standing(store, "second").state == "over"
+    assert len(ours) == sweep_status(store, "second").trials == 18 and sweep_status(store, "second").state == "over"
     attempts = store.attempts([*before, *ours])
     assert all(len(tries) == 1 for tries in attempts.values()), "nothing is trained twice"
     rows = [row for row in read_board(store, "adding") if "second" in row.sweeps]
@@ -170,7 +172,7 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
     [before_it] = [row for row in read_board(store, "adding") if row.sweeps == ("first",)]
     given_up = {row.config: row.superseded for row in read_board(store, "adding") if row.superseded}
     assert given_up == {before_it.config: f"its search went on and chose {alone.config[:12]}"}
-    assert learns(store, "second") and not learns(store, "first")
+    assert draws_are_dependent(store, "second") and not draws_are_dependent(store, "first")
 
     file = seal(collect(store))
     assert audit(file) == []
@@ -182,19 +184,19 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
 
 
 def test_the_way_of_a_search_names_it_once() -> None:
-    told = searched_by(settings(small(wider=WIDER)))
+    told = searched_by(stored_settings(small(wider=WIDER)))
     assert told == "random search, then 3 trials over wider ranges for lr"
     assert distinct([told, "random search", "tpe search", told, "tpe search"]) == (told, "tpe search")
     assert distinct(["random search"]) == ("random search",)
 
 
 def test_what_a_sweep_is_expected_to_take_counts_the_second_search() -> None:
-    assert [len(stage) for stage in stages(wider())] == [8, 6, 4]
-    assert [len(stage) for stage in stages(wider(wider={**WIDER, "trials": 9}))] == [8, 18, 4]
-    assert [len(stage) for stage in stages(resolve(small(retrain=0)))] == [8]
+    assert [len(stage) for stage in planned_stages(wider())] == [8, 6, 4]
+    assert [len(stage) for stage in planned_stages(wider(wider={**WIDER, "trials": 9}))] == [8, 18, 4]
+    assert [len(stage) for stage in planned_stages(resolve(small(retrain=0)))] == [8]
 
 
 def test_a_sweep_that_has_begun_counts_its_second_search(store: Store) -> None:
-    asked_of(plan(wider(), store), store)
-    found = standing(store, "wide")
+    asked_of(store_plan(wider(), store), store)
+    found = sweep_status(store, "wide")
     assert (found.trials, found.expected) == (2 * (4 + 3 + 2), 2 * (4 + 3 + 2) * 6)

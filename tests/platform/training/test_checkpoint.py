@@ -19,10 +19,10 @@ from packs import Heard, trained, trial
 from s3fs import S3FileSystem
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import place, ready, sweep_storage
+from longwave.platform.paths import make_ready, sweep_storage, to_path
 from longwave.platform.records.report import Report
 from longwave.platform.registry import get_task
-from longwave.platform.sweeps.workers import Workers
+from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.training import checkpoint as checkpoint_module
 from longwave.platform.training import train as train_module
 from longwave.platform.training.checkpoint import Checkpoint, Saved
@@ -49,8 +49,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
     if request.param == "folder":
         return tmp_path
     root = "memory://" if request.param == "memory" else request.getfixturevalue("store")
-    found = place(f"{root}/{secrets.token_hex(4)}")
-    ready(found)
+    found = to_path(f"{root}/{secrets.token_hex(4)}")
+    make_ready(found)
     return found
 
 
@@ -199,13 +199,13 @@ def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpo
     for name, value in away.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setattr(S3FileSystem, "_cache", {})  # another test's server would be asked
-    folder = place("s3://away/gone")
+    folder = to_path("s3://away/gone")
     file = Checkpoint(folder / "pack.safetensors")
     with pytest.raises(OSError, match="s3://.*pack.safetensors: Could not connect to the endpoint"):
         file.save(snapshot(Pack(CONFIGS, DATA)))
     assert file.load() is None
     with pytest.raises(ConfigError, match="Checkpoints cannot be kept at s3://.*/gone: .*Could not connect"):
-        ready(folder)
+        make_ready(folder)
     workers = Workers(1, folder)
     workers.drain()
     assert "could not be asked to stop" in capsys.readouterr().err and not workers.draining()
@@ -220,13 +220,13 @@ def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpo
 )
 def test_a_url_that_nothing_here_reaches_is_refused_in_a_line(where: str, line: str) -> None:
     with pytest.raises(ConfigError, match=line):
-        place(where)
+        to_path(where)
 
 
 def test_what_is_no_url_is_a_path_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert place("a/b") == tmp_path / "a/b" == place(f"file://{tmp_path}/a/b")
-    assert sweep_storage("memory://a", "demo") == place("memory://a/demo")
+    assert to_path("a/b") == tmp_path / "a/b" == to_path(f"file://{tmp_path}/a/b")
+    assert sweep_storage("memory://a", "demo") == to_path("memory://a/demo")
 
 
 def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(

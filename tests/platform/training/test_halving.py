@@ -35,7 +35,7 @@ def cohort(count: int = 7) -> list[TrialConfig]:
 
 def undisturbed(configs: list[TrialConfig]) -> Ledger:
     ledger = Ledger(configs)
-    assert train(configs, ledger.take, company=ledger.company) == "over"
+    assert train(configs, ledger.take, cohort=ledger.cohort) == "over"
     return ledger
 
 
@@ -50,7 +50,7 @@ def check(ledger: Ledger, whole: Ledger) -> None:
     assert ledger.points.keys() == whole.points.keys()
     for key, point in whole.points.items():
         np.testing.assert_allclose(ledger.points[key].valid, point.valid, rtol=1e-4)
-    ours, theirs = ({(r.epoch, r.trial): r.stays for r in some.company.rungs} for some in (ledger, whole))
+    ours, theirs = ({(r.epoch, r.trial): r.stays for r in some.cohort.rungs} for some in (ledger, whole))
     assert ours == theirs
 
 
@@ -58,7 +58,7 @@ def test_the_cohort_these_tests_interrupt_has_every_kind_of_end_and_no_near_ties
     ends = [*[("diverged", 1)] * 2, ("ok", 6), *[("stopped", 1)] * 2, ("stopped", 2), ("stopped", 4)]
     assert sorted(whole.ends().values()) == ends
     for epoch in (1, 2, 4):
-        scores = sorted(r.valid for r in whole.company.rungs if r.epoch == epoch)
+        scores = sorted(r.valid for r in whole.cohort.rungs if r.epoch == epoch)
         assert all(b / a > 1.001 for a, b in zip(scores, scores[1:], strict=False))
 
 
@@ -85,18 +85,18 @@ def test_two_packs_of_a_cohort_wait_for_each_other_at_each_rung(whole: Ledger, t
     ledger = Ledger(whole.configs)
     packs = [(ledger.configs[:3], Checkpoint(tmp_path / "a")), (ledger.configs[3:], Checkpoint(tmp_path / "b"))]
     (first, a), (second, b) = packs
-    assert train(first, ledger.take, a, ledger.company) == "paused"
-    assert {(r.epoch, r.stays) for r in ledger.company.rungs} == {(1, None)} and not ledger.points.keys() - {
+    assert train(first, ledger.take, a, ledger.cohort) == "paused"
+    assert {(r.epoch, r.stays) for r in ledger.cohort.rungs} == {(1, None)} and not ledger.points.keys() - {
         (c.id, 1) for c in first
     }
-    assert train(first, ledger.take, a, ledger.company) == "paused"  # nothing is known that was not
-    assert {r.epoch for r in ledger.company.rungs} == {1}
-    assert train(second, ledger.take, b, ledger.company) == "paused"
-    assert {r.epoch for r in ledger.company.rungs} == {1, 2}
+    assert train(first, ledger.take, a, ledger.cohort) == "paused"  # nothing is known that was not
+    assert {r.epoch for r in ledger.cohort.rungs} == {1}
+    assert train(second, ledger.take, b, ledger.cohort) == "paused"
+    assert {r.epoch for r in ledger.cohort.rungs} == {1, 2}
     for _ in range(6):
         for configs, checkpoint in packs:
             if left := [c for c in configs if c in ledger.open]:
-                train(left, ledger.take, checkpoint, ledger.company)
+                train(left, ledger.take, checkpoint, ledger.cohort)
     check(ledger, whole)
 
 
@@ -112,7 +112,7 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
     assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
     assert not take_up(Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).found())
     epochs = len(ledger.points)
-    assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.company) == "over"
+    assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.cohort) == "over"
     assert epochs and {epoch for _, epoch in ledger.points} == set(range(1, EPOCHS + 1))
     check(ledger, whole)
 
@@ -131,8 +131,8 @@ def test_survivors_alone_after_a_rung_are_not_halved_again(
             raise ConnectionError("the driver is gone")
 
     with pytest.raises(ConnectionError, match="the driver is gone"):
-        train(ledger.configs, emit, file if kept else None, ledger.company)
-    assert train(ledger.open, ledger.take, file if kept else None, ledger.company) == "over"
+        train(ledger.configs, emit, file if kept else None, ledger.cohort)
+    assert train(ledger.open, ledger.take, file if kept else None, ledger.cohort) == "over"
     check(ledger, whole)
 
 
@@ -144,7 +144,7 @@ def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> N
 
 def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
     configs, said = cohort(), list[Report]()
-    train(configs, said.append, company=Cohort("c", tuple(c.id for c in configs), {}))
+    train(configs, said.append, cohort=Cohort("c", tuple(c.id for c in configs), {}))
     stopped = [r for r in said if any(run.status == "stopped" for run in r.runs)]
     assert len(stopped) >= 2
     for report in stopped:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from longwave.platform.records.report import Report
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
 from longwave.platform.training.checkpoint import Checkpoint
 from longwave.platform.training.train import train
 
@@ -31,7 +31,7 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_journal_has_what_was_said_before_anybody_took_it(tiny: Tiny, journal: Path) -> None:
-    [configs] = searches(resolve(tiny(models=["lem"], trials=2, epochs=3)), {})
+    [configs] = search_trials(resolve(tiny(models=["lem"], trials=2, epochs=3)), {})
     said = Report()
 
     def emit(report: Report) -> None:
@@ -55,7 +55,7 @@ def test_a_journal_has_what_was_said_before_anybody_took_it(tiny: Tiny, journal:
 def test_a_training_that_goes_on_says_what_stands_in_a_session_of_its_own(
     tiny: Tiny, journal: Path, tmp_path: Path
 ) -> None:
-    [configs] = searches(resolve(tiny(models=["lem"], trials=1, epochs=3)), {})
+    [configs] = search_trials(resolve(tiny(models=["lem"], trials=1, epochs=3)), {})
     own, steps = Checkpoint(tmp_path / "c.safetensors"), iter(range(99))
     assert train(configs, lambda report: None, own, draining=lambda: next(steps) == 7) == "paused"
     assert train(configs, lambda report: None, own) == "over"
@@ -68,7 +68,7 @@ def test_a_training_that_goes_on_says_what_stands_in_a_session_of_its_own(
 def test_without_the_variable_no_journal_is_kept_and_one_that_cannot_be_written_ends_nothing(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
-    [configs] = searches(resolve(tiny(models=["lem"], trials=1, epochs=1)), {})
+    [configs] = search_trials(resolve(tiny(models=["lem"], trials=1, epochs=1)), {})
     monkeypatch.chdir(tmp_path)
     assert train(configs, lambda report: None) == "over" and list(tmp_path.glob("*.jsonl")) == []
     (tmp_path / "file").touch()

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.config import SweepFile
-from longwave.platform.sweeps.plan import searches
-from longwave.platform.sweeps.resolve import resolve
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.plan.resolve import resolve
+from longwave.platform.sweeps.plan.trials import search_trials
 from longwave.platform.training import environment
 from longwave.platform.training import probe as probing
 from longwave.platform.training.pack import Pack
@@ -54,7 +54,7 @@ class Read:
 
 @pytest.fixture
 def trials(tiny: Tiny) -> list[TrialConfig]:
-    return searches(resolve(tiny(models=["lem"], steps=40)), {})[0]
+    return search_trials(resolve(tiny(models=["lem"], steps=40)), {})[0]
 
 
 def test_a_probe_tells_what_its_reader_read(trials: list[TrialConfig], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,10 @@ def test_the_printed_plans_of_fifteen_steps_are_the_steps_and_their_derivatives(
         assert wrong(toy(recipe, 3), weights(3)) < 1e-9, recipe
 
 
+def test_so_is_that_of_a_step_in_which_one_adjoint_waits_for_another_that_waits() -> None:
+    assert wrong(toy([(22, 2, 0), (0, 0, 0), (0, 5, 0)], 3), weights(3)) < 1e-9
+
+
 @pytest.mark.slow
 @settings(max_examples=10_000)
 @given(recipes)

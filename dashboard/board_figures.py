@@ -1,0 +1,122 @@
+"""The figures of a board, one at a time: which one, on which axis, and with which printed numbers says the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from longwave.dashboard import cached_reads, page_frame, state, table_frames
+from longwave.platform.boards.errors import has_errors, in_errors
+from longwave.platform.boards.landmarks import BASELINES
+from longwave.platform.boards.pairs import pairs, ranked
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import measured
+from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked
+from longwave.platform.figures.forest import forest
+from longwave.platform.figures.frame import Figure
+from longwave.platform.figures.matrix import matrix
+from longwave.platform.figures.scatter import against_length
+from longwave.platform.figures.search import expected
+from longwave.platform.figures.seeds import seeds
+
+Make = Callable[[], Figure | None]
+NAMES = {
+    "medians": "Medians",
+    "seeds": "Seeds",
+    "pairs": "Pairs",
+    "length": "Against length",
+    "depth": "Against depth",
+    "search": "Search budgets",
+}
+ABOUT = {
+    "medians": "Medians with their intervals, each retraining as a dash, printed numbers as diamonds; dashed: the best "
+    "trivial predictor.",
+    "seeds": "Each retraining as a dot, a line at the median, a cross for one that diverged; dashed: the best trivial "
+    "predictor.",
+    "pairs": "Error of each row over that of each column, geometric means. Better and worse: told apart by the guarded "
+    "rank tests of all pairs, by Holm at 5 %, that the ranks rest on.",
+    "length": "The best median of each model against the length of the sequences.",
+    "depth": "Against the number of layers: each retraining as a dot, a line through the medians.",
+    "search": "What a search of so many trials is expected to find: how much of a result is budget. Of three or fewer "
+    "with the band of 80 % of such searches.",
+}
+LACKING = {
+    "medians": "No row has a median yet.",
+    "seeds": "No retraining has ended yet.",
+    "pairs": "Two ranked rows are compared here; there are fewer.",
+    "length": "This task has no two lengths with results. Sweep another variant of it.",
+    "depth": "Nothing was measured of these rows by depth.",
+    "search": "No search behind these rows has a curve: none ended, or all of them learned from earlier trials.",
+}
+MOST = 10
+"""Rows of the pairwise matrix: the best ones, and the baselines."""
+
+
+def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], printed: bool) -> dict[str, Figure | None]:
+    """Draw one figure of a board with its controls; return it by name, for who takes it along.
+
+    Args:
+        url: Of the store.
+        rows: Of the board, as shown.
+        task_rows: Of all variants of its task.
+        printed: Whether printed numbers are drawn.
+    """
+    bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center")
+    names = [name for name in NAMES if name != "depth" or stacked(rows)]
+    chosen = state.draw_buttons("Figure", "figure", names, NAMES.__getitem__, bar)
+    if chosen == "depth":
+        make = by_depth(url, rows, bar)
+    else:
+        make = made(url, chosen, rows, task_rows, chosen != "pairs" and logarithmic(rows[0], bar), printed)
+    st.caption(ABOUT[chosen])
+    return {f"{rows[0].place} {NAMES[chosen].lower()}": page_frame.draw_figure(make, chosen, LACKING[chosen])}
+
+
+def logarithmic(row: Row, bar: object) -> bool:
+    """Draw the switch of the axis, and return whether it is logarithmic; of an accuracy its error is shown then."""
+    return state.draw_switch("Log error" if has_errors(row) else "Log axis", "log", row.goal == "min", bar)
+
+
+def made(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
+    """Return what makes the figure of a name."""
+    if log:
+        rows, task_rows = ([in_errors(row) for row in some] for some in (rows, task_rows))
+    names = table_frames.labels(rows)
+    if name == "seeds":
+        return lambda: seeds(rows, names, log)
+    if name == "pairs":
+        return lambda: pairwise(rows, names)
+    if name == "length":
+        return lambda: against_length(task_rows, log)
+    if name == "search":
+        return lambda: budgets(url, rows, log)
+    shown = rows if printed else [replace(row, published=()) for row in rows]
+    return lambda: forest(shown, names, log)
+
+
+def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
+    """Draw the choice of what is shown against depth, and return what makes that figure."""
+    trials = cached_reads.read_trials(url, tuple(k for row in stacked(rows) for k in row.trials))
+    told = [metric_of(rows), *measures_of(trials)]
+    shown = state.draw_buttons("Shown by depth", "depth", told, place=bar) if len(told) > 1 else told[0]
+    return lambda: depth(rows, trials, shown)
+
+
+def pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
+    """Return the matrix of the best ranked rows and the baselines."""
+    family = ranked(rows)
+    kept = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
+    return matrix(pairs(rows, kept), {row.key: name for row, name in zip(rows, names, strict=True)})
+
+
+def budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
+    """Return the expected bests of the searches behind the models that are shown."""
+    shown = {row.config for row in rows}
+    models = {row.model: row.model_title for row in rows}
+    found = [
+        c for c in cached_reads.read_search_curves(url, rows[0].task) if c.row.variant == rows[0].variant and c.curve
+    ]
+    found = [curve for curve in found if curve.row.config in shown]
+    return expected(found, models, measured(found[0].row), log) if found else None

@@ -1,0 +1,118 @@
+"""The table of a board: columns, texts and colours, computed once for all that draw it. Streamlit is not needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from longwave.dashboard import table_frames
+from longwave.platform.boards import columns
+from longwave.platform.boards.columns import Align, Column
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import DASH
+
+DOT = " "
+"""Key of the column that shows the model's colour; it says nothing of the row."""
+RED, GREY = "#D9483B", "#868E97"
+"""Colours of diverged shares and of provisional rows; readable on white and on black."""
+BEST_COLOUR = "rgba(23, 105, 170, 0.14)"
+"""Behind the medians that no other is surely better than; never behind a provisional one."""
+ORDER = (
+    "rank_low", DOT, "title", "median", "mean", "n", "share", "superseded", "verification", "parameters", "searched",
+    "verdict", "published", "train_seconds", "find_seconds",
+)  # fmt: skip
+"""Keys of the columns that stand first, score and rank before all: a phone shows these."""
+IF_ANY = ("published", "verdict")
+"""Keys of the columns that stand only where some row has something there."""
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """The table of a board, computed once for all that draw it.
+
+    Attributes:
+        rows: In order.
+        columns: Those that the table has, in order.
+        texts: What each says of each row, by its key.
+    """
+
+    rows: Sequence[Row]
+    columns: Sequence[Column]
+    texts: Mapping[str, Sequence[str]]
+
+    @property
+    def numbers(self) -> list[Column]:
+        """Columns whose values are numbers."""
+        return [column for column in self.columns if column.kind in ("whole", "number")]
+
+
+def shown_columns(rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that the table of ``rows`` has, in order."""
+    found = columns.standing("dashboard", rows)
+    found = [c for c in found if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
+    return sorted(found, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
+
+
+def view_board(rows: Sequence[Row]) -> BoardView:
+    """Return the table of the rows of one board."""
+    stand = shown_columns(rows)
+    texts = {column.key: [column.text(row) for row in rows] for column in stand}
+    return BoardView(rows, stand, {**texts, "title": table_frames.labels(rows)})
+
+
+def board_frame(made: BoardView) -> pd.DataFrame:
+    """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
+    found: dict[str, Any] = {}
+    for column in made.columns:
+        texts = made.texts[column.key]
+        found[column.key] = texts
+        if column in made.numbers:
+            sizes = [sort_value(column, row, text) for row, text in zip(made.rows, texts, strict=True)]
+            found[column.key] = pd.Series(sizes, dtype="float")
+        if column.key == "rank_low":
+            found[DOT] = ["●"] * len(made.rows)
+    return pd.DataFrame(found)
+
+
+def sort_value(column: Column, row: Row, text: str) -> float | None:
+    """Return what a cell of numbers sorts by: where its text is words in place of a number, worse than any.
+
+    A browser prints nothing but a dash over no number at all.
+    """
+    if text == DASH:
+        return None
+    value: float | None = column.value(row)
+    if value is not None:
+        return value
+    return -math.inf if row.goal == "max" and column.key in ("median", "mean") else math.inf
+
+
+def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
+    """Return ``board_frame`` as the page prints it: numbers as their column writes them, colours of the models."""
+    table, rows = board_frame(made).style, made.rows
+    table = table.format({column.key: _in_turn(made.texts[column.key]) for column in made.numbers})
+    table = table.apply(lambda _: [f"color: {colour}" for colour in colours], subset=[DOT])
+    if "share" in table.columns:
+        table = table.map(lambda share: f"color: {RED}" if share > 0 else "", subset=["share"])
+    greys = [f"color: {GREY}" if row.provisional or row.superseded else "" for row in rows]
+    tinted = [key for key in table.columns if key not in (DOT, "share")]
+    best = [f"background-color: {BEST_COLOUR}" if row.shines else "" for row in rows]
+    return table.apply(lambda _: greys, subset=tinted).apply(lambda _: best, subset=["median"])
+
+
+def headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
+    """Return heading, meaning and side of each column of ``board_frame``, by its key."""
+    told = {c.key: (c.heading, c.meaning, c.align) for c in made.columns}
+    return {**told, DOT: (" ", "Colour of the model on this page.", "left")}
+
+
+def _in_turn(texts: Sequence[str]) -> Callable[[object], str]:
+    """Return what writes the cells of a column, which are asked for from the first row to the last."""
+    turn = cycle(texts)
+    return lambda _: next(turn)

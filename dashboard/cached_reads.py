@@ -1,0 +1,119 @@
+"""What pages read of the store. It is opened to read alone, and what was read is shared for some seconds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import streamlit as st
+
+from longwave.platform.boards.budget import SearchCurve
+from longwave.platform.boards.row import Row
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import store_url
+from longwave.platform.records.group import EVERYBODY, Pool
+from longwave.platform.records.run import Point
+from longwave.platform.records.stored import CatalogueEntry, Trial
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
+from longwave.platform.sweeps.plan.search_curves import search_curves as among
+from longwave.platform.sweeps.run.pack_status import PackStatus, running_packs
+from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
+
+SECONDS_SHARED = 8
+"""Seconds for which all open pages share one look: nothing that is read is ever changed."""
+
+
+def configured_store() -> str:
+    """Return the URL of the store: in LONGWAVE_STORE, else the one of the data folder."""
+    return os.environ.get("LONGWAVE_STORE") or store_url(None)
+
+
+@st.cache_resource(show_spinner=False)
+def open_store(url: str) -> Store:
+    """Return the store at ``url``, opened once, to read."""
+    return Store(url, create=False, read_only=True)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_board_rows(url: str, task: str | None = None, pool: Pool = EVERYBODY) -> Sequence[Row]:
+    """Return the rows of a task, or of all, ranked in a pool."""
+    return read_board(open_store(url), task, pool)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_tasks(url: str) -> Sequence[str]:
+    """Return the tasks that have retrainings."""
+    return open_store(url).tasks()
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_trials(url: str, ids: tuple[str, ...]) -> Sequence[Trial]:
+    """Return trials by their ids, in their order."""
+    found = {trial.config.id: trial for trial in open_store(url).trials_by_id(ids)}
+    return [found[k] for k in ids if k in found]
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_curves(url: str, ids: tuple[str, ...]) -> Sequence[Point]:
+    """Return the epochs of trials."""
+    return open_store(url).curves(ids)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_catalogue(url: str) -> Sequence[CatalogueEntry]:
+    """Return what the store knows of models and tasks."""
+    return open_store(url).catalogue()
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_sweep_names(url: str) -> Sequence[str]:
+    """Return the names of the sweeps."""
+    return open_store(url).sweeps()
+
+
+@st.cache_resource(ttl=2, show_spinner=False)
+def read_sweep_status(url: str, sweep: str) -> SweepStatus:
+    """Return how a sweep stands."""
+    return sweep_status(open_store(url), sweep)
+
+
+@st.cache_resource(ttl=2, show_spinner=False)
+def read_running_packs(url: str, sweep: str) -> Sequence[PackStatus]:
+    """Return how far the packs of a sweep are that are trained now."""
+    return running_packs(open_store(url), sweep)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def are_draws_dependent(url: str, sweep: str) -> bool:
+    """Return whether the trials of a sweep are no draws of one law."""
+    return draws_are_dependent(open_store(url), sweep)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_trials_of_sweep(url: str, sweep: str) -> Sequence[Trial]:
+    """Return the trials of a sweep, in order."""
+    return open_store(url).trials(sweep)
+
+
+@st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
+def read_search_curves(url: str, task: str) -> Sequence[SearchCurve]:
+    """Return what the searches behind a task's rows were expected to find."""
+    return among(open_store(url), read_board_rows(url, task))
+
+
+def find_row(url: str, name: str) -> Row:
+    """Return the row that a link names, by its name or its first digits.
+
+    Raises:
+        ConfigError: No row has the name, or several.
+    """
+    found = [row for row in read_board_rows(url) if row.key.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ConfigError(
+            f"No row of this store has a name that begins with {name!r}. Look for it on the task's board."
+        )
+    raise ConfigError(f"{name!r} begins the names of {len(found)} rows. Give more digits.")

@@ -1,0 +1,33 @@
+"""A board as tables to take along: what stands on the page, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from longwave.dashboard.board_table import BoardView
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import plain, published
+from longwave.platform.records.group import EVERYBODY, Pool
+from longwave.platform.render import board as as_text
+from longwave.platform.render.export import Table, of_texts
+
+REFERENCES = ("kind", "model", "number", "parameters")
+
+
+def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
+    """Return the board as it stands on the page, to take along; its records hold more, at full precision."""
+    place = [column.key for column in made.columns].index("median")
+    return replace(
+        as_text.table(made.rows, pool),
+        columns=[column.heading for column in made.columns],
+        lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
+        bold=frozenset((k, place) for k, row in enumerate(made.rows) if row.shines),
+        right=frozenset(k for k, column in enumerate(made.columns) if column.align == "right"),
+    )
+
+
+def references_as_table(rows: Sequence[Row]) -> Table:
+    """Return one line a number that nobody trained here: kind, name, the number, its size."""
+    lines = [(r.kind, r.title, plain(r.mean) if r.trivial else published(r), plain(r.parameters)) for r in rows]
+    return of_texts(f"{rows[0].place}: not trained here", REFERENCES, lines)

@@ -1,0 +1,111 @@
+"""Which rows are ranked against each other, which of them are shown, and in which order: from the address to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from longwave.dashboard import state, table_frames
+from longwave.platform.boards.row import Row
+from longwave.platform.records.group import Pool
+from longwave.platform.statistics.verdict import ENOUGH
+
+VERDICTS = ("reproduced", "consistent", "not reproduced", "other protocol", "undecided", "not run")
+KEYS = {
+    "models": "models", "families": "families", "seeds": "seeds", "q": "search", "verdict": "verdict",
+    "protocol": "protocol", "size": "equal size", "budget": "equal search", "sort": "order", "largest": "largest first",
+}  # fmt: skip
+"""What the address says of them, and how it is called."""
+EQUAL_WITHIN = 1.25
+"""Factor within which sizes and budgets count as equal."""
+OfRow = Callable[[Row], float | str | None]
+SORTS: dict[str, tuple[str, OfRow]] = {
+    "rank": ("rank", lambda row: None),
+    "model": ("model", lambda row: row.label.lower()),
+    "mean": ("mean", lambda row: row.mean),
+    "seeds": ("seeds", lambda row: row.asked),
+    "diverged": ("diverged", lambda row: row.share.value if row.share else None),
+    "parameters": ("parameters", lambda row: row.parameters),
+    "searched": ("searched", lambda row: row.searched),
+    "train": ("time to train", lambda row: row.train_seconds),
+    "find": ("time to find", lambda row: row.find_seconds),
+    "energy": ("energy", lambda row: row.joules),
+}
+"""What a table may be sorted by: heading, and the number or text."""
+
+
+def describe_filters() -> str:
+    """Return which pickers of pool, filters and order the address has moved, as the end of a sentence."""
+    moved = [name for key, name in KEYS.items() if state.address_value(key)]
+    return f"; set: {', '.join(moved)}." if moved else "."
+
+
+def draw_pool_filter(rows: Sequence[Row], place: Any = st) -> Pool:
+    """Draw what decides the pool, and return it: ranks are computed anew among its rows."""
+    models = sorted({row.model for row in rows if row.kind == "reproduced"})
+    families = sorted({row.family for row in rows if row.family})
+    left, middle, right = place.columns(3)
+    return Pool(
+        models=tuple(state.draw_choices("Models", "models", models, place=left)),
+        families=tuple(state.draw_choices("Families", "families", families, place=middle)),
+        min_seeds=state.draw_number_field("Seeds at least", "seeds", 0, max(ENOUGH, 20), place=right),
+    )
+
+
+def draw_row_filters(rows: Sequence[Row], place: Any = st) -> list[Row]:
+    """Draw what hides rows without another ranking, and return those that are left; rows that nobody trained here stay
+    but for the search.
+    """
+    first, second, third = place.columns(3)
+    text = state.draw_text_field("Search", "q", place=first, hint="model, family, protocol, row").lower()
+    verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, place=second)
+    own = state.draw_switch("Paper's protocol alone", "protocol", place=third)
+    ours = [row for row in rows if row.kind == "reproduced"]
+    names = dict(zip((row.key for row in ours), table_frames.labels(ours), strict=True))
+    sizes = draw_similarity_filter("Equal size to", "size", ours, names, lambda row: row.parameters, first)
+    budgets = draw_similarity_filter("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
+
+    def held(row: Row) -> bool:
+        about = f"{row.label} {row.model} {row.family} {row.config} {'; '.join(row.departures)}".lower()
+        if row.kind != "reproduced":
+            return text in about
+        return (
+            text in about
+            and (not verdicts or any(number["verdict"] in verdicts for number in row.published))
+            and not (own and row.departures)
+            and sizes(row)
+            and budgets(row)
+        )
+
+    return [row for row in rows if held(row)]
+
+
+def draw_similarity_filter(
+    label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, place: Any
+) -> Callable[[Row], bool]:
+    """Draw a picker of a row, and return what says whether another has as much of something, within ``ALIKE``."""
+    of = {row.key: float(value) for row in rows if (value := number(row))}
+    options = ["", *of]
+    if (
+        state.address_value(key) and state.address_value(key) not in of
+    ):  # a row that has none, or that the pool left out
+        state.write_address(key, "")
+    chosen = state.draw_choice(label, key, options, lambda name: names.get(name, "any"), place)
+    if not chosen:
+        return lambda row: True
+    return lambda row: row.key in of and 1 / EQUAL_WITHIN <= of[row.key] / of[chosen] <= EQUAL_WITHIN
+
+
+def draw_sort_order(rows: Sequence[Row], place: Any = st) -> list[Row]:
+    """Draw what decides the order, and return the rows in it; those without the number stand last, ties by rank."""
+    key = state.draw_choice("Sort by", "sort", list(SORTS), lambda name: SORTS[name][0], place)
+    largest = state.draw_switch("Largest first", "largest", place=place)
+    if key == "rank":
+        return list(rows)[::-1] if largest else list(rows)
+    value = SORTS[key][1]
+    known: list[Any] = [(found, k) for k, row in enumerate(rows) if (found := value(row)) is not None]
+    known.sort(key=lambda pair: pair[0], reverse=largest)
+    last = [k for k, row in enumerate(rows) if value(row) is None]
+    return [rows[k] for k in [*(k for _, k in known), *last]]

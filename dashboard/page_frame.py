@@ -1,0 +1,190 @@
+"""What all pages share: their frame, what stands where there is nothing, and how a view is taken along."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from longwave.dashboard import cached_reads, refresh_rate, theme
+from longwave.platform.errors import LongwaveError
+from longwave.platform.figures.frame import FAINT, Figure
+from longwave.platform.render.export import Format, Table, write
+from longwave.platform.render.harmless import in_streamlit
+
+DEMO = "longwave sweep run infra/sweeps/demo.toml"
+STYLE = """<style>
+.stMainBlockContainer { padding-left: 2rem; padding-right: 2rem; max-width: 110rem; }
+h1 { font-size: 1.7rem !important; padding: 0 0 0.4rem !important; }
+h3 { font-size: 1.25rem !important; padding-bottom: 0.25rem !important; }
+[data-testid="stCaptionContainer"] { opacity: 0.8 !important; }
+hr { margin: 0.25rem 0 !important; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding-left: 0.75rem; padding-right: 0.75rem; padding-top: 3.9rem; }
+  .stElementContainer:has(> .stSelectbox) { min-width: 14rem; }
+  .stButtonGroup [role="radiogroup"] { flex-wrap: wrap; }
+  .st-key-landmarks td:nth-child(n+5), .st-key-landmarks th:nth-child(n+5) { display: none; }
+}
+</style>"""
+"""Of all pages. What app.py draws is lost to a visitor whose first page is not home."""
+ENDINGS = {Format.csv: "csv", Format.markdown: "md", Format.latex: "tex", Format.json: "json"}
+Draw = Callable[[str], None]
+"""Draws a page, given the store's URL."""
+
+
+def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
+    """Draw a page, and again every few seconds while it is open; what is wrong stands there in a sentence.
+
+    Args:
+        title: What stands above it.
+        draw: What draws it.
+        least: Seconds between two looks where the server has little to do.
+    """
+    st.html(STYLE)
+    st.title(title, anchor=False)
+    looks = refresh_rate.shared_rate()
+    every = looks.every(least)
+
+    @st.fragment(run_every=every)
+    def drawn() -> None:
+        began = time.perf_counter()
+        try:
+            draw(cached_reads.configured_store())
+        except LongwaveError as error:
+            st.info(in_streamlit(str(error)))
+            if not _any_results():
+                draw_command("The demo takes a few minutes on two cores:", DEMO)
+        draw_foot(every)
+        looks.heard(refresh_rate.visitor_id(), time.perf_counter() - began)
+        if looks.every(least) != every:
+            st.rerun()
+
+    drawn()
+
+
+def draw_head(width: int = 640) -> tuple[Any, Any]:
+    """Draw the line above a page's numbers; return the place of its pickers, and that of what takes the view along.
+
+    Args:
+        width: Pixels that the pickers take at most; on a phone they take what there is.
+    """
+    row = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom")
+    left = row.container(horizontal=True, vertical_alignment="bottom", width=width)
+    return left, row.container(width="content")
+
+
+def draw_foot(every: int) -> None:
+    """Draw when the page looked, and the picker of its theme."""
+    bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="foot")
+    bar.caption(describe_freshness(every), width="content")
+    theme.draw_theme_choice(bar)
+
+
+def draw_link(place: Any, name: str, label: str, **query: str) -> None:
+    """Draw a link to another page, with what its address is to say."""
+    place.page_link(f"views/{name}.py", label=in_streamlit(label), query_params=_query_params(query))
+
+
+def open_page(name: str, **query: str) -> None:
+    """Open another page, with what its address is to say."""
+    st.switch_page(f"views/{name}.py", query_params=_query_params(query))
+
+
+def draw_command(why: str, text: str) -> None:
+    """Draw a command to copy, and what it is good for."""
+    st.markdown(in_streamlit(why))
+    st.code(text, language=None, wrap_lines=True)
+
+
+def draw_figure(made: Callable[[], Figure | None], key: str, lacking: str = "") -> Figure | None:
+    """Draw a figure and return it; one that cannot be drawn becomes a sentence, and None.
+
+    Args:
+        made: Gives it, or None where there is nothing to draw.
+        key: Its name on the page.
+        lacking: What is said where there is nothing.
+    """
+    try:
+        drawn = made()
+    except Exception as error:  # a figure must never take its page along
+        st.info(in_streamlit(f"This figure cannot be drawn: {error}"))
+        return None
+    if drawn is None:
+        if lacking:
+            st.caption(lacking)
+        return None
+    spec = drawn.spec()
+    spec["config"]["text"] = {"color": FAINT}  # without one a page's texts are black, on dark ground too
+    st.vega_lite_chart(spec, key=key, alt=drawn.title)
+    return drawn
+
+
+def draw_share_menu(
+    name: str, tables: Sequence[Table] = (), figures: Mapping[str, Figure | None] | None = None
+) -> None:
+    """Draw what takes a view along: its link, how it is cited, its tables and figures as files.
+
+    Args:
+        name: Of the view, for its files.
+        tables: What is on screen.
+        figures: By name; None is left out.
+    """
+    with st.popover("Share", help="Link, citation, tables and figures of this view"):
+        st.caption("Link to this view")
+        st.code(view_address(), language=None, wrap_lines=True)
+        st.caption("Citation")
+        st.code(cite_view(name), language=None, wrap_lines=True)
+        if tables:
+            st.caption("The tables on screen")
+            row = st.container(horizontal=True)
+            for format, ending in ENDINGS.items():
+                text = partial(write, tables, format)
+                row.download_button(
+                    ending.upper(), text, f"{_file_name(name)}.{ending}", key=f"{name} {ending}", on_click="ignore"
+                )
+        for label, drawn in (figures or {}).items():
+            if drawn is None:
+                continue
+            st.caption(in_streamlit(f"Figure: {label}"))
+            row = st.container(horizontal=True)
+            for ending, draw in (("svg", drawn.svg), ("png", drawn.png)):
+                key = f"{label} {ending}"
+                row.download_button(ending.upper(), draw, f"{_file_name(label)}.{ending}", key=key, on_click="ignore")
+
+
+def view_address() -> str:
+    """Return the address of this view."""
+    parts = urlsplit(str(st.context.url or ""))
+    said = {**dict(st.query_params.items()), **theme.theme_params()}
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(said), ""))
+
+
+def cite_view(name: str) -> str:
+    """Return how a view is cited: what, of which store, read when, where."""
+    return f"{name}. Longwave leaderboard, read {datetime.now(UTC):%d %b %Y, %H:%M} UTC. {view_address()}"
+
+
+def describe_freshness(every: int) -> str:
+    """Return when the page looked, and when it will again."""
+    return f"read at {datetime.now(UTC):%H:%M:%S} UTC, again every {every} s"
+
+
+def _query_params(query: Mapping[str, str]) -> dict[str, str]:
+    """Return what an address is to say: nothing that is empty, and the theme."""
+    return {k: v for k, v in query.items() if v} | theme.theme_params()
+
+
+def _file_name(name: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())[:80] or "longwave"
+
+
+def _any_results() -> bool:
+    try:
+        return bool(cached_reads.read_tasks(cached_reads.configured_store()))
+    except LongwaveError:
+        return False

@@ -1,0 +1,155 @@
+"""What a sweep's search has found so far: its best, its settings, and how to train a setting once more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from longwave.dashboard import cached_reads, page_frame, state
+from longwave.platform.boards.progress import TOLD, SearchProgress, progress
+from longwave.platform.boards.row import Row
+from longwave.platform.boards.texts import median, plain
+from longwave.platform.figures.frame import Figure, thinned
+from longwave.platform.figures.progress import so_far
+from longwave.platform.figures.search import parallel, ranked, settings, varied
+from longwave.platform.figures.surface import surface
+from longwave.platform.records.stored import Trial
+from longwave.platform.render.harmless import in_streamlit
+from longwave.platform.statistics.verdict import ENOUGH
+
+SLIDER_STOPS = 60
+"""Values that a slider stops at."""
+
+
+def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figure | None]:
+    """Draw what the search has found, model by model: its best and its settings. Return the figures by name."""
+    cells = {(t.config.model, t.config.task, t.config.variant): False for t in trials}
+    cells |= {(t.config.model, t.config.task, t.config.variant): True for t in trials if t.config.phase == "search"}
+    st.subheader("The search so far", anchor=False)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    options = {
+        " on ".join(filter(None, (m, " ".join(filter(None, (t, v)))))): (m, t, v)
+        for m, t, v in sorted(cells, key=lambda cell: (not cells[cell], cell))
+    }
+    chosen = options[state.draw_choice("Cell", "cell", list(options), place=bar)]
+    mine = [t for t in trials if (t.config.model, t.config.task, t.config.variant) == chosen]
+    searched = [t for t in mine if t.config.phase == "search"]
+    rows = [
+        row
+        for row in cached_reads.read_board_rows(url, chosen[1])
+        if row.variant == chosen[2] and row.model == chosen[0]
+    ]
+    here = [row for row in rows if sweep in row.sweeps and row.asked]
+    if not searched:
+        st.caption("This model has no search trials.")
+        return {}
+    about = searched[0].about
+    log = state.draw_switch("Log axis", "log", about.goal == "min", bar)
+    found = progress(searched, about.goal, cached_reads.are_draws_dependent(url, sweep))
+    st.markdown(describe_best(found, here, in_streamlit(about.metric)))
+    family = next((row.family for row in rows), "")
+    lacking = "No search trial has ended with a metric yet."
+    drawn = page_frame.draw_figure(lambda: so_far(found, family, about.metric, log), "so far", lacking)
+    return {"best so far": drawn, **draw_settings(searched, about.goal, about.metric)}
+
+
+def describe_best(found: SearchProgress, rows: Sequence[Row], metric: str) -> str:
+    """Return the best so far in a sentence: of the search, of what half of it would find, of the retrainings."""
+    if not found.winner or not found.winner.run:
+        return "No search trial has ended with a metric yet."
+    value, ended = found.winner.run.valid, len(found.ended)
+    told = [
+        f"Best of {ended} search trials: **validation {metric} {plain(value)}** (trial {found.winner.config.id[:8]})"
+    ]
+    if found.half and ended > 1:
+        told.append(
+            f"half as many are expected to find {plain(found.half.value)} "
+            f"[{plain(found.half.low)}, {plain(found.half.high)}], 80 % of such searches"
+        )
+    if not found.expected:
+        told.append("it learns from earlier trials, so nothing was expected of it")
+    told += [f"retrained: **test {metric} {median(row)}**, {row.asked} seeds" for row in rows[:1]]
+    return "; ".join(told) + "."
+
+
+def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, Figure | None]:
+    """Draw the settings: ranges to pick trials by, lines through all settings, a surface of two, and the trials."""
+    names = varied(trials)
+    ended = [t for t in trials if t.status in TOLD]
+    if len(ended) < 2 or not names:
+        st.caption("Fewer than two search trials have ended.")
+        return {}
+    with st.expander(
+        "Ranges: pick trials by their settings", expanded=any(state.address_value(f"in-{n}") for n in names)
+    ):
+        kept = draw_range_sliders(ended, names)
+    st.caption(f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint.")
+    ids = {t.config.id for t in kept}
+    drawn = {"settings": page_frame.draw_figure(lambda: parallel(ended, goal, metric, ids), "parallel")}
+    if len(names) > 1:
+        bar = st.container(horizontal=True, vertical_alignment="bottom")
+        across = state.draw_choice("Across", "across", names, place=bar)
+        up = state.draw_choice("Up", "up", [n for n in names if n != across], place=bar)
+        st.caption("Cells: median of the validation metric. Hatched: half or more of the trials there diverged.")
+        drawn[f"{up} over {across}"] = page_frame.draw_figure(
+            lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
+        )
+    draw_retraining(sorted(kept, key=lambda t: ranked(t, goal)), names)
+    return drawn
+
+
+def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
+    """Draw a slider a setting, and return the trials that lie in all of them."""
+    kept = list(trials)
+    columns = st.columns(min(3, len(names)))
+    for k, name in enumerate(names):
+        drawn = sorted({settings(t)[name] for t in trials if name in settings(t)})
+        if len(drawn) < 2:
+            continue
+        stops = [drawn[place] for place in thinned(len(drawn), SLIDER_STOPS)]
+        low, high = state.draw_range_slider(in_streamlit(name), f"in-{name}", stops, columns[k % len(columns)])
+        if (low, high) != (stops[0], stops[-1]):
+            kept = [t for t in kept if low <= settings(t).get(name, low - 1) <= high]
+    return kept
+
+
+def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
+    """Draw the trials, best first, and the sweep file that retrains the selected one, or the best."""
+    if not trials:
+        st.info("No trial lies in these ranges. Widen one of them.")
+        return
+    lines = [
+        {"trial": t.config.id[:8], "ended": t.status, "validation": t.run.valid if t.run else None}
+        | {name: settings(t).get(name) for name in names}
+        for t in trials
+    ]
+    event = st.dataframe(
+        pd.DataFrame(lines), hide_index=True, key="trials", on_select="rerun", selection_mode="single-row",
+        alt="Search trials, best first",
+        column_config={name: st.column_config.NumberColumn(format="%.4g") for name in ("validation", *names)},
+    )  # fmt: skip
+    chosen = next((k for k in event["selection"]["rows"] if k < len(trials)), 0)
+    trial = trials[chosen]
+    which = "The selected trial" if event["selection"]["rows"] else "The best of them"
+    page_frame.draw_command(
+        f"{which}, {trial.config.id[:8]}, with {ENOUGH} fresh seeds: save this as again.toml, then run "
+        "longwave sweep run again.toml", retraining_file(trial)
+    )  # fmt: skip
+
+
+def retraining_file(trial: Trial) -> str:
+    """Return a sweep file that trains one trial's settings with fresh seeds: all of them fixed, nothing searched."""
+    config = trial.config
+    said: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
+    said |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}
+    said |= {"hidden": config.hidden, "batch": config.batch, "epochs": config.epochs}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in said.items() if value != ""]
+    tables = {"space": config.params, "model": config.options}
+    for table, fixed in tables.items():
+        told = (f"{name} = {json.dumps(value)}" for name, value in fixed.items())
+        lines += ["", f"[{table}.{config.model}]", *told] if fixed else []
+    return "\n".join(lines)

@@ -1,0 +1,246 @@
+"""Read a sweep file: TOML in, a checked ``SweepFile`` out, or one line that says what is wrong and where."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PositiveFloat,
+    StringConstraints,
+    ValidationError,
+)
+
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.plugins.known import load_plugin
+from longwave.platform.records.search import SAMPLER
+from longwave.platform.records.trial import Precision
+from longwave.platform.sweeps.file.keys import with_keys
+from longwave.platform.sweeps.file.space import SAMPLERS
+from longwave.platform.sweeps.file.stops import Budget, Halving
+from longwave.platform.sweeps.file.values import LARGEST, Cells, Count, Range, SearchValue, Strict, Value, Wider
+
+UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
+"""What pydantic puts into an error's place to say which form of a value it tried; no key of the file."""
+MOST_TRIALS = 2_000_000
+"""Trials that one sweep asks for at most, retrainings included: a store plans a million in minutes."""
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
+
+
+def _check_sampler(sampler: str) -> str:
+    if sampler not in SAMPLERS:
+        raise ValueError(f"must be one of {', '.join(SAMPLERS)}")
+    return sampler
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Checked = TypeVar("Checked", bound=Strict)
+Warm = Annotated[list[Literal["published", "rows"]], BeforeValidator(_as_list)]
+Files = Annotated[list[str], BeforeValidator(_as_list)]
+
+
+class _Grid(Strict):
+    grid: dict[str, Cells]
+
+
+class RecipeChanges(Strict):
+    """What a sweep, or one model of it, may change of the published recipe.
+
+    Attributes:
+        hidden, batch, epochs, steps, clip, drops: As in ``tasks.base.spec.Recipe``.
+        recipe: Optimiser and schedule, and any training number by name: ``{"optimiser": "sgd", "momentum": 0.9}``.
+        grid: Values to try one after another: of sizes, of whatever ``recipe`` takes, and of a model's options. Each
+            combination is a cell, which is searched and retrained by itself.
+    """
+
+    hidden: Count | None = None
+    batch: Count | None = None
+    epochs: Count | None = None
+    steps: Count | None = None
+    clip: PositiveFloat | None = None
+    drops: list[Count] | None = None
+    recipe: dict[str, Value] = {}
+    grid: dict[str, Cells] = {}
+
+
+class SweepFile(RecipeChanges):
+    """A sweep as its file says it.
+
+    Attributes:
+        name: Names the sweep in the store.
+        task, variant: What to train on; the task's default variant if empty.
+        tasks, variants: In their place several tasks, and the variants of those that are not to take their default.
+        models: Which models.
+        trials: Search trials a model, or a cell; with 0 nothing is searched, and what the file fixes is retrained.
+        retrain: Retrainings of each winner, with fresh seeds.
+        seed: Decides all draws and seeds of the search.
+        sampler: One of Optuna's, by its name in ``space.SAMPLERS``. One that learns, ``tpe``, does so from the
+            ``rounds`` before, and draws only what has a meaning under the words that it drew.
+        warm: What a search begins with, counted in its trials: ``published``, the settings that the model's paper found
+            best on the task; ``rows``, those of the store's best rows on validation; or both, in that order. What else
+            is drawn for these trials is as without. Settings outside the space are left out; ``sweep plan`` says why.
+        pack: Trials a pack; ``auto`` divides the trials over the workers.
+        halving: Whether trials that do badly are stopped early.
+        precision: ``float32``, ``float64``, or ``bfloat16``: float32 but for the rows that a fused loop on a GPU
+            stores.
+        selection: The epoch a retraining is scored at: ``best`` by validation, or ``last``.
+        space: By model and name of a parameter, a training number, a size, ``clip``, ``optimiser`` or ``schedule``: a
+            range, choices, or a number that fixes it.
+        wider: A second search over wider ranges.
+        model: By model: budget and static choices that differ, ``{"cornn": {"hidden": 24, "damping": "implicit"}}``,
+            and tables ``recipe`` and ``grid`` of its own.
+        plugins: Files and folders with models and tasks of one's own, from the sweep file's folder.
+        keep_weights: Whether the weights of retrainings are kept, in the storage beside their checkpoints.
+        budget: What it may cost; this, the next, ``plugins`` and ``keep_weights`` may be changed at any time.
+        priority: A sweep waits while one of a higher priority is run on the same machine from the same store.
+    """
+
+    name: Name
+    task: str | None = None
+    variant: str = ""
+    tasks: list[str] = []
+    variants: dict[str, str] = {}
+    models: Annotated[list[str], Field(min_length=1)]
+    trials: Annotated[int, Field(ge=0, le=LARGEST)]
+    retrain: Annotated[int, Field(ge=0, le=LARGEST)] = 5
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    sampler: Annotated[str, AfterValidator(_check_sampler)] = SAMPLER
+    rounds: Count = 1
+    warm: Warm = []
+    pack: Count | Literal["auto"] = "auto"
+    precision: Precision = "float32"
+    selection: Literal["best", "last"] = "best"
+    halving: Halving | None = None
+    space: dict[str, dict[str, SearchValue]] = {}
+    wider: Wider | None = None
+    model: dict[str, dict[str, Any]] = {}
+    plugins: Files = []
+    keep_weights: bool = False
+    budget: Budget = Budget()
+    priority: Annotated[int, Field(ge=-LARGEST, le=LARGEST)] = 0
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The variant that the file gives of each task, empty for the default."""
+        return {self.task: self.variant} if self.task else {t: self.variants.get(t, "") for t in self.tasks}
+
+    @property
+    def searched(self) -> int:
+        """Search trials a cell, those of a second search included."""
+        return self.trials + (self.wider.trials if self.wider else 0)
+
+    @property
+    def trained(self) -> int:
+        """Trials a cell, retrainings included."""
+        return self.searched + self.retrain
+
+    @property
+    def grids(self) -> bool:
+        """Whether any model has more than one cell."""
+        return any(self.gridded(model) for model in self.models)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are, over all tasks and models."""
+        return len(self.places) * sum(
+            math.prod(len(values) for values in self._grid(model).values()) for model in self.models
+        )
+
+    def gridded(self, model: str) -> list[str]:
+        """Return the names that grids vary for a model."""
+        return [*self._grid(model)]
+
+    def _grid(self, model: str) -> dict[str, list[Any]]:
+        return {**self.grid, **self.model.get(model, {}).get("grid", {})}
+
+
+def read_sweep(path: Path) -> SweepFile:
+    """Return the sweep in ``path``, whose plugins are brought in by that.
+
+    Raises:
+        ConfigError: The file is missing, is not TOML, or breaks a rule; the message names file, key and rule.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"Cannot read the sweep file {path}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is no sweep file: its values are nested too deeply.") from None
+    file = check_sweep(content, str(path))
+    for plugin in file.plugins:
+        load_plugin(path.parent / plugin)
+    return file
+
+
+def check_sweep(content: Mapping[str, Any], origin: str) -> SweepFile:
+    """Return the sweep that ``content`` describes; ``origin`` names it in errors.
+
+    Raises:
+        ConfigError: As ``read_sweep``.
+    """
+    file = _check(SweepFile, with_keys(content), origin)
+    if (file.task is None) == (not file.tasks):
+        raise ConfigError(f"{origin}: give either task or tasks.")
+    if len(set(file.tasks)) < len(file.tasks):
+        raise ConfigError(f"{origin}: tasks: each task once, got {', '.join(file.tasks)}.")
+    if file.tasks and file.variant:
+        form = f'variants = {{{file.tasks[0]} = "{file.variant}"}}'
+        raise ConfigError(f"{origin}: variant: is for one task; of several give {form}.")
+    if not file.trials:
+        _check_unsearched(file, origin)
+    for name, table in file.model.items():
+        _check(_Grid, {"grid": table.get("grid", {})}, f"{origin}: model.{name}")
+    if unknown := sorted(file.variants.keys() - set(file.tasks)):
+        raise ConfigError(f"{origin}: variants: {did_you_mean('task', unknown[0], file.tasks)}")
+    if (asked := file.trained * file.cells) > MOST_TRIALS:
+        of = f"{file.searched:,} trials and {file.retrain:,} retrainings of each of {file.cells:,} cells"
+        raise ConfigError(f"{origin}: trials: a sweep asks for at most {MOST_TRIALS:,} in all, got {asked:,}: {of}.")
+    return file
+
+
+def _check_unsearched(file: SweepFile, origin: str) -> None:
+    if not file.retrain:
+        raise ConfigError(f"{origin}: trials: with 0 of them and retrain 0 there is nothing to train. Give either.")
+    if idle := sorted(file.model_fields_set & {"halving", "rounds", "sampler", "warm", "wider"}):
+        raise ConfigError(f"{origin}: {idle[0]}: means nothing with trials 0, which searches nothing. Remove it.")
+
+
+def check_recipe(content: Mapping[str, Any], origin: str) -> RecipeChanges:
+    """Return the part of a recipe that ``content`` changes.
+
+    Raises:
+        ConfigError: As ``read_sweep``.
+    """
+    return _check(RecipeChanges, content, origin)
+
+
+def _allowed_keys(kind: type[Strict], place: Sequence[str]) -> Collection[str]:
+    """Return the keys that may stand at a place of a file, where another does."""
+    if "space" in place[:-1]:
+        return Range.model_fields
+    parts: dict[str, type[Strict]] = {"wider": Wider, "halving": Halving, "budget": Budget}
+    return (parts.get(place[0], kind) if len(place) > 1 else kind).model_fields
+
+
+def _check(kind: type[Checked], content: Mapping[str, Any], origin: str) -> Checked:
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = [str(part) for part in first["loc"] if part not in UNION_TAGS]
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(f"{origin}: {did_you_mean('key', place[-1], _allowed_keys(kind, place))}") from None
+        got = "" if first["type"] == "missing" else f", got {first['input']!r}"
+        rule = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{origin}: {'.'.join(place)}: {rule}{got}.") from None

@@ -1,0 +1,72 @@
+"""What a value in a sweep file may be: a number, a word, a range to draw from, choices, ranges of a second search."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+
+
+def _check_value(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be a number or a word")
+    return _check_setting(value)
+
+
+def _check_setting(value: Any) -> Any:
+    if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError("must be a finite number, a word, true or false")
+    return value
+
+
+def _check_distinct(values: list[Any]) -> list[Any]:
+    if not values or len({(isinstance(v, bool), v) for v in values}) < len(values):
+        raise ValueError("must be one value or more, each once")
+    return values
+
+
+def _form_of(wish: Any) -> str:
+    return "a range" if isinstance(wish, dict | Range) else "choices" if isinstance(wish, list) else "a number"
+
+
+LARGEST = 2**31 - 1
+"""Of sizes and counts."""
+Count = Annotated[int, Field(gt=0, le=LARGEST)]
+Value = Annotated[Any, AfterValidator(_check_value)]
+Cells = Annotated[list[Annotated[Any, AfterValidator(_check_setting)]], AfterValidator(_check_distinct)]
+
+
+class Strict(BaseModel):
+    """A part of a sweep file: no key but its own, each of its type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Range(Strict):
+    """A range to draw a parameter from; ``log`` is the model's own choice unless given."""
+
+    low: float
+    high: float
+    log: bool | None = None
+
+
+class Wider(Strict):
+    """A second search of every cell over wider ranges, once the first is over; the best of both is retrained.
+
+    Attributes:
+        trials: Search trials a cell, beside those of the first.
+        space: By model and name, ranges that hold those of the first; what is not named is drawn from the same again.
+    """
+
+    trials: Count
+    space: Annotated[dict[str, dict[str, Range]], Field(min_length=1)]
+
+
+SearchValue = Annotated[
+    Annotated[Range, Tag("a range")]
+    | Annotated[float, Tag("a number")]
+    | Annotated[list[Value], AfterValidator(_check_distinct), Tag("choices")],
+    Discriminator(_form_of),
+]
+"""What a search is to draw: from a range, one of some choices, or a number that is fixed."""

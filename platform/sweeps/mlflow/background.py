@@ -1,0 +1,109 @@
+"""The mirror of a running sweep, a process of its own: MLflow, which takes seconds to load, delays no driver.
+
+It is started ahead, told the store once there is one, and told by the end of its pipe that the sweep is over. Then it
+sends what is left and says in a line what went wrong. It may be killed at any time: what it did not note is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from longwave.platform.errors import StoreError
+from longwave.platform.redaction import redacted
+
+if TYPE_CHECKING:
+    from longwave.platform.storage.store import Store
+
+PROCESS = "longwave.platform.sweeps.mlflow.background_process"
+SECONDS = 5.0
+"""How often the mirror looks for news."""
+LAST_SECONDS = 15.0
+"""How long a sweep that is over waits for the mirror; what is missing then is sent later."""
+_mirrors: list[Mirror] = []
+"""The one that runs, if any: blocks of ``mirroring`` inside one another share it."""
+
+
+@contextmanager
+def mirroring(server: str | None) -> Iterator[Mirror | None]:
+    """Have a mirror to a server inside the block; it loads what it needs while a sweep is planned.
+
+    Args:
+        server: MLflow tracking URI; None for no mirror.
+    """
+    if server is None or _mirrors:
+        yield _mirrors[-1] if server else None
+        return
+    _mirrors.append(Mirror(server))
+    try:
+        yield _mirrors[-1]
+    finally:
+        _mirrors.pop().end()
+
+
+class Mirror:
+    """A process that keeps a tracking server up to date.
+
+    Args:
+        server: MLflow tracking URI.
+
+    Attributes:
+        problem: What went wrong, in a line, and how far the copy is; empty if all has arrived.
+    """
+
+    def __init__(self, server: str) -> None:
+        self.server, self.problem = server, ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", PROCESS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # a terminal's signals reach the driver alone
+        )
+        self._tell({"server": server, "seconds": SECONDS})  # on no command line: it may hold a password
+
+    @contextmanager
+    def following(self, store: Store) -> Iterator[None]:
+        """Have all that is written to the store inside the block sent, at the latest when it ends."""
+        self._tell({"store": store.url})
+        try:
+            yield
+        finally:
+            if self._has_news(store):
+                self.problem = self._finished(store)
+            self.end()
+
+    def end(self) -> None:
+        """End the process, whatever it is at."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _has_news(self, store: Store) -> bool:
+        from longwave.platform.storage.outbox import Outbox
+
+        try:
+            return bool(Outbox(store, redacted(self.server)).pending("", 1))
+        except StoreError:
+            return True
+
+    def _finished(self, store: Store) -> str:
+        """Wait until all is sent, and return what went wrong."""
+        from longwave.platform.sweeps.mlflow.mirror import progress
+
+        try:
+            said, _ = self._process.communicate(timeout=LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            problem = f"MLflow at {redacted(self.server)} was too slow to take all results"
+        else:
+            problem = json.loads(said)["problem"] if said else "The process that copies to MLflow died"
+        return problem and f"{problem}; {progress(store, self.server)}"
+
+    def _tell(self, told: Mapping[str, Any]) -> None:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):  # it died; that is noticed at the end
+            self._process.stdin.write(json.dumps(told) + "\n")
+            self._process.stdin.flush()

@@ -1,0 +1,219 @@
+"""The mirror: a reader of the store that copies trials to a tracking server, and looks whether they arrived.
+
+The store is the truth and the outbox: what a server is not known to have is what is sent. It is known to have what was
+read back from it: while a trial is trained its last epoch, tags and parameters, once it has ended its whole curve. What
+is believed to be there is looked for again whenever a mirror starts, by searches alone. A server that is down, or
+answers nonsense, costs nothing but the copy, and is sent what it missed later.
+
+A trial that is trained again, or goes on behind an earlier epoch than was sent, gets a new run; the one with what was
+superseded is deleted, which in MLflow hides it. So each trial has one run that shows, with the curve of the store; the
+tag ``longwave.attempt`` tells which attempt it ends with. One process at a time mirrors a store to a server.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from longwave.platform.errors import StoreError
+from longwave.platform.redaction import redacted
+from longwave.platform.storage.outbox import Delivery, Outbox, PendingTrial
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.mlflow.contents import (
+    Tracked,
+    has_whole_curve,
+    holds_only_own,
+    last_epoch,
+    metrics_of,
+    params_of,
+    what_is_missing,
+)
+from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer, set_aside_if_damaged
+
+PATIENCE = 30.0
+"""How long ``sync`` waits for another process that mirrors the same store to the same server."""
+BATCH = 50
+"""Trials that are sent, looked at by one search and noted together."""
+
+
+def sync(store: Store, server: str) -> int:
+    """Send ``server`` everything it does not have; return how many trials were touched.
+
+    Every trial is one MLflow run, tagged with its id, its points with their own times: sending twice changes nothing.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+
+    Raises:
+        MirrorError: The server cannot be reached, refuses, or does not keep what it is sent; the message says how far
+            the copy is. What arrived is noted.
+        StoreError: Another process mirrors this store to this server.
+    """
+    try:
+        with Upload(store, server, PATIENCE) as mailing:
+            mailing.verify()
+            return mailing.send()
+    except MirrorError as error:
+        if set_aside_if_damaged(server):
+            return sync(store, server)
+        raise MirrorError(f"{error}; {progress(store, server)}") from None
+
+
+def follow(store: Store, server: str, seconds: float, over: threading.Event) -> str:
+    """Send ``server`` all news of a store until the event is set, then what is left; return what went wrong at last.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+        seconds: How often to look for news.
+        over: Says that no more will come.
+    """
+    last, problem, mailing = False, "", None
+    with ExitStack() as stack:
+        while not last:
+            last = over.wait(seconds)
+            try:
+                mailing = mailing or stack.enter_context(Upload(store, server))
+                mailing.send()
+                problem = ""
+            except (MirrorError, StoreError) as error:
+                problem, mailing = str(error), None
+                stack.close()
+                set_aside_if_damaged(server)
+    return problem
+
+
+class Upload:
+    """Holds a store's outbox for a server, and sends what is in it.
+
+    Args:
+        store: The truth.
+        server: MLflow tracking URI.
+        patience: Seconds to wait for another process that holds it.
+
+    Raises:
+        StoreError: Another process holds it.
+    """
+
+    def __init__(self, store: Store, server: str, patience: float = 0.0) -> None:
+        self.uri, self.outbox, self.patience = server, Outbox(store, redacted(server)), patience
+        self._exit = ExitStack()
+        self._server: TrackingServer | None = None
+        self._there: dict[str, Tracked] = {}
+        self._found: dict[str, list[Tracked]] = defaultdict(list)
+
+    def __enter__(self) -> Upload:
+        self._held = self._exit.enter_context(self.outbox.lock(self.patience))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def verify(self) -> None:
+        """Look for what the server is believed to have, by searches alone; what is not there is to be sent again."""
+        self._server = TrackingServer(self.uri)
+        self._there = {run.id: run for run in self._server.runs()}
+        noted = self.outbox.deliveries()
+        self.outbox.reset([line.trial for line in noted if not _still_holds(self._there.get(line.run), line)])
+        ours = {line.run for line in noted}
+        self._found.clear()
+        for run in self._there.values():
+            if run.id not in ours:
+                self._found[run.trial].append(run)
+
+    def send(self) -> int:
+        """Send all news once, and return how many trials were touched; nothing is loaded where there are none."""
+        self._held()
+        touched, after = 0, ""
+        while waiting := self.outbox.pending(after, BATCH):
+            if self._server is None:  # MLflow takes seconds to import: only where there is news
+                self.verify()
+                continue
+            after = waiting[-1].trial.config.id
+            touched += self._deliver(self._server, waiting)
+        return touched
+
+    def _deliver(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> int:
+        """Send trials, note those that arrived, and send the others again, once, in new runs."""
+        left, lacks = list(waiting), ""
+        for _ in range(2):
+            placed = self._placed(server, left)
+            for run, trial in placed:
+                server.send(run, trial)
+            there = server.read([run for run, _ in placed])
+            lacks_of = {run: self._lacks(server, trial, there.get(run)) for run, trial in placed}
+            self.outbox.write_deliveries(_as_delivered(run, trial) for run, trial in placed if not lacks_of[run])
+            left = [replace(trial, sent=0, run=run, superseded=True) for run, trial in placed if lacks_of[run]]
+            for run in lacks_of.keys() - there.keys():
+                self._there.pop(run, None)
+            if not left:
+                return len(placed)
+            lacks = next(f"{text} of trial {t.trial.config.id}" for r, t in placed if (text := lacks_of[r]))
+        raise MirrorError(f"MLflow at {server.name} answers, but does not keep what it is sent: it lacks {lacks}")
+
+    def _placed(self, server: TrackingServer, waiting: Sequence[PendingTrial]) -> list[tuple[str, PendingTrial]]:
+        """Return each trial with the run it is sent to, and note new runs before anything is written to them.
+
+        A run that a killed process made and did not note is therefore empty, and is taken for the trial it names.
+        """
+        placed: list[tuple[str, PendingTrial]] = []
+        fresh: list[Delivery] = []
+        for trial in waiting:
+            known = self._there.get(trial.run or "")
+            if known and not trial.superseded and (trial.sent or _has_same_params(known, trial)):
+                placed.append((known.id, trial))
+                continue
+            if known:
+                server.delete(known.id)
+                del self._there[known.id]
+            run = self._adopted(server, trial) or server.create(trial)
+            placed.append((run, replace(trial, run=run, sent=0)))
+            fresh.append(Delivery(trial.trial.config.id, run, 0, False, trial.attempt))
+            self._there.setdefault(run, Tracked(run, trial.trial.config.id, "RUNNING", {}, {}, {}))
+        if fresh:
+            self.outbox.write_deliveries(fresh)
+        return placed
+
+    def _adopted(self, server: TrackingServer, trial: PendingTrial) -> str:
+        """Return a run of the trial that nobody noted and that holds nothing but the trial's own; "" if none does."""
+        for run in self._found.pop(trial.trial.config.id, []):
+            if _has_same_params(run, trial) and holds_only_own(server.history(run.id, list(run.values)), trial):
+                return run.id
+        return ""
+
+    def _lacks(self, server: TrackingServer, trial: PendingTrial, run: Tracked | None) -> str:
+        """Return what the server lacks of a trial: what one search shows, and of an ended one its whole curve."""
+        if (text := what_is_missing(trial, run)) or run is None or not trial.trial.run:
+            return text
+        return "" if has_whole_curve(server.history(run.id, list(metrics_of(trial))), trial) else "points of the curve"
+
+
+def _has_same_params(run: Tracked, trial: PendingTrial) -> bool:
+    """Return whether a run has no parameter that is not the trial's; MLflow lets none be changed."""
+    return all(run.params.get(key, value) == value for key, value in params_of(trial).items())
+
+
+def _still_holds(run: Tracked | None, noted: Delivery) -> bool:
+    """Return whether a run has what is believed of it, as far as a search shows."""
+    if run is None or run.trial != noted.trial or (noted.closed and not run.over):
+        return False
+    epoch = run.tags.get("longwave.epoch", "")
+    return not epoch.isdigit() or int(epoch) >= noted.epoch
+
+
+def _as_delivered(run: str, trial: PendingTrial) -> Delivery:
+    closed = trial.trial.run is not None
+    return Delivery(trial.trial.config.id, run, last_epoch(trial), closed, trial.attempt)
+
+
+def progress(store: Store, server: str) -> str:
+    """Return how far a copy is, in words."""
+    try:
+        sent, total = Outbox(store, redacted(server)).progress()
+    except StoreError:
+        return "how far the copy is cannot be told"
+    return f"{sent} of {total} trials sent"

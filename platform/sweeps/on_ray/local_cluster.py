@@ -1,0 +1,124 @@
+"""Several nodes of one Ray cluster on this machine, each in processes of its own, that can be ended one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from longwave.platform.sweeps.on_ray.supervisor import base_folder
+from longwave.platform.sweeps.on_ray.switches import environment
+
+LOOPBACK = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # or Ray takes 127.0.0.1 for this machine's name
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_failure_threshold": "4",  # by default a death is noticed after 15 s
+}
+"""What a driver that joins such a cluster needs in its environment, too."""
+CODE = """
+import json, os, sys, time
+from pathlib import Path
+told = json.loads(sys.argv[1])
+if told["runs_on"]:
+    os.sched_setaffinity(0, told["runs_on"])
+from longwave.platform.sweeps.on_ray.node import start_node
+os.environ.update(told["env"])
+print(start_node(told["cores"], Path(told["folder"]), told["cluster"], labels=told["labels"]).address, flush=True)
+time.sleep(10**6)
+"""
+
+
+class LocalCluster:
+    """A head that runs no work, and the nodes that are added to it.
+
+    Args:
+        env: More of the nodes' environment.
+
+    Attributes:
+        address: Of the cluster.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env, self._all = env or {}, list[subprocess.Popen[str]]()
+        self._folder = tempfile.TemporaryDirectory(dir=base_folder(), ignore_cleanup_errors=True)
+        self.address = ""
+        self.address = self._start(0, (), {}, {})
+
+    def add(
+        self,
+        count: int = 1,
+        cores: Sequence[int] = (),
+        labels: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> int:
+        """Start a node and return its number.
+
+        Args:
+            count: Packs of one CPU that it takes at a time.
+            cores: Of this machine, that it and all it starts run on; all by default.
+            labels: Its labels.
+            env: More of the environment of what it starts.
+        """
+        self._start(count, cores, labels or {}, env or {})
+        return len(self._all) - 1
+
+    def processes(self, number: int) -> list[psutil.Process]:
+        """Return the living processes of a node."""
+        node = self._all[number]
+        return [*psutil.Process(node.pid).children(recursive=True), psutil.Process(node.pid)] if _lives(node) else []
+
+    def core_seconds(self) -> dict[tuple[int, float], float]:
+        """Return what each living process of the nodes that work has used of cores so far, in seconds."""
+        found = {}
+        for process in (p for number in range(1, len(self._all)) for p in self.processes(number)):
+            with suppress(psutil.NoSuchProcess):
+                found[(process.pid, process.create_time())] = sum(process.cpu_times()[:2])
+        return found
+
+    def end(self, number: int) -> None:
+        """Kill all processes of a node at once."""
+        for process in self.processes(number):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._all[number].communicate()
+
+    def close(self) -> None:
+        """End all nodes and delete their files."""
+        for number, node in enumerate(self._all):
+            if _lives(node):
+                self.end(number)
+        self._folder.cleanup()
+
+    def _start(self, count: int, cores: Sequence[int], labels: Mapping[str, str], env: Mapping[str, str]) -> str:
+        told = {"cores": count, "runs_on": [*cores], "labels": {**labels}, "env": {**env}}
+        told |= {"folder": self._folder.name, "cluster": self.address or None}
+        command = [sys.executable, "-c", CODE, json.dumps(told)]
+        own = {**environment(), **LOOPBACK, **self._env}
+        self._all.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own))
+        stdout = self._all[-1].stdout
+        assert stdout
+        return stdout.readline().strip()
+
+
+def _lives(node: subprocess.Popen[str]) -> bool:
+    return node.returncode is None and node.poll() is None
+
+
+@contextmanager
+def local_cluster(env: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
+    """Have a head inside the block, to which nodes can be added and that drivers of this process can join."""
+    before = {name: os.environ.get(name) for name in LOOPBACK}
+    nodes = LocalCluster(env)
+    os.environ.update(LOOPBACK)
+    try:
+        yield nodes
+    finally:
+        nodes.close()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,0 +1,64 @@
+"""What must be alike where a sweep is driven and where its packs train: Python, Longwave's source, torch, ..."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from longwave.platform.redaction import redacted
+
+ROOT = Path(__file__).resolve().parents[3]
+CODE, SUFFIXES = ("models", "platform", "tasks"), (".py", ".cpp", ".h")
+"""Files that decide a result, in a checkout and in an installed package alike."""
+PACKAGES = ("torch", "triton", "numpy", "scipy", "scikit-learn", "safetensors")
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of this process by name; of a package its public part, as it is the same for CPU and GPU."""
+    found = {"Python": f"{sys.version_info.major}.{sys.version_info.minor}", "Longwave": _own()}
+    return found | {name: _version(name) for name in PACKAGES}
+
+
+def describe_difference(worker: Mapping[str, str], driver: Mapping[str, str]) -> str:
+    """Return how a worker's versions differ from its driver's, in one line; empty if they do not."""
+    other = {name: worker.get(name, "absent") for name in driver if worker.get(name) != driver[name]}
+    return ", ".join(f"{name} {there} where the driver has {driver[name]}" for name, there in other.items())
+
+
+def _own() -> str:
+    """Return the version of Longwave, with a digest of its source."""
+    files = sorted(f for part in CODE for f in (ROOT / part).rglob("*") if f.suffix in SUFFIXES)
+    content = hashlib.sha256()
+    for file in files:
+        content.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"{_version('longwave')} ({content.hexdigest()[:8]})"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def why_node_is_unfit(told: Mapping[str, Any], driver: Mapping[str, str], storage: str) -> str:
+    """Return why packs cannot be given to a worker, and what to do, in one line; empty if they can.
+
+    Args:
+        told: Its ``versions``, and whether it ``sees`` the driver's storage; or what it ``lacks`` to say so.
+        driver: The driver's versions.
+        storage: Folder of checkpoints.
+    """
+    if "lacks" in told:
+        return f"no Longwave there that this driver knows ({told['lacks']}). Install this one there, or: sweep submit"
+    if other := describe_difference(told["versions"], driver):
+        return f"it has {other}. Install the same there, and start its Ray again"
+    if not told["sees"]:
+        return f"it does not see {redacted(storage)}. Share that folder with it, or give --storage an object store"
+    return ""

@@ -1,0 +1,83 @@
+"""Divide trials into packs: pure, and the same for the same plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal
+
+from longwave.platform.records.identity import digest
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.sweeps.plan.cells import Sweep
+
+TENSORS_A_PLACE = 24
+"""Tensors of a state's size that autograd keeps for each place of an example, such as a step of a sequence."""
+WIDTH = {"float32": 4, "float64": 8, "bfloat16": 4}
+"""Bytes a number; of bfloat16 an upper bound, since outputs, adjoints and weights are float32 there too."""
+
+
+def pack_key(configs: Sequence[TrialConfig]) -> str:
+    """Return the pack's identity: a hash of its trials."""
+    return digest([c.id for c in configs])
+
+
+def member_bytes(config: TrialConfig, places: int, numbers: int) -> int:
+    """Return an estimate of the memory one member needs in training.
+
+    Args:
+        config: The member's trial.
+        places: Places of an example at which the layer keeps a state, as the batch says.
+        numbers: What training keeps of an example beside those states, as the batch says.
+    """
+    return config.batch * (places * config.hidden * TENSORS_A_PLACE + numbers) * WIDTH[config.precision]
+
+
+def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
+    """Return an estimate of the memory that a trial of a sweep needs in training."""
+    cell = next(cell for cell in sweep.entries if cell.base.task == config.task)
+    return member_bytes(config, cell.places, cell.beside)
+
+
+def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fit: int) -> int:
+    """Return how many of so many trials a pack may hold, if ``fit`` of them fit; the rest as in ``divide``."""
+    return size if size != "auto" else max(1, min(math.ceil(trials / workers), fit))
+
+
+def divide_into_packs(
+    trials: Sequence[TrialConfig],
+    workers: int,
+    size: int | Literal["auto"],
+    each: Callable[[TrialConfig], int],
+    memory: int,
+    looped: Collection[str] = (),
+    together: bool = True,
+    measured: Callable[[TrialConfig], int | None] = lambda _: None,
+) -> dict[str, list[TrialConfig]]:
+    """Return packs by key, in the trials' order; each pack holds trials of one shape.
+
+    Args:
+        trials: What to train.
+        workers: Packs that train at a time.
+        size: Most trials a pack. ``"auto"`` divides all trials over the workers and stays within ``memory``; the
+            trials of a model that gains nothing from larger packs are divided over the workers by themselves.
+        each: Bytes that a trial needs, as ``trial_bytes`` says.
+        memory: Bytes a worker may use; ``"auto"`` alone looks at it.
+        looped: Models that gain nothing from larger packs.
+        together: Whether trials that compete in successive halving train in one pack.
+        measured: Returns the members that were measured to fit, in place of the estimate; None where nothing was.
+    """
+    groups: dict[str, list[TrialConfig]] = {}
+    for config in trials:
+        groups.setdefault(config.shape, []).append(config)
+    packs = {}
+    for group in groups.values():
+        most = len(group)
+        if not (together and group[0].halving):
+            alone = len(group) if group[0].model in looped else len(trials)
+            fit = measured(group[0]) or memory // each(group[0])
+            most = largest_pack(alone, workers, size, fit)
+        count = math.ceil(len(group) / most)
+        for k in range(count):
+            part = group[k * len(group) // count : (k + 1) * len(group) // count]
+            packs[pack_key(part)] = part
+    return packs

@@ -1,0 +1,179 @@
+"""From a sweep file to a plan: every name looked up, every range checked, every published default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from longwave.models.base.spec import ModelSpec
+from longwave.platform.about import about, known_model, known_task
+from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.records.stored import CatalogueEntry
+from longwave.platform.records.trial import SIZES, WORDS, TrialConfig
+from longwave.platform.registry import get_model, get_task
+from longwave.platform.sweeps.file.cell import ResolvedCell, resolve_cell
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.settings import CellSettings, read_cells
+from longwave.platform.sweeps.file.space import Dimension, learning_samplers
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep, recipe_to_dict
+from longwave.platform.sweeps.plan.rounds import without_defaults
+from longwave.platform.sweeps.plan.warm_start import choose_starts, published_settings
+from longwave.tasks.base.batch import Batch
+from longwave.tasks.base.data import Data
+from longwave.tasks.base.spec import TaskSpec
+
+
+def resolve(file: SweepFile) -> Sweep:
+    """Return the sweep with every name looked up, every range checked and every published default filled in.
+
+    Raises:
+        ConfigError: A name is unknown, or a value breaks a rule; the message names the key.
+    """
+    tasks = [get_task(name) for name in file.places]
+    models = [get_model(name) for name in file.models]
+    if len(set(file.models)) < len(file.models):
+        raise ConfigError(f"{file.name}: models: each model once, got {', '.join(file.models)}.")
+    second = file.wider.space if file.wider else {}
+    for table, content in (("space", file.space), ("model", file.model), ("wider.space", second)):
+        for name in content.keys() - set(file.models):
+            raise ConfigError(f"{file.name}: {did_you_mean('model', name, file.models)} The table is [{table}.{name}].")
+    if file.rounds > 1 and file.sampler not in learning_samplers():
+        takers = " or ".join(learning_samplers())
+        raise ConfigError(f"{file.name}: rounds: only the {takers} sampler takes rounds, got sampler {file.sampler!r}.")
+    return Sweep(file, tuple(entry for task in tasks for entry in _plan_cells(file, task, models)))
+
+
+def with_descriptions(sweep: Sweep) -> Sweep:
+    """Return the sweep with what explains its rows; trivial predictors are fitted for it."""
+    return replace(sweep, entries=tuple(replace(entry, about=about(entry.base)) for entry in sweep.entries))
+
+
+def used_models_and_tasks(sweep: Sweep) -> list[CatalogueEntry]:
+    """Return what pages need of the sweep's tasks and models."""
+    tasks = {e.base.task: known_task(get_task(e.base.task), e.base.variant, e.base.data) for e in sweep.entries}
+    return [*tasks.values(), *(known_model(get_model(name)) for name in sweep.file.models)]
+
+
+def _check_batch_type(file: SweepFile, task: TaskSpec, model: ModelSpec, batch: Batch) -> None:
+    """Raise ConfigError where the model cannot read the task's batches, or what it needs is not installed."""
+    if missing := model.lacks():
+        raise ConfigError(f"{file.name}: models: {model.name}: {missing}")
+    reads, given = model.layer.READS, type(batch)
+    if not issubclass(given, reads):
+        kinds = f"{model.name} reads {reads.__name__}, but {task.name} gives {given.__name__}"
+        raise ConfigError(f"{file.name}: models: {kinds}. Leave {model.name} out, or take another task.")
+
+
+def _plan_cells(file: SweepFile, task: TaskSpec, models: list[ModelSpec]) -> Iterator[CellPlan]:
+    """Yield the cells of a task, model by model."""
+    variant = file.places[task.name] or task.variant
+    try:
+        data = task.load(variant)
+    except ValueError as error:
+        where = f"variants.{task.name}" if file.tasks else "variant"
+        raise ConfigError(f"{file.name}: {where}: {error}") from None
+    for model in models:
+        _check_batch_type(file, task, model, data.valid)
+        for cell in read_cells(file, model):
+            yield _plan_cell(file, task, model, variant, data, cell)
+
+
+def _plan_cell(
+    file: SweepFile, task: TaskSpec, model: ModelSpec, variant: str, data: Data[Batch], cell: CellSettings
+) -> CellPlan:
+    found = resolve_cell(cell, task, model)
+    options = cell.options(model)
+    base = TrialConfig(
+        task=task.name,
+        task_version=task.version,
+        variant=variant,
+        data=data.version,
+        model=model.name,
+        model_version=model.version,
+        options={name: value for name, value in options.items() if value != model.defaults[name]},
+        params=found.params,
+        phase="search",
+        seed=0,
+        precision=file.precision,
+        selection=file.selection,
+        **found.fields,
+    )
+    _check_halving(file, found)
+    _check_nothing_drawn(file, model, found)
+    drawn = {d.name for d in found.space}
+    entry = CellPlan(
+        base if drawn & {*WORDS} else without_defaults(base, found.numbers),
+        found.space,
+        task.metric.goal,
+        task.metric.name,
+        _label_of_cell(file, task, model, cell.cell),
+        looped=model.looped,
+        places=data.valid.places,
+        beside=data.valid.numbers(task.outputs),
+        recipe=recipe_to_dict(task.recipe(model.name)),
+        numbers=found.numbers,
+        wider=_widened_space(file, cell, task, model, found) if file.wider else (),
+    )
+    return (
+        replace(entry, warm=choose_starts(file, published_settings(entry, model)))
+        if "published" in file.warm
+        else entry
+    )
+
+
+def _widened_space(
+    file: SweepFile, cell: CellSettings, task: TaskSpec, model: ModelSpec, first: ResolvedCell
+) -> tuple[Dimension, ...]:
+    """Return what a second search of a cell draws, all ranges checked against those of the first."""
+    assert file.wider
+    ranges, where = file.wider.space.get(model.name, {}), f"wider.space.{model.name}"
+    drawn = {d.name: d for d in first.space if not d.choices}
+    if unknown := [name for name in ranges if name not in drawn]:
+        raise ConfigError(f"{file.name}: {where}: {did_you_mean('range', unknown[0], drawn)}")
+    tables = {**cell.tables, **dict.fromkeys(ranges, where)}
+    found = resolve_cell(replace(cell, wishes={**cell.wishes, **ranges}, tables=tables), task, model)
+    for d in found.space:
+        if d.name in ranges and not (d.low <= drawn[d.name].low and d.high >= drawn[d.name].high):
+            held = f"the first search's {drawn[d.name].low:g} to {drawn[d.name].high:g}"
+            raise ConfigError(f"{file.name}: {where}: {d.name} must hold {held}, got {d.low:g} to {d.high:g}.")
+    _check_halving(file, found)
+    return found.space
+
+
+def _check_nothing_drawn(file: SweepFile, model: ModelSpec, found: ResolvedCell) -> None:
+    """Raise ConfigError where nothing is searched and something is drawn."""
+    if found.space and not file.trials:
+        what = f"0 searches nothing, and {found.space[0].name} of {model.name} is drawn"
+        raise ConfigError(f"{file.name}: trials: {what}. Fix it in [space.{model.name}], or give search trials.")
+
+
+def _check_halving(file: SweepFile, found: ResolvedCell) -> None:
+    """Raise ConfigError where halving would compare trials of other lengths, or such as cannot train in one pack."""
+    if file.halving is None:
+        return
+    if any(d.name == "epochs" for d in found.space):
+        raise ConfigError(f"{file.name}: halving: epochs is drawn, and trials that compete have one length. Fix it.")
+    for d in found.space if not file.halving.cohort else ():
+        defaults = found.numbers.get(d.name, {}).values()
+        if d.name in (*SIZES, *WORDS) or any(d.holds(default) for default in defaults):
+            why = (
+                f"may be drawn as its default {next(filter(d.holds, defaults)):g}, which"
+                if defaults
+                else "is drawn, and"
+            )
+            raise ConfigError(
+                f"{file.name}: halving: {d.name} {why} trains in another pack. Search it without halving, or give "
+                "halving a cohort."
+            )
+
+
+def _label_of_cell(file: SweepFile, task: TaskSpec, model: ModelSpec, cell: Mapping[str, Any]) -> str:
+    """Return the name of a cell within its sweep: ``adding lem (hidden 64, layers 2)``."""
+    values = ", ".join(f"{name} {_format_value(value)}" for name, value in cell.items())
+    place = f"{task.name} " if len(file.places) > 1 else ""
+    return f"{place}{model.name}" + (f" ({values})" if values else "")
+
+
+def _format_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

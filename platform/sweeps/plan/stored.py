@@ -1,0 +1,184 @@
+"""A sweep in the store: written there with its plan, read back, and what is missing of it.
+
+What is missing is found from the plan in the store: no model, no task and no data are looked at for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.known import check_as_planned, keep_text
+from longwave.platform.plugins.plugin import is_plugin
+from longwave.platform.records.about import About, departures
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import PlannedTrial
+from longwave.platform.records.trial import TrialConfig
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
+from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
+from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
+
+VERSIONS = ("task_version", "data", "model_version", "protocol")
+"""Fields of a trial that say under which versions it was planned."""
+
+
+def store_plan(sweep: Sweep, store: Store) -> Sweep:
+    """Write a sweep to the store, with its plan, and return it as the store has it. Again, it changes nothing.
+
+    Raises:
+        ConfigError: The name is taken by another sweep, this one was planned under other versions, or a plugin breaks
+            a rule.
+    """
+    from longwave.platform.sweeps.plan.resolve import used_models_and_tasks, with_descriptions
+
+    check_plugins(sweep.file)
+    name, content = sweep.file.name, stored_settings(sweep.file)
+    if new := name not in store.sweeps():
+        store.write_catalogue(used_models_and_tasks(sweep))
+    store.add_sweep(name, content, with_descriptions(with_settings_of_rows(sweep, store)).to_dict() if new else None)
+    found = read_sweep_plan(store, name)
+    for ours, theirs in zip(sweep.entries, found.entries, strict=True):
+        for field in VERSIONS:
+            here, then = getattr(ours.base, field), getattr(theirs.base, field)
+            if here != then:
+                what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
+                raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
+        keep_text("model", ours.base.model)
+        keep_text("task", ours.base.task)
+    return found
+
+
+def restore_plugins(configs: Iterable[TrialConfig]) -> None:
+    """Have the brought models and tasks of some trials be what they were when these were planned.
+
+    Raises:
+        ConfigError: One is not here any more; the message says what to do.
+    """
+    for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
+        check_as_planned("task", *task)
+        check_as_planned("model", *model)
+
+
+def check_plugins(file: SweepFile) -> None:
+    """Check the models and tasks of a sweep that are plugins, those that have passed in their version excepted.
+
+    Raises:
+        ConfigError: One breaks a rule; the message says which, and what to do.
+    """
+    if not any(map(is_plugin, (*file.models, *file.places))):
+        return
+    from longwave.platform.contracts.check import check_plugin  # torch
+
+    for task, variant in file.places.items():
+        check_plugin("task", task, variant)
+    for model in file.models:
+        check_plugin("model", model)
+
+
+def stored_settings(file: SweepFile) -> dict[str, Any]:
+    """Return the sweep's settings as the store keeps them."""
+    return file.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_sweep_plan(store: Store, name: str) -> Sweep:
+    """Return the sweep ``name`` with the plan that the store has of it.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    found = store.sweep(name)
+    file = check_sweep(found.content, name)
+    if found.plan is not None:
+        return Sweep.from_dict(file, found.plan)
+    return _of_before(file, store)
+
+
+def missing_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
+    """Return the trials of the sweep that have not ended, after writing those that follow from what has ended."""
+    return [a for a in plan_trials(sweep, store) if a.open]
+
+
+def plan_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
+    """Return all trials of the sweep, after writing those that follow from what has ended."""
+    while True:
+        planned = store.planned(sweep.file.name)
+        there = {a.id for a in planned}
+        if new := [
+            (cell, config) for cell, config in _following_trials(sweep, store, planned) if config.id not in there
+        ]:
+            about = _descriptions(sweep, new)
+            before = any(a.cell is None for a in planned)  # there were cells: it goes on without them
+            cells = None if before else [cell for cell, _ in new]
+            store.add_trials(sweep.file.name, [config for _, config in new], about, cells)
+        else:
+            return planned
+
+
+def is_over(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> bool:
+    """Return whether all trials of the sweep have ended and none follows from them; nothing is written."""
+    return not any(a.open for a in planned) and next(_following_trials(sweep, store, planned), None) is None
+
+
+def _following_trials(sweep: Sweep, store: Store, planned: Sequence[PlannedTrial]) -> Iterator[tuple[int, TrialConfig]]:
+    def read(trials: Sequence[str]) -> dict[str, tuple[TrialConfig, Run]]:
+        return {t.config.id: (t.config, t.run) for t in store.trials_by_id(trials) if t.run}
+
+    return following_trials(_drawable(sweep, planned), planned, read)
+
+
+def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> list[About]:
+    """Return what explains the row of each trial: what the store keeps of its cell, with how this trial departs.
+
+    Those of a cell that depart alike, which most do, share one.
+    """
+    found: list[About] = []
+    shared: dict[tuple[int, tuple[str, ...]], About] = {}
+    for cell, config in trials:
+        entry = sweep.entries[cell]
+        if entry.about is None:
+            from longwave.platform.about import about
+
+            found.append(about(config))
+            continue
+        departs = entry.about.departures
+        if entry.recipe is not None:
+            departs = departures(config, entry.recipe, config.params.keys() & entry.numbers)
+        if (key := (cell, departs)) not in shared:
+            shared[key] = replace(entry.about, departures=departs)
+        found.append(shared[key])
+    return found
+
+
+def _of_before(file: SweepFile, store: Store) -> Sweep:
+    """Return a sweep of a store before schema 0004, which kept no plan: made of its trials, if each model has some."""
+    firsts: dict[str, str] = {}
+    for trial in store.planned(file.name):
+        firsts.setdefault(trial.model, trial.id)
+    known = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
+    if file.tasks or file.grids or not {*file.models} <= known.keys():
+        return with_positions(Sweep(file, ()))
+    found = [(known[model].config, known[model].about) for model in file.models]
+    entries = (CellPlan(base, (), about.goal, about.metric, base.model, about) for base, about in found)
+    return Sweep(file, tuple(entries))
+
+
+def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
+    """Return the sweep with its search spaces, if some trials of a search are not planned yet."""
+    return (
+        sweep
+        if all(len(mine) >= sweep.file.searched for mine in group_by_cell(sweep, planned))
+        else with_positions(sweep)
+    )
+
+
+def with_positions(sweep: Sweep) -> Sweep:
+    """Return the sweep as it is resolved now, if it is of a store before schema 0004 and so lacks spaces and places."""
+    if sweep.entries and all(entry.places for entry in sweep.entries):
+        return sweep
+    from longwave.platform.sweeps.plan.resolve import resolve
+
+    return resolve(sweep.file)

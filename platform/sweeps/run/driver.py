@@ -1,0 +1,206 @@
+"""Run a sweep: plan what is missing, train it in packs, store every epoch and end, until nothing is missing.
+
+Running and resuming are the same loop, and any number of drivers may run it, on one sweep or on several that share
+trials: each trains what it leases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+from rich.console import Console
+
+from longwave.platform.errors import Interrupted, StoreError, WorkerError, WorkersLostError
+from longwave.platform.paths import make_ready
+from longwave.platform.records.stored import PlannedTrial
+from longwave.platform.storage.integrity import damage_after_crash
+from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.mlflow.background import mirroring
+from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.devices import describe_idle_gpus
+from longwave.platform.sweeps.place.workers import Job, Workers
+from longwave.platform.sweeps.plan.cells import Sweep
+from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
+from longwave.platform.sweeps.run.budget import BudgetMeter
+from longwave.platform.sweeps.run.executor import run_packs, running_workers
+from longwave.platform.sweeps.run.heartbeat import Heartbeat
+from longwave.platform.sweeps.run.metrics import DriverMetrics
+from longwave.platform.sweeps.run.probing import find_cluster, needs_probes, probe_missing
+from longwave.platform.sweeps.run.progress import Progress
+from longwave.platform.sweeps.run.queue import PackQueue
+from longwave.platform.sweeps.run.recorder import ResultRecorder
+
+
+def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
+    """Plan a sweep and run it, or what is missing of it, as ``resume`` does.
+
+    Raises:
+        ConfigError: A rule is broken; or as ``plan`` and ``resume``.
+    """
+    from longwave.platform.sweeps.plan.resolve import resolve
+
+    return resume_sweep(store_plan(resolve(file), store), store, workers, server, console)
+
+
+def resume_sweep(
+    sweep: Sweep,
+    store: Store,
+    workers: Workers,
+    server: str | None,
+    console: Console,
+    numbers: DriverMetrics | None = None,
+) -> Progress:
+    """Run what is missing of a sweep of the store, and return its final counts.
+
+    Args:
+        sweep: As ``plan`` or ``stored_sweep`` returns it.
+        store: Where rows go.
+        workers: How to run packs.
+        server: MLflow tracking URI to mirror to, or None.
+        console: Where to show progress.
+        numbers: Where to count, if others are to see it.
+
+    Raises:
+        ConfigError: A plugin that it was planned with is not here any more, or breaks a rule.
+        Interrupted: A signal ended it in order.
+    """
+    if not store.with_retry(lambda: is_over(sweep, store, store.planned(sweep.file.name))):
+        restore_plugins(entry.base for entry in sweep.entries)
+        check_plugins(sweep.file)
+    make_ready(workers.storage)
+    store.with_retry(lambda: store.set_state(sweep.file.name, ""))
+    with Leases(store, sweep.file.name, sweep.file.priority) as leases:
+        if leases.after_a_death and (wrong := damage_after_crash(store.engine)):
+            raise StoreError(f"A driver died, and its store is damaged: {wrong}. See: longwave doctor --repair")
+        numbers = numbers or DriverMetrics(sweep.file.name)
+        return _Driver(sweep, store, leases, workers, server, console, numbers).run()
+
+
+class _Driver:
+    """One run of a sweep."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        store: Store,
+        leases: Leases,
+        workers: Workers,
+        server: str | None,
+        console: Console,
+        numbers: DriverMetrics,
+    ) -> None:
+        file = sweep.file
+        self.sweep, self.store, self.leases, self.workers, self.console = sweep, store, leases, workers, console
+        self.view = Progress(sweep, console)
+        self.server = server
+        self.budget = BudgetMeter(store, file)
+        leases.spent = self.budget.columns
+        self.heartbeat = Heartbeat(store, leases, workers, self.budget.spent, self.view.say)
+        self.parents: dict[str, tuple[str, ...]] = {}
+        self.cut: set[str] = set()
+        self.idle = ""
+        self.numbers = numbers
+        store.on_wait, store.on_transaction = self.view.say, numbers.took
+
+    def run(self) -> Progress:
+        """Train until nothing is missing, or until the driver is to end."""
+        name = self.sweep.file.name
+        with ExitStack() as stack:
+            if mirror := stack.enter_context(mirroring(self.server)):
+                stack.enter_context(mirror.following(self.store))
+            stack.enter_context(self.view)
+            stack.enter_context(self.heartbeat)
+            stack.enter_context(self.heartbeat.hearing())
+            try:
+                while (left := self._left()) and self.heartbeat.may_train():
+                    self._round(left, stack)
+            except KeyboardInterrupt:
+                raise Interrupted(self.heartbeat.signal or 2, name) from None
+            except WorkersLostError as error:
+                raise WorkerError(f"{error}. What is done is kept; go on with: longwave sweep resume {name}") from None
+            self.view.over = not left
+            for pack in self.cut if not left else ():
+                self.workers.checkpoint(pack).remove()
+        if mirror and mirror.problem:
+            told = "Nothing is lost; send it later with: longwave mlflow sync"
+            self.console.print(f"{mirror.problem}. {told}", style="yellow", markup=False, highlight=False)
+        if left and self.heartbeat.signal:
+            raise Interrupted(self.heartbeat.signal, name)
+        if left:
+            self.console.print(
+                f"{name}: {self.heartbeat.ends}. Go on with: longwave sweep resume {name}", highlight=False
+            )
+        return self.view
+
+    def _left(self) -> list[PlannedTrial]:
+        """Return the trials that have not ended, and show how all stand."""
+        trials = self.store.with_retry(lambda: plan_trials(self.sweep, self.store))
+        self.view.plan(trials)
+        self.numbers.plan(trials)
+        return [a for a in trials if a.open]
+
+    def _round(self, left: Sequence[PlannedTrial], stack: ExitStack) -> None:
+        """Train what this driver can lease of the trials that are left; if that is nothing, wait a second."""
+        stack.enter_context(running_workers(self.workers))  # starts behind what follows
+        most = self.store.with_retry(self.budget.trials_left)
+        cluster = self._cluster(left)
+        queue = PackQueue(self.sweep, self.store, self.leases, self.workers, left, self.parents, most, cluster)
+        first = queue.next()
+        if not first:
+            self._wait(left, most)
+            return
+        recorder = ResultRecorder(self.store, self.leases, self.workers, self.view, cluster.probed)
+        packs = len(first) + queue.left
+        try:
+            with self.budget.filled_by(recorder), self.numbers.heard_by(recorder, recorder.jobs, packs) as sink:
+                run_packs(self._handed_out(first, queue, recorder), sink, self.workers)
+        except LeaseLostError as error:
+            self.view.say(str(error))
+        finally:
+            self.parents |= recorder.parents
+            self.cut.update(*recorder.parents.values())
+            self.leases.release([*self.leases.fences])
+
+    def _handed_out(
+        self, jobs: Mapping[str, Job], queue: PackQueue, recorder: ResultRecorder
+    ) -> Iterator[Mapping[str, Job]]:
+        """Yield the packs of a round as workers come to need them: as many wait as work, so that no worker is idle."""
+        while jobs:
+            recorder.take(jobs)
+            self.cut.update(*(job.before for job in jobs.values()))
+            if not queue.left and queue.handed == len(recorder.jobs):
+                self._say_idle(describe_idle_gpus(queue.cluster.room, [job.shares for job in recorder.jobs.values()]))
+            yield jobs
+            while queue.left and recorder.waiting >= max(queue.cluster.count, len(recorder.places)):
+                yield {}
+            over, recorder.over = recorder.over, []
+            self.leases.release(over)
+            jobs = {} if self.workers.draining() else queue.next()
+
+    def _cluster(self, left: Sequence[PlannedTrial]) -> Cluster:
+        """Return what packs may go to; where that is GPUs, packs yet to be divided are tried there first."""
+        cluster = find_cluster(self.workers, self.store)
+        fresh = [a.id for a in left if a.pack is None]
+        if not fresh or not needs_probes(cluster, self.workers):
+            return cluster
+        configs = self.store.with_retry(lambda: self.store.configs(fresh))
+        return probe_missing(cluster, [*configs.values()], self.workers, self.store, self.view.say)
+
+    def _say_idle(self, idle: str) -> None:
+        """Say in one line that GPUs are left idle, unless that was said before."""
+        if idle and idle != self.idle:
+            told = f"{self.sweep.file.name}: {idle}"
+            self.console.print(told, style="yellow", markup=False, highlight=False)
+        self.idle = idle
+
+    def _wait(self, left: Sequence[PlannedTrial], most: int | None) -> None:
+        """Wait for others, or find that the budget leaves room for no pack."""
+        others = [d for d in drivers(self.store) if d.alive and d.owner != self.leases.owner]
+        if most is not None and not any(a.status == "running" for a in left):
+            self.budget.close()
+            return
+        who = ", ".join(f"process {d.process} on {d.host} ({d.sweep})" for d in others)
+        self.heartbeat.wait(f"waits for {len(left)} trials that {who or 'another process'} has leased")

@@ -1,0 +1,130 @@
+"""A driver's heartbeat: it keeps the leases, and hears when the driver is to pause, to wait or to end in order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Self
+
+from longwave.platform.errors import StoreError
+from longwave.platform.storage.leases import SECONDS, Leases, drivers
+from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.place.workers import Workers
+
+DRAIN_SECONDS = 25.0
+"""Packs that have not paused by then are left to their last checkpoint."""
+LAST_PATIENCE = 10.0
+"""Seconds that a driver which is to end waits for its store."""
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""What ends a driver in order; the second of them ends it at once."""
+
+
+class Heartbeat:
+    """Beats from a thread of its own while a driver lives.
+
+    Args:
+        store, leases, workers: Of the driver.
+        spent: Says which part of its budget a sweep has used up; empty while none is.
+        say: Shows what the driver waits for.
+
+    Attributes:
+        signal: The signal that asked the driver to end, if one did.
+        note: What the driver is at, for others to read.
+    """
+
+    def __init__(
+        self, store: Store, leases: Leases, workers: Workers, spent: Callable[[], str], say: Callable[[str], None]
+    ) -> None:
+        self.store, self.leases, self.workers, self.spent, self.say = store, leases, workers, spent, say
+        self.signal, self.note, self._state, self._deadline = 0, "", "", 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.workers.undrain()
+        self._beat()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.workers.undrain()
+
+    @property
+    def ends(self) -> str:
+        """Why the driver is to end now; empty if it may go on."""
+        if self.signal:
+            return f"stopped by {signal.Signals(self.signal).name}"
+        return "stopped, as was asked for" if self._state == "stop" else self.spent()
+
+    @property
+    def waits(self) -> str:
+        """Why the driver is to train nothing at present; empty if it may."""
+        if self._state == "pause":
+            return f"paused; go on with: longwave sweep continue {self.leases.sweep}"
+        return self._yields()
+
+    def may_train(self) -> bool:
+        """Return whether packs may start now; waits while they are to wait, False if the driver is to end."""
+        while not self.ends and (why := self.waits):
+            self.wait(why)
+        self.workers.undrain() if not self.ends else self.workers.drain()
+        return not self.ends
+
+    def wait(self, why: str) -> None:
+        """Let a second pass, and show what for."""
+        self.note = why
+        self.say(why)
+        time.sleep(1.0)
+        self.note = ""
+        self.say("")
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Take the signals that end a driver: the first drains its packs, the second raises KeyboardInterrupt."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def take(number: int, frame: FrameType | None) -> None:
+            if self.signal:
+                raise KeyboardInterrupt
+            self.signal = number
+            self.workers.drain()
+            self.store.longest_wait = LAST_PATIENCE
+            self.say("saving checkpoints; again to end at once")
+            self._deadline = time.monotonic() + DRAIN_SECONDS
+
+        before = {number: signal.signal(number, take) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _follow(self) -> None:
+        while not self._over.wait(min(SECONDS / 6, 1.0) if self.signal else SECONDS / 6):
+            self._beat()
+            if self.signal and time.monotonic() > self._deadline:
+                os.kill(os.getpid(), self.signal)
+
+    def _beat(self) -> None:
+        try:
+            self._state = self.leases.beat(self.note)
+            if self.ends or self.waits:
+                self.workers.drain()
+        except StoreError:  # the driver's own writes wait for the store, or end it
+            pass
+
+    def _yields(self) -> str:
+        found = drivers(self.store)
+        here = [d.host for d in found if d.owner == self.leases.owner]
+        above = [d for d in found if d.alive and d.priority > self.leases.priority]
+        first = next((d for d in above if d.host in here), None)
+        return f"waits for the sweep {first.sweep}, which has priority {first.priority}" if first else ""

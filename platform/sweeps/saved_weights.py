@@ -1,0 +1,82 @@
+"""Where the weights of a row's retrainings are, and which of them are to be taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from longwave.platform.boards.row import SHORT
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import home, sweep_storage, to_path
+from longwave.platform.records.run import Run
+from longwave.platform.records.stored import Trial
+from longwave.platform.storage.store import Store
+from longwave.platform.training.weights import Kept, file_of, read
+
+if TYPE_CHECKING:
+    from longwave.platform.paths import AnyPath
+
+AGREE = 1e-3
+"""Share by which a test score may differ that is computed elsewhere."""
+
+
+def find_weights(store: Store, name: str, seed: int | None = None, storage: str | None = None) -> tuple[Trial, Kept]:
+    """Return a retraining and its weights: of a row the one that is best on validation of those that have some.
+
+    Args:
+        store: Where the row is.
+        name: A row's name or first digits, as ``Store.rows`` takes them, or the whole name of one retraining.
+        seed: Of the row the retraining with this seed alone.
+        storage: Where its sweeps kept checkpoints, if not in the data folder.
+
+    Raises:
+        ConfigError: No such row or retraining, none has weights, or they are not those of the store's record.
+    """
+    found = _retrainings(store, name)
+    row, goal = found[0].config.row, found[0].about.goal
+    ended = [(t, t.run) for t in found if t.run and t.run.status == "ok" and seed in (None, t.config.seed)]
+    if not ended:
+        which = f" with seed {seed}" if seed is not None else ""
+        raise ConfigError(f"Row {row[:SHORT]} has no retraining{which} that ended well, so none with weights.")
+    ended.sort(key=lambda pair: (pair[1].valid or 0.0) * (-1 if goal == "max" else 1))
+    folders = list(_possible_folders(store, row, storage))
+    for trial, run in ended:
+        for folder in folders:
+            if (weights := read(file_of(folder, trial.config.id))) is not None:
+                _check(weights, trial, run)
+                return trial, weights
+    best = ended[0][0].config.seed
+    again = f"longwave reproduce {row[:SHORT]} --seed {best} --keep-weights"
+    where = "" if storage else "; if its sweep had a --storage, name that"
+    raise ConfigError(f"No weights of row {row[:SHORT]} are kept here{where}. Train it once more with: {again}")
+
+
+def _retrainings(store: Store, name: str) -> list[Trial]:
+    """Return the retrainings that a name stands for."""
+    alone = store.trials_by_id([name.lower()])
+    if alone and alone[0].config.phase != "retrain":
+        raise ConfigError(f"Trial {name} is of a search, which keeps no weights. Give a row, or a retraining of one.")
+    return alone or store.rows(name)
+
+
+def _possible_folders(store: Store, row: str, storage: str | None) -> Iterator[AnyPath]:
+    """Yield the storages in which weights of a row may lie: those of its sweeps, then that of re-runs."""
+    if storage:
+        yield to_path(storage)
+    for sweep in store.sweeps_of_rows([row]):
+        yield sweep_storage(storage, sweep)
+    yield home()
+
+
+def _check(weights: Kept, trial: Trial, run: Run) -> None:
+    """Raise ConfigError where weights are not of the trial as the store has it."""
+    config = trial.config
+    if weights.config.id != config.id or not scores_agree(weights.test, run.test):
+        told = f"of test {weights.test:.6g}, trial {config.id[:SHORT]} has {run.test or math.nan:.6g}"
+        raise ConfigError(f"The weights kept are not those of the store: {told}. Delete them, and train again.")
+
+
+def scores_agree(score: float, stored: float | None) -> bool:
+    """Return whether a score is the stored one, as far as another machine may compute another."""
+    return stored is not None and math.isclose(score, stored, rel_tol=AGREE, abs_tol=1e-9)

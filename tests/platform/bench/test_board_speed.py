@@ -146,7 +146,7 @@ def test_the_benchmark_prints_what_both_databases_take(
     assert (boards.path, boards.name, one.name) == ("sqlite", "boards of all tasks", "board of one task")
     assert boards.shape == "1200 runs, 24 rows, 3 tasks" and boards.ratio == boards.ms / bench_board.GOAL
     assert min(boards.ms, whole.ms, one.ms) > 0
-    monkeypatch.setattr("longwave.platform.cli.bench.board_benchmark", lambda runs, repeats: [boards])
+    monkeypatch.setattr("longwave.platform.bench.board.board_benchmark", lambda runs, repeats: [boards])
     assert main(["bench", "board", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["name"] == "boards of all tasks"
     assert main(["bench", "board"]) == 0

@@ -35,6 +35,7 @@ def form(content: object) -> str:
     return json.dumps(content, sort_keys=True)
 
 
+@pytest.mark.integration
 @settings(max_examples=40)
 @given(lines, tables, st.data())
 def test_a_checksum_hangs_on_every_value_and_name_and_on_no_order(

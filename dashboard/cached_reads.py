@@ -16,8 +16,7 @@ from longwave.platform.records.run import Point
 from longwave.platform.records.stored import CatalogueEntry, Trial
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
-from longwave.platform.sweeps.plan.search_curves import search_curves as among
+from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
 from longwave.platform.sweeps.run.pack_status import PackStatus, running_packs
 from longwave.platform.sweeps.run.status import SweepStatus, sweep_status
 
@@ -100,7 +99,7 @@ def read_trials_of_sweep(url: str, sweep: str) -> Sequence[Trial]:
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_search_curves(url: str, task: str) -> Sequence[SearchCurve]:
     """Return what the searches behind a task's rows were expected to find."""
-    return among(open_store(url), read_board_rows(url, task))
+    return search_curves(open_store(url), read_board_rows(url, task))
 
 
 def find_row(url: str, name: str) -> Row:

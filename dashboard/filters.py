@@ -85,7 +85,7 @@ def draw_row_filters(rows: Sequence[Row], place: Any = st) -> list[Row]:
 def draw_similarity_filter(
     label: str, key: str, rows: Sequence[Row], names: dict[str, str], number: OfRow, place: Any
 ) -> Callable[[Row], bool]:
-    """Draw a picker of a row, and return what says whether another has as much of something, within ``ALIKE``."""
+    """Draw a picker of a row; return a test of whether another has as much of something, within ``EQUAL_WITHIN``."""
     of = {row.key: float(value) for row in rows if (value := number(row))}
     options = ["", *of]
     if (

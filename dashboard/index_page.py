@@ -34,7 +34,7 @@ def index_html() -> str:
 
 
 class IndexPage:
-    """Answers for pages with ``html``, and hands everything else on."""
+    """Answers for pages with ``index_html``, and hands everything else on."""
 
     def __init__(self, app: ASGIApp, pages: frozenset[str]) -> None:
         self.app, self.pages = app, pages

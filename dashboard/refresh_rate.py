@@ -35,7 +35,7 @@ class RefreshRate:
             self._seen = {name: at for name, at in self._seen.items() if at > now - SECONDS_OPEN}
 
     def every(self, least: int = LEAST) -> int:
-        """Return the seconds between two looks: ``least``, doubled until all pages together keep within ``SHARE``."""
+        """Return the seconds between two looks: ``least``, doubled until all pages keep within ``SHARE_OF_CORE``."""
         need = len(self._seen) * self._took / SHARE_OF_CORE
         while least < min(need, MOST):
             least *= 2

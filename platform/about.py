@@ -21,10 +21,10 @@ from longwave.tasks.base.spec import TaskSpec, note
 def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
     place = (config.task, config.variant, config.data)
-    return About(**explain_recipe(config), trivial=_trivial(*place), floor=_floor(*place))
+    return About(**derived_facts(config), trivial=_trivial(*place), floor=_floor(*place))
 
 
-def explain_recipe(config: TrialConfig) -> dict[str, Any]:
+def derived_facts(config: TrialConfig) -> dict[str, Any]:
     """Return what of ``about`` follows from task and model alone, by the names of its fields."""
     task, model = get_task(config.task), get_model(config.model)
     recipe = task.recipe(config.model)

@@ -1,13 +1,19 @@
-"""Processes of this machine, told from strangers that were given the same number later."""
+"""Processes of this machine: told from strangers that were given the same number later, and what ours write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import psutil
 
 Births = dict[str, float]
 """Processes: when each was created, in Unix seconds, by its id."""
+WriteEvent = Callable[[dict[str, Any]], None]
+"""Writes an event to the process that started this one."""
 CLOSE = 1.0
 """Seconds by which two readings of a birth may differ: the system derives it from its clock, which may be set."""
 
@@ -39,3 +45,15 @@ def living_processes(processes: Births) -> list[psutil.Process]:
 def is_running(process: int, born: float) -> bool:
     """Return whether a process of this machine runs."""
     return bool(living_processes({str(process): born}))
+
+
+def event_writer() -> WriteEvent:
+    """Return what writes events to standard output, from any thread; all else that is printed goes to the log."""
+    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
+    os.dup2(2, 1)
+
+    def say(event: dict[str, Any]) -> None:
+        with lock:
+            print(json.dumps(event), file=out, flush=True)
+
+    return say

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.names import spelled
-from longwave.platform.plugins.known import loaded_plugins
+from longwave.platform.plugins.known import plugins_by_name
 from longwave.platform.plugins.plugin import PluginKind, is_plugin
 from longwave.platform.plugins.specs import plugin_spec
 from longwave.tasks.base.spec import TaskSpec
@@ -71,7 +71,7 @@ def all_models() -> Mapping[str, ModelSpec]:
     Raises:
         ConfigError: One that is brought does not run; the message names its file.
     """
-    return {**shipped_models(), **{name: get_model(name) for name in loaded_plugins("model")}}
+    return {**shipped_models(), **{name: get_model(name) for name in plugins_by_name("model")}}
 
 
 def all_tasks() -> Mapping[str, TaskSpec]:
@@ -80,7 +80,7 @@ def all_tasks() -> Mapping[str, TaskSpec]:
     Raises:
         ConfigError: One that is brought does not run; the message names its file.
     """
-    return {**shipped_tasks(), **{name: get_task(name) for name in loaded_plugins("task")}}
+    return {**shipped_tasks(), **{name: get_task(name) for name in plugins_by_name("task")}}
 
 
 def get_model(name: str) -> ModelSpec:
@@ -112,7 +112,7 @@ def get_task(name: str) -> TaskSpec:
 def _unknown(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
     """Return one line about a name that no model, or task, has."""
     hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else f"List all with: longwave {kind}s"
-    return did_you_mean(kind, name, [*shipped, *loaded_plugins(kind)], hint)
+    return did_you_mean(kind, name, [*shipped, *plugins_by_name(kind)], hint)
 
 
 def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:

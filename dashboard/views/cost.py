@@ -34,7 +34,7 @@ def draw(url: str) -> None:
         raise ConfigError("The store holds no retrainings yet. What they cost appears here.")
     pickers, corner = page_frame.draw_head()
     by = state.draw_buttons("Bars", "by", list(BY), BY.__getitem__, pickers)
-    lines = [describe_cost(row) for row in rows]
+    lines = [table_line(row) for row in rows]
     table = of_texts("What results cost", HEAD, lines)
     total = sum(row.train_seconds + row.find_seconds for row in rows)
     st.markdown(
@@ -68,7 +68,7 @@ def parts(rows: list[Row], by: str) -> list[BarPart]:
     return [BarPart(n, phase, s / 3600, f"{n}, {phase}: {duration(s)}") for (n, phase), s in sums.items()]
 
 
-def describe_cost(row: Row) -> tuple[str, ...]:
+def table_line(row: Row) -> tuple[str, ...]:
     """Return one line of the table."""
     return (
         row.place, row.label, plain(row.asked), duration(row.train_seconds), plain(row.searched),

@@ -42,7 +42,7 @@ def draw(url: str) -> None:
         for row, number in pairs
         if (not chosen or row.place in chosen) and (not words or number["verdict"] in words)
     ]
-    lines = [describe_outcome(row, number) for row, number in kept]
+    lines = [table_line(row, number) for row, number in kept]
     table = of_texts("Published numbers and ours", HEAD, lines)
     st.markdown(
         "**"
@@ -66,7 +66,7 @@ def draw(url: str) -> None:
     st.dataframe(frame_, hide_index=True, height="content", key="numbers", column_config=shapes)
 
 
-def describe_outcome(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
+def table_line(row: Row, number: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one line: what was printed, the verdict, and its reason in a sentence."""
     why = "; ".join(number["departures"]) or str(number["why"])
     return (row.place, row.label, quoted(number), str(number["verdict"]), ratio(number), why)

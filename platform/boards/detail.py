@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longwave.platform.boards.diff import describe_side
+from longwave.platform.boards.diff import facts_of_row
 from longwave.platform.boards.row import SHORT
 from longwave.platform.boards.verification import HERE
 from longwave.platform.records.group import RunSummary
@@ -39,7 +39,7 @@ def of_row(trials: Sequence[Trial], sweeps: Sequence[str], search: Sequence[RunS
     """
     row = trials[0].config.row
     found = [Fact("row", "name", row)]
-    found += [Fact(section, what, value) for (section, what), value in describe_side(trials, sweeps)]
+    found += [Fact(section, what, value) for (section, what), value in facts_of_row(trials, sweeps)]
     found += [Fact("seeds", f"seed {t.config.seed}", _ended(t)) for t in sorted(trials, key=lambda t: t.config.seed)]
     runs = [t.run for t in trials if t.run]
     found += [

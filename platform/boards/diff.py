@@ -81,13 +81,13 @@ def compared(
         a, b: Their retrainings.
         sweeps: Names of the sweeps that asked for each.
     """
-    pages = [dict(describe_side(trials, asked)) for trials, asked in zip((a, b), sweeps, strict=True)]
+    pages = [dict(facts_of_row(trials, asked)) for trials, asked in zip((a, b), sweeps, strict=True)]
     keys = list(dict.fromkeys(key for section in SECTIONS for page in pages for key in page if key[0] == section))
     lines = [DiffLine(*key, pages[0].get(key), pages[1].get(key)) for key in keys]
     return lines + [DiffLine("scores", what, value, None) for what, value in _contrast(a, b)]
 
 
-def describe_side(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
+def facts_of_row(trials: Sequence[Trial], sweeps: Sequence[str]) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield what a row says, by section and name, in the order of ``SECTIONS``."""
     config, about, facts = trials[0].config, trials[0].about, environments(trials)
     settings, runs = config.in_full(), [t.run for t in trials if t.run]

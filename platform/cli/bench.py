@@ -41,7 +41,6 @@ def measure_sweeps(
 
     Example: longwave bench sweep --members 16
     """
-
     from longwave.platform.bench.outside import outside  # SQLAlchemy, which the other benches do without
 
     with waiting("Measuring"):
@@ -71,7 +70,6 @@ def measure_kernels(
 
     Example: longwave bench kernels --device cpu --cell lem --out kernels.json
     """
-
     plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
     with waiting("Measuring") as say:
         report = measure(plan, say)
@@ -92,7 +90,6 @@ def measure_data(
 
     Example: longwave bench data ncifar
     """
-
     with waiting("Measuring"):
         measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
     render.footprints(measured, format.value)
@@ -107,7 +104,6 @@ def measure_boards(
 
     Example: longwave bench board
     """
-
     from longwave.platform.bench.board import board_benchmark  # SQLAlchemy again
 
     with waiting("Measuring"):

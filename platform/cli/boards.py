@@ -56,7 +56,6 @@ def show_boards(
 
     Example: longwave board fitzhugh_nagumo --format markdown
     """
-
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
@@ -97,7 +96,6 @@ def compare_models(
 
     Example: longwave compare lem lstm
     """
-
     with Store(store_url(store), create=False) as known:
         check_tasks(known, [task] if task else [])
         found = read_board(known, task, Pool(trust=trust or ()))
@@ -120,7 +118,6 @@ def show_budget(
 
     Example: longwave budget fitzhugh_nagumo
     """
-
     with Store(store_url(store), create=False) as known:
         check_tasks(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
@@ -135,7 +132,6 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     Raises:
         ConfigError: The store knows no model and no task of that family, or it has none of the tasks named.
     """
-
     if family is None:
         return (), list(tasks)
     from longwave.platform.about import complete  # with it comes torch
@@ -155,7 +151,6 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
 
 def check_tasks(store: Store, asked: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
-
     for name in set(asked) - set(found := store.tasks()):
         if name not in (known := {*names(TASKS), *found}):
             raise ConfigError(did_you_mean("task", name, known, "List all with: longwave tasks", found))

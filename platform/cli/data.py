@@ -36,7 +36,6 @@ def fetch_data(
 
     Example: longwave data fetch psmnist --path /share/mnist
     """
-
     spec = registry.get_task(task)
     if spec.files is None:
         if path is not None:
@@ -59,7 +58,6 @@ def list_data(format: FormatOption = Format.table) -> None:
 
     Example: longwave data list --format json
     """
-
     found = [_described(spec) for spec in registry.all_tasks().values()]
     lines = [list(line.values()) for line in found]
     terminal.show([Table("", list(found[0]), lines, records=found, prose=frozenset({1, 2, 3, 4}), drop=(4, 3))], format)
@@ -77,7 +75,6 @@ def _described(task: TaskSpec) -> dict[str, str]:
 @contextmanager
 def _bars() -> Iterator[OnProgress]:
     """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
-
     console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:

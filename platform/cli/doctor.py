@@ -25,7 +25,6 @@ def examine_installation(
 
     Example: longwave doctor
     """
-
     if repair or to is not None:
         return _repair(store, repair, to)
     findings = examine(store)

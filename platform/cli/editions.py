@@ -35,7 +35,6 @@ def publish_edition(
 
     Example: longwave publish editions/2 --previous editions/1
     """
-
     lines: list[str] = []
     with Store(store_url(store), create=False) as known, waiting("Publishing"):
         complete(known)
@@ -51,5 +50,4 @@ def print_methods() -> None:
 
     Example: longwave methods
     """
-
     markdown(methods())

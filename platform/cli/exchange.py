@@ -49,7 +49,6 @@ def submit_rows(
 
     Example: longwave submit lem.json.xz --task fitzhugh_nagumo
     """
-
     bundle.check_target(file)
     with Store(store_url(store), create=False) as known:
         made = bundle.seal(collect(known, task, row or (), over))
@@ -82,7 +81,6 @@ def import_rows(
 
     Example: longwave import lem.json.xz --dry-run
     """
-
     files = bundle.read_together([file for path in paths for file in (find_results(path) if path.is_dir() else [path])])
     if not files:
         raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
@@ -123,7 +121,6 @@ def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
 
 def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[AuditFinding]:
     """Return what checks find against bundles; trials are trained again last."""
-
     with waiting("Checking"):
         findings = audit(together, trusted, files)
     if replay and not _is_rejected(findings):

@@ -38,7 +38,6 @@ def open_lab(
 
     Example: longwave dashboard --port 8600
     """
-
     try:
         local = ip_address(address).is_loopback
     except ValueError:
@@ -54,7 +53,6 @@ def open_lab(
 
 def _check_free(address: str, port: int) -> None:
     """Raise ConfigError if nothing can listen there."""
-
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -73,7 +71,6 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
         port: Where it listens.
         told: Variables of its environment.
     """
-
     folder = Path(__file__).resolve().parents[2] / "dashboard"
     options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
@@ -97,7 +94,6 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
 
 def _answers(address: str, port: int) -> bool:
     """Return whether the Lab answers there; its port is taken some seconds before it does."""
-
     connection = HTTPConnection(address, port, timeout=60)
     try:
         connection.request("GET", "/_stcore/health")

@@ -31,7 +31,6 @@ def show_models(
 
     Example: longwave models lem
     """
-
     _one_or_family(name, family)
     if kernel and not name:
         raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
@@ -53,7 +52,6 @@ def show_tasks(
 
     Example: longwave tasks fitzhugh_nagumo
     """
-
     _one_or_family(name, family)
     if name:
         render_tasks.page(registry.get_task(name), format)
@@ -65,6 +63,5 @@ def show_tasks(
 
 def _one_or_family(name: str | None, family: str | None) -> None:
     """Raise ConfigError where one thing and a family are both asked for."""
-
     if name and family:
         raise ConfigError(f"--family lists a family, {name} is one of its own. Give one of them.")

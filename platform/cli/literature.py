@@ -33,7 +33,6 @@ def list_published(
 
     Example: longwave published fitzhugh_nagumo
     """
-
     numbers = published_rows()
     for kind, asked in (("task", task), ("model", model)):
         known = {number[kind] for number in numbers}

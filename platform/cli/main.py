@@ -54,10 +54,10 @@ def start(
     of a table is one line. Names of models and tasks are taken in any case: LEM, psMNIST, Lorenz-96.
     """
     if plugins:  # main.py puts them in front
-        from longwave.platform.plugins.known import load_plugin
+        from longwave.platform.plugins.known import add_plugin
 
         for path in plugins:
-            load_plugin(path)
+            add_plugin(path)
 
 
 def _application() -> Any:

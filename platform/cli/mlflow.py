@@ -25,7 +25,6 @@ def send_to_mlflow(
 
     Example: longwave mlflow sync --server http://127.0.0.1:5000
     """
-
     target = mlflow_server(server)
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")

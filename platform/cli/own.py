@@ -20,10 +20,9 @@ def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data car
 
     Example: longwave tasks add mydata.toml
     """
-
     with waiting(f"Reading {card}"):
         found = cards.add(card)
-    describe_added(found)
+    print_added(found)
     typer.echo(f'Look at it with: longwave tasks {found.name}. In a sweep file: task = "{found.name}"')
 
 
@@ -32,11 +31,10 @@ def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.
 
     Example: longwave tasks remove my-mydata
     """
-
     typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
 
 
-def describe_added(found: AddedCard) -> None:
+def print_added(found: AddedCard) -> None:
     """Print what came of adding a card."""
     data = found.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"

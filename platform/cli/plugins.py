@@ -21,7 +21,6 @@ def check_plugin(
 
     Example: longwave check my_model.py
     """
-
     broken = 0
     for subject, found in checked(file):
         broken += shown(subject, found)

@@ -56,7 +56,6 @@ def reproduce_row(
 
     Example: longwave reproduce 3f9c12ab
     """
-
     with Store(store_url(store), create=False) as known:
         if patch:
             stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
@@ -96,7 +95,6 @@ def export_weights(
 
     Example: longwave export 3f9c12ab --weights lem.safetensors
     """
-
     with Store(store_url(store), create=False) as known:
         trial, found = find_weights(known, row, seed, storage)
     with whole(weights) as partial:
@@ -106,7 +104,6 @@ def export_weights(
 
 def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
     """Train with a progress bar, on a terminal."""
-
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)
         return train_again(plan, lambda point: progress.update(bar, completed=point.epoch), weights)

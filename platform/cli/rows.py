@@ -29,7 +29,6 @@ def show_row(
 
     Example: longwave show 3f9c12ab
     """
-
     with Store(store_url(store), create=False) as known:
         found = known.trials_named(name)
         config = found[0].config
@@ -51,7 +50,6 @@ def diff_rows(
 
     Example: longwave diff 3f9c12ab 77d0e4c1 --format markdown
     """
-
     with Store(store_url(store), create=False) as known:
         a, b = (known.rows(name) for name in (first, second))
         lines = compared(a, b, (known.sweeps_of_rows([a[0].config.row]), known.sweeps_of_rows([b[0].config.row])))

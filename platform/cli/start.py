@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longwave.platform.cli.app import StoreOption
-from longwave.platform.cli.own import describe_added
+from longwave.platform.cli.own import print_added
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import home, store_url
 from longwave.platform.plugins.cards import add
@@ -58,7 +58,6 @@ def start_task(
 
     Example: longwave start mydata.csv --target label --task classification
     """
-
     card, sweep = _places(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
     given = words | {"horizon": horizon, "window": window}
@@ -69,7 +68,7 @@ def start_task(
     settings = {"models": _listed(models), "trials": trials, "retrain": seeds}
     with waiting(f"Checking {file}"):
         found = _added(card, toml(content), sweep, _settings(card.stem, settings, sweep))
-    describe_added(found)
+    print_added(found)
     typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
     _cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")
@@ -99,7 +98,6 @@ def _places(file: Path) -> tuple[Path, Path]:
 
 def _read(file: Path) -> tuple[str, Columns]:
     """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
-
     if file.suffix.lower() in (".parquet", ".pq"):
         return ",", read_columns(file, "parquet")
     delimiter = max(",;\t|", key=lambda sign: len(header(file, sign)))
@@ -116,7 +114,6 @@ def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Seq
     Raises:
         ConfigError: Something is open, and nobody is there to answer.
     """
-
     answers = dict(given)
     table.check([])
     while True:
@@ -147,7 +144,6 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     Raises:
         ConfigError: It says what no sweep file may.
     """
-
     content = {"name": name, "task": f"my-{name}", **settings}
     models = check_sweep(content, str(sweep)).models
     for model in models:
@@ -159,7 +155,6 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
 
 def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
     """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
-
     made = []
     try:
         for place, text in ((card, content), (sweep, settings)):
@@ -175,7 +170,6 @@ def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
 
 def _cost(sweep: Path, store: str | None) -> None:
     """Print what a sweep will take here, after trying a pack of each model."""
-
     with waiting("Trying each model") as tell:
         resolved = resolve(read_sweep(sweep))
         here = Workers(count=1, storage=home() / "sweeps", here=True)

@@ -32,7 +32,6 @@ def show_status(
 
     Example: longwave sweep status demo --format json
     """
-
     each = parse_prices(price)
     with Store(store_url(store), create=False) as known:
         sweeps.status(sweep_status(known, name), format.value, each)
@@ -43,7 +42,6 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
 
     Example: longwave sweep list
     """
-
     with Store(store_url(store), create=False) as known:
         sweeps.overview([sweep_status(known, name) for name in known.sweeps()], format.value)
 
@@ -55,7 +53,6 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep watch demo
     """
-
     with Store(store_url(store), create=False) as known, sweeps.watching() as show:
         looks, seen = 0, False
         while (found := sweep_status(known, name)).state != "over":
@@ -100,7 +97,6 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep retry demo
     """
-
     with Store(store_url(store), create=False) as known:
         known.sweep(name)
         count = known.reopen_failed(name)
@@ -109,7 +105,6 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
 
 def _tell(name: str, store: str | None, state: str, then: str) -> None:
     """Write what a sweep's drivers are to do, and say how many there are to hear it."""
-
     with Store(store_url(store), create=False) as known:
         known.set_state(name, state)
         alive = sum(d.alive for d in drivers(known, name))

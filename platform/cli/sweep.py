@@ -18,7 +18,7 @@ from longwave.platform.sweeps.place.estimate import parse_prices
 from longwave.platform.sweeps.place.memory import check_memory
 from longwave.platform.sweeps.plan.range_edges import find_edges, format_tables, widen_ranges
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_positions
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.sweeps.plan.trials import first_trials
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
 from longwave.platform.sweeps.run.estimate import describe_devices_here, estimate_sweep
@@ -69,9 +69,8 @@ def list_edges(
 
     Example: longwave sweep edges demo
     """
-
     with Store(store_url(store), create=False) as known:
-        planned = with_positions(read_sweep_plan(known, name))  # an imported one has no spaces of its own
+        planned = with_search_spaces(read_sweep_plan(known, name))  # an imported one has no spaces of its own
         found, without = find_edges(planned, known, name)
     if widened:
         typer.echo(format_tables(widen_ranges(planned, found), max(planned.file.trials // 2, 1)), nl=False)

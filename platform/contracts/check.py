@@ -17,7 +17,7 @@ from longwave.platform.contracts.passed import facts_of, has_passed, note_passed
 from longwave.platform.contracts.rule import RuleOutcome
 from longwave.platform.contracts.tasks import task_findings
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import load_plugin, plugin_of
+from longwave.platform.plugins.known import add_plugin, plugin_of
 from longwave.platform.plugins.plugin import Plugin, PluginKind
 from longwave.platform.registry import get_model, get_task
 from longwave.tasks.base.raw import DataError
@@ -29,7 +29,7 @@ def checked(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
     Raises:
         ConfigError: It is no plugin, or does not run; the message names file and rule.
     """
-    plugin = load_plugin(path)
+    plugin = add_plugin(path)
     for kind, name in plugin.bound:
         variant = get_task(name).variant if kind == "task" else ""
         yield f"{kind} {name}", _noted(plugin, kind, name, variant)

@@ -117,7 +117,7 @@ def check_explained(file: File) -> Findings:
     """What explains a row to a reader is what this Longwave says of it, above all which way is better."""
     for entry in file.content.trials:
         config = entry.config
-        for name, value in about.explain_recipe(config).items():
+        for name, value in about.derived_facts(config).items():
             if (got := getattr(entry.about, name)) != value:
                 message = f"trial {config.id}: {name} is {value!r} here, got {got!r}."
                 yield ("reject", message) if name in ("metric", "unit", "goal") else ("flag", message, [config.id])

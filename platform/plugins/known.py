@@ -19,7 +19,7 @@ _pinned: dict[tuple[PluginKind, str], Plugin] = {}
 _used: dict[str, Plugin] = {}
 
 
-def load_plugin(path: Path) -> Plugin:
+def add_plugin(path: Path) -> Plugin:
     """Take the plugin that a file or a folder is, for this process, and return it. Nothing of it is run yet.
 
     Raises:
@@ -32,13 +32,13 @@ def load_plugin(path: Path) -> Plugin:
     return plugin
 
 
-def forget_plugin() -> None:
+def forget_plugins() -> None:
     """Have nothing given, pinned or used any more."""
     for known in (_given, _pinned, _used):
         known.clear()
 
 
-def loaded_plugins(kind: PluginKind) -> dict[str, Plugin]:
+def plugins_by_name(kind: PluginKind) -> dict[str, Plugin]:
     """Return the plugins that bind models, or tasks, by full name.
 
     Raises:
@@ -52,13 +52,13 @@ def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
     """Return the plugin that binds a full name, the pinned one before any other; None if none does.
 
     Raises:
-        ConfigError: As ``brought``.
+        ConfigError: As ``plugins_by_name``.
     """
     found = (plugin for plugin in _given if (kind, name) in plugin.bound)
-    return _pinned.get((kind, name)) or next(found, None) or loaded_plugins(kind).get(name)
+    return _pinned.get((kind, name)) or next(found, None) or plugins_by_name(kind).get(name)
 
 
-def use_plugin(plugin: Plugin) -> None:
+def note_used(plugin: Plugin) -> None:
     """Note that a plugin is needed wherever this process's packs train."""
     _used[plugin.version] = plugin
 
@@ -74,7 +74,7 @@ def pin_plugins(plugins: Iterable[Plugin]) -> None:
         _pinned.update(dict.fromkeys(plugin.bound, plugin))
 
 
-def check_as_planned(kind: PluginKind, name: str, version: str) -> None:
+def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
     """Have a name stand for what it was when a trial was planned: as it is here, or as it was kept.
 
     Raises:
@@ -89,10 +89,10 @@ def check_as_planned(kind: PluginKind, name: str, version: str) -> None:
         told = "Give it as it was then: --plugins FILE"
         raise ConfigError(f"The {kind} {name} of version {version} is not here{other}. {told}.")
     pin_plugins([wanted])
-    use_plugin(wanted)
+    note_used(wanted)
 
 
-def keep_text(kind: PluginKind, name: str) -> None:
+def keep_plugin_text(kind: PluginKind, name: str) -> None:
     """Keep the text of a plugin in the data folder, so that what is planned with it goes on without its file."""
     if not is_plugin(name) or (plugin := plugin_of(kind, name)) is None:
         return

@@ -85,7 +85,7 @@ class Plugin:
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether a model or task of this name is brought: what Longwave ships has no dash in its name."""
+    """Return whether a model or task of this name is a plugin's: what Longwave ships has no dash in its name."""
     return "-" in name
 
 

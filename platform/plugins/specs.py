@@ -10,7 +10,7 @@ from typing import Any
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, LongwaveError
-from longwave.platform.plugins.known import card_path, plugin_of, use_plugin
+from longwave.platform.plugins.known import card_path, note_used, plugin_of
 from longwave.platform.plugins.modules import failed, module_of
 from longwave.platform.plugins.plugin import BINDS, Plugin, PluginKind
 from longwave.tasks.base.data import Data
@@ -21,7 +21,7 @@ KINDS: Mapping[PluginKind, type[ModelSpec] | type[TaskSpec]] = {"model": ModelSp
 
 
 def plugin_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
-    """Return what is brought under a full name, or None. Its version is that of the plugin.
+    """Return the model or task that a plugin binds to a full name, or None. Its version is that of the plugin.
 
     Raises:
         ConfigError: The plugin does not run, or binds something else; the message names file and rule.
@@ -29,7 +29,7 @@ def plugin_spec(kind: PluginKind, name: str) -> ModelSpec | TaskSpec | None:
     plugin = plugin_of(kind, name)
     if plugin is None:
         return None
-    use_plugin(plugin)
+    note_used(plugin)
     return spec_in(plugin, kind, name)
 
 
@@ -38,7 +38,7 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
     """Return what a plugin binds, under its full name and with the plugin's version.
 
     Raises:
-        ConfigError: As ``brought_spec``.
+        ConfigError: As ``plugin_spec``.
     """
     file, short = plugin.bound[kind, name], name.partition("-")[2]
     if file.endswith(".toml"):

@@ -35,11 +35,11 @@ class RerunPlan:
     """One more training of a row, and what to expect of it.
 
     Attributes:
-        row: The row's retrainings so far that count; see ``compared``.
+        row: The row's retrainings so far that count; see ``comparable_trials``.
         config: What to train.
         expected: Mean, std and number of the row's scores.
         diverged: Retrainings of the row that diverged.
-        interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction``.
+        interval: Where 95 % of further scores fall; None where the scores do not say. See ``prediction_interval``.
         taken: Seeds of all its retrainings, imported or not.
     """
 
@@ -208,7 +208,7 @@ def store_rerun(store: Store, done: Rerun) -> bool:
     No sweep asks for it, and it is marked as a re-run with its outcome.
 
     Raises:
-        ConfigError: As ``check_new``.
+        ConfigError: As ``check_seed_is_new``.
     """
     if done.run.status == "failed":
         return False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.plugins.known import check_as_planned
+from longwave.platform.plugins.known import pin_as_planned
 from longwave.platform.records.identity import digest
 from longwave.platform.records.probe import CPU, Probe, load_key
 from longwave.platform.records.report import Cohort, Ending, Report
@@ -217,8 +217,8 @@ def unfit(config: TrialConfig) -> str:
         ConfigError: Its task or its model is not here, in no version; of what is brought, not in the one planned.
         DataError: The data are not here.
     """
-    check_as_planned("model", config.model, config.model_version)
-    check_as_planned("task", config.task, config.task_version)
+    pin_as_planned("model", config.model, config.model_version)
+    pin_as_planned("task", config.task, config.task_version)
     task, model = get_task(config.task), get_model(config.model)
     here = {
         "protocol": PROTOCOL,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from trials import present_trial
 
-from longwave.platform.about import about, explain_recipe
+from longwave.platform.about import about, derived_facts
 from longwave.platform.records.about import VERSION, About, departures
 from longwave.platform.registry import all_models, all_tasks, get_task
 from longwave.tasks.base.losses import ACCURACY, MSE
@@ -34,14 +34,14 @@ def test_what_explains_a_row_of_any_model_and_task_is_well_formed_without_data()
             config = present_trial(
                 task, spec.variant, "d", model, {}, {}, recipe.hidden, recipe.batch, recipe.epochs, "retrain", 1
             )
-            told = About(**explain_recipe(config))
+            told = About(**derived_facts(config))
             assert About.from_dict(json.loads(json.dumps(told.to_dict()))) == told
             assert told.recipe and set(told.minor) <= told.known.keys() and told.margin > 1 and told.layers >= 1
 
 
 def test_unstated_fields_of_a_recipe_are_known_differences_of_its_paper() -> None:
     config = present_trial("enso", "h=1", "d", "tau_gru", {}, {"tau": 20.0}, 16, 32, 400, "retrain", 1)
-    found = explain_recipe(config)
+    found = derived_facts(config)
     assert found["paper"] == "taugru" and found["known"]["batch ours, not stated"] == ["taugru"]
     assert "batch ours, not stated" not in found["minor"]
 

@@ -42,7 +42,7 @@ from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.plan.range_edges import AtEdge, find_edges
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_positions
+from longwave.platform.sweeps.plan.stored import read_sweep_plan, with_search_spaces
 from longwave.platform.training.environment import describe
 
 EXPECTED = re.compile(r"^# Expected: ([\d.]+) hours", re.MULTILINE)
@@ -184,7 +184,9 @@ def edges(store: Store) -> list[AtEdge]:
     """Return what of the winners of a store's sweeps sits at an edge of its range, of all that was searched."""
     trials = {name: {a.id for a in store.planned(name) if a.phase == "search"} for name in store.sweeps()}
     last = [name for name, mine in trials.items() if not any(mine < others for others in trials.values())]
-    return [edge for name in last for edge in find_edges(with_positions(read_sweep_plan(store, name)), store, name)[0]]
+    return [
+        edge for name in last for edge in find_edges(with_search_spaces(read_sweep_plan(store, name)), store, name)[0]
+    ]
 
 
 def expected(file: Path) -> float:

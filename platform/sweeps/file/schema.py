@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.plugins.known import load_plugin
+from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
 from longwave.platform.sweeps.file.keys import with_keys
@@ -179,7 +179,7 @@ def read_sweep(path: Path) -> SweepFile:
         raise ConfigError(f"{path} is no sweep file: its values are nested too deeply.") from None
     file = check_sweep(content, str(path))
     for plugin in file.plugins:
-        load_plugin(path.parent / plugin)
+        add_plugin(path.parent / plugin)
     return file
 
 

@@ -15,7 +15,7 @@ IsUsed = Callable[[Mapping[str, Drawn], str], bool]
 Observation = tuple[Mapping[str, Drawn], float]
 """What was drawn for an ended trial, as far as it had a meaning there, and its validation metric."""
 Defaults = Mapping[str, Mapping[str, float | None]]
-"""Of training numbers by name: what each is unless given, by the words under which it has a meaning; see ``words``."""
+"""Of training numbers by name: what each is unless given, by the ``training_words`` under which it has a meaning."""
 
 
 @dataclass(frozen=True)

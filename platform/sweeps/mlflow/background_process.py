@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from longwave.platform.errors import StoreError
+from longwave.platform.processes import event_writer
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow.mirror import follow
 from longwave.platform.sweeps.mlflow.server import MirrorError, client
-from longwave.platform.sweeps.on_ray.stdin_queue import outbox
 
 
 def main() -> None:
     """Read a server and then a store from standard input, and write what went wrong to standard output."""
-    say = outbox()
+    say = event_writer()
     with open(0, encoding="utf-8", closefd=False) as pipe:
         lines = map(json.loads, pipe)
         told = next(lines)

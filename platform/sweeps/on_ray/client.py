@@ -1,4 +1,4 @@
-"""The driver's end of Ray: starts the keeper, hands jobs over and hears events. Loads no Ray."""
+"""The driver's end of Ray: starts the supervisor, hands jobs over and hears events. Loads no Ray."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
 PIPE = 1 << 20
 """Bytes that may wait in the pipe from Ray while the driver writes to its store."""
 END_SECONDS = 10.0
-"""Longest that the keeper may take to end all others; it takes a fraction of a second."""
+"""Longest that the supervisor may take to end all others; it takes a fraction of a second."""
 
 
 class Client:
@@ -35,12 +35,12 @@ class Client:
 
     def __init__(self, workers: Workers, scheduler: str = SCHEDULER) -> None:
         self.workers, self.scheduler = workers, scheduler
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
         self.start()
 
     def start(self) -> None:
         """Start Ray's processes, if they do not run; does not wait for them."""
-        if self._keeper and self._keeper.poll() is None:
+        if self._supervisor and self._supervisor.poll() is None:
             return
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base_folder()))
@@ -48,9 +48,9 @@ class Client:
         own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
         told = {**own, "address": self.workers.address, "folder": str(self.folder)}
         scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
-        keeper = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
-        self._keeper = subprocess.Popen(
-            [*keeper, str(life), str(os.getpid()), str(self.folder), *scheduler],
+        supervisor = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
+        self._supervisor = subprocess.Popen(
+            [*supervisor, str(life), str(os.getpid()), str(self.folder), *scheduler],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -70,11 +70,11 @@ class Client:
             WorkersLostError: Ray could not be started or reached, or it died.
         """
         self.start()
-        assert self._keeper and self._keeper.stdout
+        assert self._supervisor and self._supervisor.stdout
         whole = False
         try:
             self.tell(work)
-            for lines in _arriving(self._keeper.stdout):
+            for lines in _arriving(self._supervisor.stdout):
                 events = [json.loads(line) for line in lines]
                 last = next((event for event in events if event["event"] in ("finished", "lost")), None)
                 yield events[: events.index(last)] if last else events
@@ -90,29 +90,29 @@ class Client:
 
     def tell(self, told: Mapping[str, Any]) -> None:
         """Hand over more of the work that runs."""
-        assert self._keeper and self._keeper.stdin
+        assert self._supervisor and self._supervisor.stdin
         with suppress(BrokenPipeError):  # it ended before; what it said is still there
-            self._keeper.stdin.write(json.dumps(told).encode() + b"\n")
-            self._keeper.stdin.flush()
+            self._supervisor.stdin.write(json.dumps(told).encode() + b"\n")
+            self._supervisor.stdin.flush()
 
     def end(self) -> None:
         """End all of Ray's processes; those of a cluster stay."""
-        if not self._keeper:
+        if not self._supervisor:
             return
         os.close(self._life)
         try:
-            self._keeper.wait(END_SECONDS)
+            self._supervisor.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._keeper.kill()
-            self._keeper.wait()
-        for pipe in (self._keeper.stdin, self._keeper.stdout):
+            self._supervisor.kill()
+            self._supervisor.wait()
+        for pipe in (self._supervisor.stdin, self._supervisor.stdout):
             try:
                 if pipe:
                     pipe.close()
             except BrokenPipeError:
                 continue
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._keeper = None
+        self._supervisor = None
 
 
 def _arriving(pipe: IO[bytes]) -> Iterator[list[bytes]]:

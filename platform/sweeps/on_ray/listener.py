@@ -11,10 +11,11 @@ from ray import tune
 from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
+from longwave.platform.processes import WriteEvent
 from longwave.platform.records.report import Report
 from longwave.platform.sweeps.on_ray.job_payload import JobPayload
 from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, Say
+from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks
 from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"
@@ -109,7 +110,7 @@ class EventCallback(tune.Callback):
     """
 
     def __init__(
-        self, say: Say, queue: PackSearcher, nodes: NodeChecks, kinds: Callable[[], set[str]] | None = None
+        self, say: WriteEvent, queue: PackSearcher, nodes: NodeChecks, kinds: Callable[[], set[str]] | None = None
     ) -> None:
         self.say, self.queue, self.nodes, self.kinds = say, queue, nodes, kinds
         self.how, self.furthest, self.refused = dict[str, str](), dict[str, int](), set[str]()

@@ -68,7 +68,7 @@ class NodeChecks:
             self.say({"event": "told", "line": redacted(f"node {at} gets no packs: {why}")})
 
     def _serving(self) -> list[dict[str, Any]]:
-        """Return the nodes that packs may go to by their labels and by what they offer; GPUs first, as ``offered``."""
+        """Return the nodes that packs may go to by labels and by what they offer; GPUs first, as ``usable_nodes``."""
         found = [(node, to_node(node)) for node in living_nodes(self.own.labels)]
         if not self.own.cpu and (self.own.named or any(m.gpus for _, m in found)):
             return [node for node, m in found if m.gpus]

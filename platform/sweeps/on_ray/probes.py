@@ -22,7 +22,7 @@ def probe(
 
     Args:
         wanted: Kinds of devices and the configurations of a pack's trials.
-        where: Labels of the nodes, as ``selector`` returns them.
+        where: Labels of the nodes, as ``label_selector`` returns them.
         plugins: What is brought, as ``Plugin.to_dict``.
     """
     given = [_remote(each["kind"], where).remote(each["kind"], each["configs"], plugins) for each in wanted]

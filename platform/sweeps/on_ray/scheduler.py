@@ -18,7 +18,8 @@ from typing import Any
 import ray
 
 from longwave.platform.paths import to_path
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue, outbox
+from longwave.platform.processes import event_writer
+from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue
 from longwave.platform.sweeps.on_ray.versions import versions
 from longwave.platform.sweeps.place.workers import RESTARTS, Workers
 
@@ -34,7 +35,7 @@ def main(cores: int, gpus: int | None, address: str | None, folder: str) -> None
         address: Cluster to join in its place.
         folder: For files.
     """
-    say = outbox()
+    say = event_writer()
     os.chdir(folder)  # a job's own folder is written anew when another node of this machine gets it
     threading.Thread(target=_load, daemon=True).start()
     try:

@@ -1,6 +1,6 @@
 """A process that trains packs one after another, without Ray. A short sweep is over in it before Ray would be ready.
 
-It takes and gives the same lines as the scheduler, in whose place the keeper starts it.
+It takes and gives the same lines as the scheduler, in whose place the supervisor starts it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any
 from longwave.platform.paths import to_path
 from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
+from longwave.platform.processes import WriteEvent, event_writer
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.sweeps.on_ray.report_buffer import ReportBuffer
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, Say, StdinQueue, outbox
+from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers, nodes_here, train_job
 
@@ -38,7 +39,7 @@ def main(cores: int, gpus: int | None, address: None, folder: str) -> None:
         gpus: 0 leaves the GPUs of this machine alone.
         folder: For files.
     """
-    say = outbox()
+    say = event_writer()
     os.chdir(folder)
     if gpus == 0:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -62,7 +63,7 @@ def _load() -> None:
 
 
 @contextmanager
-def _pausing_when_long(limit: float, say: Say) -> Iterator[None]:
+def _pausing_when_long(limit: float, say: WriteEvent) -> Iterator[None]:
     """Tell the driver once this process has taken more seconds of processor than ``limit``, as seen inside the block.
 
     On a machine that is busy otherwise Ray would take longer to start, too.
@@ -82,7 +83,7 @@ def _pausing_when_long(limit: float, say: Say) -> Iterator[None]:
     watching.join()  # what it says belongs to this work
 
 
-def _train(work: Mapping[str, Any], more: MorePacks, say: Say) -> None:
+def _train(work: Mapping[str, Any], more: MorePacks, say: WriteEvent) -> None:
     """Train the packs that the driver hands out, in what it asked and with ``more``, and say what becomes of them."""
     own = Workers(storage=to_path(work["storage"]), flag=work["flag"], **work["workers"])
     pin_plugins(map(Plugin.from_dict, work["plugins"]))
@@ -99,7 +100,7 @@ def _train(work: Mapping[str, Any], more: MorePacks, say: Say) -> None:
             say({"event": "ended", "pack": key, "how": _train_pack(key, jobs.pop(key), own, say), "why": ""})
 
 
-def _train_pack(key: str, job: Mapping[str, Any], own: Workers, say: Say) -> Ending:
+def _train_pack(key: str, job: Mapping[str, Any], own: Workers, say: WriteEvent) -> Ending:
     session = secrets.token_hex(8)
 
     def send(report: Report) -> None:

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
-Say = Callable[[dict[str, Any]], None]
-"""Writes an event to the driver."""
-
-
 MorePacks = Callable[..., Iterator[dict[str, Any]]]
 """Yields what there is more of the packs that run; with ``wait`` not before there is something."""
-
-
-def outbox() -> Say:
-    """Return what writes events to standard output, from any thread; all else that is printed goes to the log."""
-    out, lock = os.fdopen(os.dup(1), "w", encoding="utf-8"), threading.Lock()
-    os.dup2(2, 1)
-
-    def say(event: dict[str, Any]) -> None:
-        with lock:
-            print(json.dumps(event), file=out, flush=True)
-
-    return say
 
 
 class StdinQueue:

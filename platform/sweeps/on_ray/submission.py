@@ -62,7 +62,7 @@ class JobClient:
             file: The sweep file.
             name: The sweep's name.
             options: Of ``sweep run``.
-            ship: A folder to ship along, as ``laid_out`` takes it.
+            ship: A folder to ship along, as ``lay_out_package`` takes it.
             package: Whether to ship this Longwave, too.
             texts: Further files beside the sweep's, by place.
 

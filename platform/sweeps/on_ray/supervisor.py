@@ -19,7 +19,7 @@ import psutil
 from longwave.platform.processes import Births, birth_times, living_processes
 
 LOOK_SECONDS = 0.5
-"""How often the keeper writes down which processes there are."""
+"""How often the supervisor writes down which processes there are."""
 SET_DEATH_SIGNAL, SET_SUBREAPER = 1, 36
 """Linux's prctl: a signal at the parent's death; orphans of children become children."""
 
@@ -38,7 +38,7 @@ def end_leftovers(folder: Path) -> None:
     """End what drivers left behind that are gone, and delete their folders; those of living drivers stay.
 
     Args:
-        folder: As ``base()`` returns it.
+        folder: As ``base_folder()`` returns it.
     """
     for left in folder.iterdir():
         try:
@@ -46,7 +46,7 @@ def end_leftovers(folder: Path) -> None:
             if living_processes(found["driver"]):
                 continue
             _kill(living_processes(found["ours"]))
-        except (OSError, ValueError, KeyError):  # just made, or its keeper is deleting it
+        except (OSError, ValueError, KeyError):  # just made, or its supervisor is deleting it
             if time.time() - left.lstat().st_mtime < 60:
                 continue
         shutil.rmtree(left, ignore_errors=True)

@@ -105,7 +105,7 @@ class DevicePool:
     cores never leave a GPU idle.
 
     Args:
-        machines: As ``offered`` gives them.
+        machines: As ``usable_nodes`` gives them.
         most: Packs at a time at most.
         cpus: Cores a pack.
     """

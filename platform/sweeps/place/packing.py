@@ -39,7 +39,7 @@ def trial_bytes(sweep: Sweep, config: TrialConfig) -> int:
 
 
 def largest_pack(trials: int, workers: int, size: int | Literal["auto"], fit: int) -> int:
-    """Return how many of so many trials a pack may hold, if ``fit`` of them fit; the rest as in ``divide``."""
+    """Return how many of so many trials a pack may hold if ``fit`` fit; the rest as in ``divide_into_packs``."""
     return size if size != "auto" else max(1, min(math.ceil(trials / workers), fit))
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import check_as_planned, keep_text
+from longwave.platform.plugins.known import keep_plugin_text, pin_as_planned
 from longwave.platform.plugins.plugin import is_plugin
 from longwave.platform.records.about import About, departures
 from longwave.platform.records.run import Run
@@ -47,8 +47,8 @@ def store_plan(sweep: Sweep, store: Store) -> Sweep:
             if here != then:
                 what = f"{field.replace('_', ' ')} {then} of {ours.base.model} on {ours.base.task}"
                 raise ConfigError(f"The sweep {name!r} was planned with {what}; here is {here}. Give it another name.")
-        keep_text("model", ours.base.model)
-        keep_text("task", ours.base.task)
+        keep_plugin_text("model", ours.base.model)
+        keep_plugin_text("task", ours.base.task)
     return found
 
 
@@ -59,8 +59,8 @@ def restore_plugins(configs: Iterable[TrialConfig]) -> None:
         ConfigError: One is not here any more; the message says what to do.
     """
     for task, model in {((c.task, c.task_version), (c.model, c.model_version)) for c in configs}:
-        check_as_planned("task", *task)
-        check_as_planned("model", *model)
+        pin_as_planned("task", *task)
+        pin_as_planned("model", *model)
 
 
 def check_plugins(file: SweepFile) -> None:
@@ -94,7 +94,7 @@ def read_sweep_plan(store: Store, name: str) -> Sweep:
     file = check_sweep(found.content, name)
     if found.plan is not None:
         return Sweep.from_dict(file, found.plan)
-    return _of_before(file, store)
+    return _plan_from_trials(file, store)
 
 
 def missing_trials(sweep: Sweep, store: Store) -> list[PlannedTrial]:
@@ -153,14 +153,14 @@ def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> li
     return found
 
 
-def _of_before(file: SweepFile, store: Store) -> Sweep:
-    """Return a sweep of a store before schema 0004, which kept no plan: made of its trials, if each model has some."""
+def _plan_from_trials(file: SweepFile, store: Store) -> Sweep:
+    """Return a sweep that the store has no plan of, as an imported one: made of its trials, if each model has some."""
     firsts: dict[str, str] = {}
     for trial in store.planned(file.name):
         firsts.setdefault(trial.model, trial.id)
     known = {t.config.model: t for t in store.trials_by_id(list(firsts.values()))}
     if file.tasks or file.grids or not {*file.models} <= known.keys():
-        return with_positions(Sweep(file, ()))
+        return with_search_spaces(Sweep(file, ()))
     found = [(known[model].config, known[model].about) for model in file.models]
     entries = (CellPlan(base, (), about.goal, about.metric, base.model, about) for base, about in found)
     return Sweep(file, tuple(entries))
@@ -171,12 +171,12 @@ def _drawable(sweep: Sweep, planned: Sequence[PlannedTrial]) -> Sweep:
     return (
         sweep
         if all(len(mine) >= sweep.file.searched for mine in group_by_cell(sweep, planned))
-        else with_positions(sweep)
+        else with_search_spaces(sweep)
     )
 
 
-def with_positions(sweep: Sweep) -> Sweep:
-    """Return the sweep as it is resolved now, if it is of a store before schema 0004 and so lacks spaces and places."""
+def with_search_spaces(sweep: Sweep) -> Sweep:
+    """Return the sweep as it is resolved now, if the store keeps no plan of it and it so lacks spaces and positions."""
     if sweep.entries and all(entry.places for entry in sweep.entries):
         return sweep
     from longwave.platform.sweeps.plan.resolve import resolve

@@ -35,10 +35,10 @@ from longwave.platform.sweeps.run.recorder import ResultRecorder
 
 
 def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:
-    """Plan a sweep and run it, or what is missing of it, as ``resume`` does.
+    """Plan a sweep and run it, or what is missing of it, as ``resume_sweep`` does.
 
     Raises:
-        ConfigError: A rule is broken; or as ``plan`` and ``resume``.
+        ConfigError: A rule is broken; or as ``store_plan`` and ``resume_sweep``.
     """
     from longwave.platform.sweeps.plan.resolve import resolve
 
@@ -56,7 +56,7 @@ def resume_sweep(
     """Run what is missing of a sweep of the store, and return its final counts.
 
     Args:
-        sweep: As ``plan`` or ``stored_sweep`` returns it.
+        sweep: As ``store_plan`` or ``read_sweep_plan`` returns it.
         store: Where rows go.
         workers: How to run packs.
         server: MLflow tracking URI to mirror to, or None.

@@ -21,18 +21,18 @@ SINGLE = "longwave.platform.sweeps.on_ray.single_process"
 SECONDS = 5.0
 """Seconds of processor that it trains before Ray is started: about what Ray takes to start and to end."""
 _clients: list[Client] = []
-"""The one that runs, if any: blocks of ``running`` inside one another share it."""
+"""The one that runs, if any: blocks of ``running_workers`` inside one another share it."""
 
 
 def run_packs(queue: Iterable[Mapping[str, Job]], sink: Sink, workers: Workers) -> None:
-    """Train packs inside ``running(workers)``; ``sink`` hears of each start, report and end, in this process.
+    """Train packs inside ``running_workers(workers)``; ``sink`` hears of each start, report and end, in this process.
 
     Packs that a drain left unstarted are not heard of. One whose share of a GPU is not given takes a whole one.
 
     Args:
         queue: Packs by key. The next are asked for whenever something was heard; empty ones mean that there is enough.
         sink: Hears.
-        workers: Those of ``running``.
+        workers: Those of ``running_workers``.
 
     Raises:
         WorkerError: Ray could not be started, or it died; or a worker is not fit for what was planned.
@@ -65,9 +65,8 @@ def _follow(coming: Iterator[Mapping[str, Job]], heard: _CurrentSessions, sink: 
     work = {"ask": "packs", "storage": str(workers.storage), "flag": workers.flag, "workers": own, **_plugins()}
     work |= {"seconds": SECONDS}
     more = next(coming, None)
-    with closing(
-        client.run(work | _packs_message(more))
-    ) as arriving:  # at once: a traceback may hold the generator for long
+    # Closed at once: a traceback may hold the generator for long.
+    with closing(client.run(work | _packs_message(more))) as arriving:
         for events in arriving:
             for event in events:
                 _handle_event(event, heard, sink, workers)
@@ -84,7 +83,7 @@ def _pause(heard: _CurrentSessions, why: str, sink: Sink, workers: Workers) -> N
 
 
 def _plugins() -> dict[str, Any]:
-    """Return the text of what is brought, which no other node has."""
+    """Return the text of the plugins in use, which no other node has."""
     return {"plugins": [plugin.to_dict() for plugin in used_plugins()]}
 
 
@@ -120,7 +119,7 @@ def _handle_event(event: Mapping[str, Any], heard: _CurrentSessions, sink: Sink,
 
 
 def find_nodes(workers: Workers) -> list[ClusterNode]:
-    """Return the nodes of the cluster as they are now; outside of ``running(workers)``, or without Ray, this machine.
+    """Return the nodes of the cluster as they are now; outside of ``running_workers``, or without Ray, this machine.
 
     Raises:
         WorkerError: As ``run_packs``.
@@ -160,7 +159,7 @@ def run_probes(wanted: Sequence[tuple[str, Sequence[TrialConfig]]], workers: Wor
 
     Args:
         wanted: Kinds of devices, each with the trials of a pack.
-        workers: Those of ``running``.
+        workers: Those of ``running_workers``.
 
     Raises:
         WorkerError: As ``run_packs``.

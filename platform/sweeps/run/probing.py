@@ -15,7 +15,7 @@ from longwave.platform.sweeps.run import executor
 
 
 def find_cluster(workers: Workers, store: Store) -> Cluster:
-    """Return what there is for packs inside ``running(workers)``, with what the store knows of it.
+    """Return what there is for packs inside ``running_workers(workers)``, with what the store knows of it.
 
     Raises:
         WorkerError: There is no place, or as ``run_packs``.
@@ -32,7 +32,7 @@ def probe_missing(
     Args:
         cluster: As ``find_cluster`` returns it.
         configs: What is to be trained.
-        workers: Those of ``running``.
+        workers: Those of ``running_workers``.
         store: Where probes are kept.
         say: Told what takes a while.
 

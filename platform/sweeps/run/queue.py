@@ -19,7 +19,7 @@ from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool
 from longwave.platform.sweeps.place.packing import divide_into_packs, largest_pack, pack_key, trial_bytes
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
-from longwave.platform.sweeps.plan.stored import with_positions
+from longwave.platform.sweeps.plan.stored import with_search_spaces
 from longwave.platform.sweeps.run.halving import cohort_name, decide_rungs, packs_to_join
 
 TRIALS_PER_WAVE = 1_000
@@ -146,7 +146,7 @@ class PackQueue:
         """
         if not (self.sweep.file.halving and self.sweep.file.halving.cohort):
             return {}
-        known, memory = with_positions(self.sweep), _bytes_per_worker(self.cluster)
+        known, memory = with_search_spaces(self.sweep), _bytes_per_worker(self.cluster)
         whole = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
         others = sum(map(len, self._groups))
 
@@ -173,7 +173,7 @@ def _within_budget(left: Sequence[PlannedTrial], cohorts: Mapping[str, str], mos
 
 def divide_new_trials(sweep: Sweep, cluster: Cluster, fresh: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:
     """Return the packs that trials which are in none are divided into, by key."""
-    known = with_positions(sweep)
+    known = with_search_spaces(sweep)
     looped = {entry.base.model for entry in known.entries if entry.looped}
     together = not (sweep.file.halving and sweep.file.halving.cohort)
     memory, size = _bytes_per_worker(cluster), sweep.file.pack

@@ -11,7 +11,7 @@ import pytest
 from card_files import LONG, csv, long_table, written
 
 from longwave.platform.cli.main import main
-from longwave.platform.plugins.known import forget_plugin
+from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.registry import get_task
 
 ROWS = long_table()
@@ -19,7 +19,7 @@ ROWS = long_table()
 
 @pytest.fixture(autouse=True)
 def _no_plugins() -> None:
-    forget_plugin()
+    forget_plugins()
 
 
 def say(capsys: pytest.CaptureFixture[str], *words: object) -> str:

@@ -21,7 +21,7 @@ from longwave.models.base.spec import ModelSpec
 from longwave.models.kernels import using
 from longwave.platform.contracts import calls
 from longwave.platform.contracts.models import model_findings
-from longwave.platform.plugins.known import load_plugin
+from longwave.platform.plugins.known import add_plugin
 from longwave.platform.registry import get_model
 
 BATCH = "In evaluation an example alone gives what it gives in any batch."
@@ -45,7 +45,7 @@ def plugin(step: str = "", drive: str = "", methods: str = "", head: str = "", o
 
 def broken(text: str, folder: Path) -> dict[str, str]:
     """Return what is wrong with a plugin, by the quick rules that it breaks."""
-    load_plugin(written(folder / "leaky.py", text))
+    add_plugin(written(folder / "leaky.py", text))
     return wrong(get_model("my-leaky"))
 
 

@@ -12,7 +12,7 @@ from plugin_files import LEAKY, SIGN, written
 from longwave.platform.cli.main import main
 from longwave.platform.contracts.check import checked
 from longwave.platform.contracts.rule import RuleOutcome
-from longwave.platform.plugins.known import forget_plugin, load_plugin
+from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.plugins.new import write_new
 from longwave.platform.plugins.plugin import WORD
 from longwave.platform.registry import get_model, get_task
@@ -147,8 +147,8 @@ def test_what_new_writes_keeps_every_rule(kind: str, tmp_path: Path, capsys: pyt
 def test_whatever_the_name_what_new_writes_binds_it(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("new")
     for kind, get in (("model", get_model), ("task", get_task)):
-        forget_plugin()
-        load_plugin(write_new(kind, name, folder / kind))  # type: ignore[arg-type]
+        forget_plugins()
+        add_plugin(write_new(kind, name, folder / kind))  # type: ignore[arg-type]
         assert get(f"my-{name}").name == f"my-{name}"
 
 

@@ -18,7 +18,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.contracts import check
 from longwave.platform.contracts.passed import facts_of, has_passed, note_passed
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import forget_plugin, load_plugin
+from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
@@ -74,10 +74,10 @@ def sweep_of(folder: Path, model: str = LEAKY, task: str = SIGN) -> Path:
 
 def again(*plugins: Path) -> None:
     """Be another process, which is given these plugins."""
-    forget_plugin()
+    forget_plugins()
     check._check_quickly.cache_clear()
     for path in plugins:
-        load_plugin(path)
+        add_plugin(path)
 
 
 def test_a_sweep_of_a_plugin_that_leaks_is_refused_in_one_line_before_anything_runs(
@@ -193,7 +193,7 @@ def test_a_note_that_is_damaged_or_says_anything_else_counts_for_nothing(
     what: str, tmp_path: Path, home: Path, checks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "_check_quickly", lambda *what: checks.append("again"))
-    load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    add_plugin(written(tmp_path / "leaky.py", LEAKY))
     check.check_plugin("model", "my-leaky")
     (note,) = (home / "plugins/checked").iterdir()
     text = note.read_text()
@@ -205,7 +205,7 @@ def test_a_note_that_is_damaged_or_says_anything_else_counts_for_nothing(
 
 def test_where_nothing_can_be_noted_it_is_checked_once_a_process(tmp_path: Path, home: Path, checks: list[str]) -> None:
     written(home / "plugins/checked", "a file where the folder should be")
-    load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    add_plugin(written(tmp_path / "leaky.py", LEAKY))
     for _ in range(2):
         check.check_plugin("model", "my-leaky")
     assert checks == ["model my-leaky"]
@@ -214,7 +214,7 @@ def test_where_nothing_can_be_noted_it_is_checked_once_a_process(tmp_path: Path,
 def test_a_note_is_its_owners_alone_and_each_model_of_a_folder_has_its_own(tmp_path: Path, home: Path) -> None:
     for name in ("one", "two"):
         written(tmp_path / f"nets/{name}.py", LEAKY.replace('name="leaky"', f'name="{name}"'))
-    load_plugin(tmp_path / "nets")
+    add_plugin(tmp_path / "nets")
     for name in ("one", "two"):
         check.check_plugin("model", f"nets-{name}")
     notes = [*(home / "plugins/checked").iterdir()]
@@ -228,7 +228,7 @@ def test_each_variant_of_a_task_is_checked_for_itself(tmp_path: Path) -> None:
     wide = (
         "def wide(seed: int, n: int) -> Sequences:\n    return Sequences(torch.zeros(n, 12, 2), torch.ones(n).long())"
     )
-    load_plugin(
+    add_plugin(
         written(tmp_path / "sign.py", text.replace(*broken).replace("\n\n\n@cache", f"\n\n\n{wide}\n\n\n@cache"))
     )
     check.check_plugin("task", "my-sign")
@@ -244,7 +244,7 @@ def test_a_task_whose_data_are_not_here_is_left_to_the_workers_and_not_noted(
         "from longwave.tasks.base.sequences",
         "from longwave.tasks.base.raw import DataError\nfrom longwave.tasks.base.sequences",
     )
-    load_plugin(written(tmp_path / "sign.py", text))
+    add_plugin(written(tmp_path / "sign.py", text))
     check.check_plugin("task", "my-sign")
     assert not checks and not home.exists()
     with pytest.raises(DataError, match=r"^not here$"):
@@ -252,7 +252,7 @@ def test_a_task_whose_data_are_not_here_is_left_to_the_workers_and_not_noted(
 
 
 def test_notes_that_are_written_at_once_leave_a_whole_one(tmp_path: Path, home: Path) -> None:
-    facts = facts_of(load_plugin(written(tmp_path / "leaky.py", LEAKY)), "model", "my-leaky", "")
+    facts = facts_of(add_plugin(written(tmp_path / "leaky.py", LEAKY)), "model", "my-leaky", "")
     with ThreadPoolExecutor(8) as drivers:
         for done in [drivers.submit(note_passed, facts) for _ in range(80)]:
             done.result()
@@ -263,6 +263,6 @@ def test_a_check_leaves_the_random_numbers_of_its_process_alone(tmp_path: Path) 
     torch.default_generator.manual_seed(3)
     expected = torch.rand(3)
     torch.default_generator.manual_seed(3)
-    load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    add_plugin(written(tmp_path / "leaky.py", LEAKY))
     check.check_plugin("model", "my-leaky")
     assert torch.equal(torch.rand(3), expected)

@@ -12,7 +12,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.contracts.models import RULES
 from longwave.platform.contracts.rule import RuleOutcome, findings
 from longwave.platform.contracts.small import cases
-from longwave.platform.plugins.known import load_plugin
+from longwave.platform.plugins.known import add_plugin
 from longwave.platform.registry import get_model
 
 SLOPES = "Gradients equal finite differences in float64."
@@ -25,7 +25,7 @@ DECLARED = "    PARAMS = (DT,)\n    SURROGATE = True\n"
 
 def outcome(words: str, text: str, folder: Path) -> RuleOutcome:
     """Return how one rule stands for a plugin."""
-    load_plugin(written(folder / "leaky.py", text))
+    add_plugin(written(folder / "leaky.py", text))
     (found,) = findings([rule for rule in RULES if rule.words == words], cases(get_model("my-leaky")))
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trials import present_trial
 
-from longwave.platform.about import explain_recipe
+from longwave.platform.about import derived_facts
 from longwave.platform.literature.pairing import (
     NOT_RUN,
     OTHER_PROTOCOL,
@@ -46,7 +46,7 @@ def trial(task: str, variant: str, model: str, options: Any = (), params: Any = 
 
 def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, Any]]:
     """Return the numbers that stand beside a model with these options, on a task and variant."""
-    about = About(**explain_recipe(trial(task, variant, model, options)))
+    about = About(**derived_facts(trial(task, variant, model, options)))
     near = [n for n in PRINTED if n["task"] == task and belongs(n, variant, about)]
     return [n for n in near if n["model"] == model and n["model_variant"] in about.called]
 
@@ -54,7 +54,7 @@ def on(task: str, variant: str, model: str, **options: Any) -> list[dict[str, An
 def judged(task: str, variant: str, model: str, scores: list[float | None], **changes: Any) -> list[dict[str, Any]]:
     """Return the numbers beside a trial of the model with these scores."""
     config = trial(task, variant, model, **changes)
-    about = About(**explain_recipe(config))
+    about = About(**derived_facts(config))
     mine = on(task, variant, model, **dict(config.options))
     return [beside(n, scores, scale_of(about.goal, about.unit), about, config) for n in mine]
 
@@ -131,7 +131,7 @@ def test_fewer_epochs_are_another_protocol_whose_ratio_is_told_and_decides_nothi
 def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
     scores, scale = [0.0021, 0.0022, 0.0023, 0.0024, 0.0025], scale_of("min", "1")
-    about = About(**explain_recipe(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
+    about = About(**derived_facts(trial("fitzhugh_nagumo", "", "lem")), trivial={"mean": 0.5, "persistence": 0.4})
     found = beside(number, scores, scale, about, trial("fitzhugh_nagumo", "", "lem"))
     want = verdict(scores, Printed(0.002, "reported", rounding=0.0005), scale, 1.25, 0.4)
     assert (found["verdict"], found["more"], found["limit"], found["why"]) == (
@@ -143,7 +143,7 @@ def test_the_word_is_that_of_the_verdict_with_the_digits_as_printed() -> None:
 def test_the_trivial_predictor_that_the_margin_is_held_against_is_the_best_one() -> None:
     [number] = [n for n in on("fitzhugh_nagumo", "", "lem") if n["value"] == 0.002]
     config, scale, scores = trial("fitzhugh_nagumo", "", "lem"), scale_of("min", "1"), [0.0021, 0.0022, 0.0021, 0.0023]
-    about = replace(About(**explain_recipe(config)), trivial={"mean": 0.5, "persistence": 0.0027})
+    about = replace(About(**derived_facts(config)), trivial={"mean": 0.5, "persistence": 0.0027})
     printed = Printed(0.002, "reported", rounding=0.0005)
     by_best, by_worst = (verdict(scores, printed, scale, about.margin, score) for score in (0.0027, 0.5))
     found = beside(number, scores, scale, about, config)
@@ -197,7 +197,7 @@ def test_the_worst_of_several_runs_is_told_and_judged_by_nobody() -> None:
     assert worst == {"min": ["the worst of 8 runs is printed"], "max": [], "mean": []}
     [number] = [n for n in on("timit", "previous", "lipschitz_rnn", scheme="rk2") if n["statistic"] == "max"]
     config = trial("timit", "previous", "lipschitz_rnn", {"scheme": "rk2"})
-    told = departures(number, About(**explain_recipe(config)), config, scale_of("min", "1"))
+    told = departures(number, About(**derived_facts(config)), config, scale_of("min", "1"))
     assert told[0] == "the worst of 10 runs is printed"
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from longwave.platform.plugins.known import forget_plugin
+from longwave.platform.plugins.known import forget_plugins
 
 
 @pytest.fixture(autouse=True)
 def nothing_brought() -> Iterator[None]:
-    forget_plugin()
+    forget_plugins()
     yield
-    forget_plugin()
+    forget_plugins()

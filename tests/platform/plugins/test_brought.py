@@ -15,13 +15,19 @@ from plugin_files import LEAKY, SIGN, written
 
 from longwave.models.base.spec import Sizes
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import check_as_planned, forget_plugin, keep_text, load_plugin, loaded_plugins
+from longwave.platform.plugins.known import (
+    add_plugin,
+    forget_plugins,
+    keep_plugin_text,
+    pin_as_planned,
+    plugins_by_name,
+)
 from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task, shipped_models, shipped_tasks
 
 
 def test_a_file_is_a_model_under_the_namespace_my(tmp_path: Path) -> None:
-    plugin = load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    plugin = add_plugin(written(tmp_path / "leaky.py", LEAKY))
     spec = get_model("my-leaky")
     assert (spec.name, spec.version) == ("my-leaky", plugin.version)
     assert spec.title == f"Leaky [my-leaky {plugin.version[:6]}]"
@@ -31,7 +37,7 @@ def test_a_file_is_a_model_under_the_namespace_my(tmp_path: Path) -> None:
 
 
 def test_a_brought_recurrence_is_fused_as_any_other(tmp_path: Path) -> None:
-    load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    add_plugin(written(tmp_path / "leaky.py", LEAKY))
     assert get_model("my-leaky").build(Sizes(2, 4, 1, 5), 2).why().path == "cpu"
 
 
@@ -39,9 +45,9 @@ def test_a_folder_is_a_namespace_whose_files_share_one_version(tmp_path: Path) -
     written(tmp_path / "Acme-RNNs/parts/maps.py", "from torch import tanh\n")
     maps = "import Tensor, lerp\n\nfrom .parts.maps import tanh\n"
     written(tmp_path / "Acme-RNNs/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", maps))
-    plugin = load_plugin(written(tmp_path / "Acme-RNNs/sign.py", SIGN).parent)
+    plugin = add_plugin(written(tmp_path / "Acme-RNNs/sign.py", SIGN).parent)
     assert set(plugin.files) == {"leaky.py", "sign.py", "parts/maps.py"}
-    assert [*loaded_plugins("model")] == ["acme_rnns-leaky"] and [*loaded_plugins("task")] == ["acme_rnns-sign"]
+    assert [*plugins_by_name("model")] == ["acme_rnns-leaky"] and [*plugins_by_name("task")] == ["acme_rnns-sign"]
     assert get_model("acme_rnns-leaky").version == get_task("acme_rnns-sign").version == plugin.version
     assert get_task("acme_rnns-sign").load("").valid.places == 12
 
@@ -51,18 +57,18 @@ def test_no_shipped_name_has_a_dash_so_none_can_be_hidden() -> None:
 
 
 def test_a_plugin_of_a_shipped_ones_name_leaves_it_as_it_is(tmp_path: Path) -> None:
-    load_plugin(written(tmp_path / "lem.py", LEAKY.replace('name="leaky"', 'name="lem"')))
+    add_plugin(written(tmp_path / "lem.py", LEAKY.replace('name="leaky"', 'name="lem"')))
     assert get_model("lem") is shipped_models()["lem"] and get_model("my-lem").title.startswith("Leaky")
 
 
 def test_two_plugins_of_one_name_are_refused_unless_they_are_the_same(tmp_path: Path) -> None:
     first = written(tmp_path / "a/leaky.py", LEAKY)
-    load_plugin(first)
-    load_plugin(written(tmp_path / "b/leaky.py", LEAKY))
+    add_plugin(first)
+    add_plugin(written(tmp_path / "b/leaky.py", LEAKY))
     other = written(tmp_path / "c/leaky.py", LEAKY + "\n")
     rule = f"The model my-leaky is bound by {first} and {other}. Rename a file, or leave one out."
     with pytest.raises(ConfigError, match=f"^{re.escape(rule)}$"):
-        load_plugin(other)
+        add_plugin(other)
 
 
 def test_registered_files_of_the_data_folder_are_brought_by_themselves(home: Path) -> None:
@@ -83,33 +89,33 @@ def test_any_other_text_is_another_version(text: str) -> None:
 
 def test_what_was_planned_goes_on_from_the_kept_text_whatever_became_of_the_file(tmp_path: Path) -> None:
     path = written(tmp_path / "leaky.py", LEAKY)
-    version = load_plugin(path).version
-    keep_text("model", "my-leaky")
-    forget_plugin()
+    version = add_plugin(path).version
+    keep_plugin_text("model", "my-leaky")
+    forget_plugins()
     path.unlink()
-    check_as_planned("model", "my-leaky", version)
+    pin_as_planned("model", "my-leaky", version)
     assert get_model("my-leaky").version == version
-    forget_plugin()
+    forget_plugins()
     written(path, LEAKY + "\n# another\n")
-    load_plugin(path)
+    add_plugin(path)
     assert get_model("my-leaky").version != version
-    check_as_planned("model", "my-leaky", version)
+    pin_as_planned("model", "my-leaky", version)
     assert get_model("my-leaky").version == version
 
 
 def test_what_is_in_no_version_here_is_named_with_what_to_do(tmp_path: Path, home: Path) -> None:
     told = r"^The model my-leaky of version 0123456789ab is not here{}\. Give it as it was then: --plugins FILE\.$"
     with pytest.raises(ConfigError, match=told.format("")):
-        check_as_planned("model", "my-leaky", "0123456789ab")
-    version = load_plugin(written(tmp_path / "leaky.py", LEAKY)).version
+        pin_as_planned("model", "my-leaky", "0123456789ab")
+    version = add_plugin(written(tmp_path / "leaky.py", LEAKY)).version
     with pytest.raises(ConfigError, match=told.format(f", only version {version}")):
-        check_as_planned("model", "my-leaky", "0123456789ab")
-    keep_text("model", "my-leaky")
+        pin_as_planned("model", "my-leaky", "0123456789ab")
+    keep_plugin_text("model", "my-leaky")
     (kept,) = (home / "plugins/kept").iterdir()
     kept.write_text(kept.read_text().replace("lerp", "lerq"))
-    forget_plugin()
+    forget_plugins()
     with pytest.raises(ConfigError, match=rf"^The model my-leaky of version {version} is not here\. "):
-        check_as_planned("model", "my-leaky", version)
+        pin_as_planned("model", "my-leaky", version)
 
 
 WRONG = {
@@ -148,22 +154,22 @@ def test_what_is_no_plugin_is_refused_in_one_line_and_nothing_is_run(case: str, 
     name, text, rule = WRONG[case]
     path = written(tmp_path / name, text) if name else tmp_path / "gone.py"
     with pytest.raises(ConfigError, match=rule) as caught:
-        load_plugin(path)
+        add_plugin(path)
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_file_or_too_large_a_folder_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.py")
     with pytest.raises(ConfigError, match=r"x\.py is no file\.$"):
-        load_plugin(tmp_path / "x.py")
+        add_plugin(tmp_path / "x.py")
     for k in range(201):
         written(tmp_path / f"many/f{k}.py", "")
     with pytest.raises(
         ConfigError, match=r"many is too large for a plugin, which has at most 200 Python files and 2 MiB "
     ):
-        load_plugin(tmp_path / "many")
+        add_plugin(tmp_path / "many")
     with pytest.raises(ConfigError, match=r"^/: a plugin's name has small letters, digits and _, .*got ''"):
-        load_plugin(Path("/"))
+        add_plugin(Path("/"))
 
 
 @pytest.mark.parametrize("case", FAILS)
@@ -174,13 +180,13 @@ def test_a_plugin_that_does_not_run_is_named_with_its_line(
     written(tmp_path / "helper.py", "x = 1\n")
     monkeypatch.delitem(sys.modules, "helper", raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))  # as where Python is started in that folder
-    load_plugin(written(tmp_path / "x.py", text))
+    add_plugin(written(tmp_path / "x.py", text))
     with pytest.raises(ConfigError, match=rule) as caught:
         get_model("my-x")
     assert "\n" not in str(caught.value)
 
 
 def test_a_short_name_is_answered_with_the_full_one(tmp_path: Path) -> None:
-    load_plugin(written(tmp_path / "leaky.py", LEAKY))
+    add_plugin(written(tmp_path / "leaky.py", LEAKY))
     with pytest.raises(ConfigError, match=r"^No model 'leaky'\. Did you mean .*my-leaky"):
         get_model("leaky")

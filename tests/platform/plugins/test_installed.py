@@ -12,7 +12,7 @@ from plugin_files import LEAKY, SIGN, written
 
 from longwave.models.base.spec import Sizes
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import loaded_plugins, pin_plugins
+from longwave.platform.plugins.known import pin_plugins, plugins_by_name
 from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.registry import get_model, get_task
 
@@ -45,7 +45,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_packages_models_and_tasks_are_in_its_distributions_namespace(site: Path) -> None:
-    assert [*loaded_plugins("model")] == ["acme_nets-leaky"] and [*loaded_plugins("task")] == ["acme_nets-sign"]
+    assert [*plugins_by_name("model")] == ["acme_nets-leaky"] and [*plugins_by_name("task")] == ["acme_nets-sign"]
     assert get_model("acme_nets-leaky").build(Sizes(1, 4, 1, 5)).dt == 0.5
     assert get_task("acme_nets-sign").load("").valid.places == 12
     assert get_model("acme_nets-leaky").version == get_task("acme_nets-sign").version
@@ -54,17 +54,17 @@ def test_a_packages_models_and_tasks_are_in_its_distributions_namespace(site: Pa
 
 def test_a_packages_text_runs_where_the_package_is_not(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(site / "acme_nets/maps.py", MAPS + "# run nowhere before\n")
-    told = Plugin.from_dict(json.loads(json.dumps(loaded_plugins("model")["acme_nets-leaky"].to_dict())))
+    told = Plugin.from_dict(json.loads(json.dumps(plugins_by_name("model")["acme_nets-leaky"].to_dict())))
     assert {*told.files} == {"__init__.py", "maps.py", "sign.py", "cells/leaky.py"}
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(site)])
-    assert "acme_nets-leaky" not in loaded_plugins("model")
+    assert "acme_nets-leaky" not in plugins_by_name("model")
     pin_plugins([told])
     assert get_model("acme_nets-leaky").version == told.version
     assert get_model("acme_nets-leaky").build(Sizes(1, 4, 1, 5)).dt == 0.5
 
 
 def test_another_text_of_an_installed_package_stands_for_what_was_planned(site: Path) -> None:
-    now = loaded_plugins("model")["acme_nets-leaky"]
+    now = plugins_by_name("model")["acme_nets-leaky"]
     before = Plugin.from_dict({**now.to_dict(), "files": {**now.files, "maps.py": MAPS + "# as it was\n"}})
     pin_plugins([before])
     assert get_model("acme_nets-leaky").version == before.version != now.version
@@ -84,5 +84,5 @@ def test_an_entry_point_that_leads_nowhere_is_named(
 ) -> None:
     monkeypatch.syspath_prepend(str(install(tmp_path / "site", points)))
     with pytest.raises(ConfigError, match=re.escape(rule)):
-        loaded_plugins("model")
+        plugins_by_name("model")
     assert get_model("lem").name == "lem"

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import forget_plugin
+from longwave.platform.plugins.known import forget_plugins
 from longwave.platform.registry import get_model
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import read_sweep
@@ -52,7 +52,7 @@ def file(tmp_path: Path) -> Path:
 def planned(file: Path, store: Store) -> Store:
     """A store with that sweep planned, in a process that knows nothing of its plugins any more."""
     store_plan(resolve(read_sweep(file)), store)
-    forget_plugin()
+    forget_plugins()
     return store
 
 
@@ -111,7 +111,7 @@ def test_a_row_of_a_plugin_that_is_not_here_is_read_like_any_other(
 ) -> None:
     version = version_of(planned)
     train(planned, here)
-    forget_plugin()
+    forget_plugins()
     for gone in (file.parent / "parts", home / "plugins"):
         shutil.rmtree(gone)
     own = ["--store", str(planned.engine.url)]
@@ -132,17 +132,17 @@ def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_
     planned: Store, file: Path, here: Workers, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train(planned, here)
-    forget_plugin()
+    forget_plugins()
     bundle, parts = tmp_path / "out.json.xz", ["--plugins", str(file.parent / "parts/leaky.py"), "--plugins"]
     parts += [str(file.parent / "parts/sign.py")]
     assert main(["submit", str(bundle), "--store", str(planned.engine.url), *parts]) == 0
-    forget_plugin()
+    forget_plugins()
     elsewhere = ["--store", f"sqlite:///{tmp_path}/elsewhere.db"]
     assert main(["import", str(bundle), *elsewhere]) == 2
     err = capsys.readouterr().err
     assert "No task 'my-sign'" in err and "Traceback" not in err
     assert main([*parts, "import", str(bundle), *elsewhere]) == 0
-    forget_plugin()
+    forget_plugins()
     assert main(["board", "my-sign", *elsewhere]) == 0
     assert "Leaky [my-leaky" in capsys.readouterr().out
 
@@ -150,7 +150,7 @@ def test_a_bundle_of_a_plugin_is_taken_where_the_plugin_is_and_refused_in_words_
 def test_the_option_stands_anywhere_on_the_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(file.parent / "parts/leaky.py")
     for line in (["--plugins", path, "models", "my-leaky"], ["models", f"--plugins={path}", "my-leaky"]):
-        forget_plugin()
+        forget_plugins()
         assert main(line) == 0 and "Leaky [my-leaky" in capsys.readouterr().out
     assert get_model("my-leaky").name == "my-leaky"
     assert main(["models", "--plugins"]) == 2

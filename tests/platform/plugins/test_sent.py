@@ -10,7 +10,7 @@ from plugin_files import LEAKY, SIGN, written
 
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.known import forget_plugin, load_plugin
+from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.on_ray.package import lay_out_package
@@ -32,7 +32,7 @@ def test_a_sweep_that_is_sent_brings_in_the_same_there(
     written(tmp_path / "here/own/sign.py", SIGN)
     written(tmp_path / "nets/helper.py", "from torch import tanh\n")
     own = "import Tensor, lerp\n\nfrom nets.helper import tanh\n"
-    load_plugin(written(tmp_path / "nets/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", own)).parent)
+    add_plugin(written(tmp_path / "nets/leaky.py", LEAKY.replace("import Tensor, lerp, tanh\n", own)).parent)
     checked = read_sweep(file)
     texts, options = shipped_plugins(file, checked)
     assert options == ["--plugins", "plugins/nets"] and {*texts} == {
@@ -41,7 +41,7 @@ def test_a_sweep_that_is_sent_brings_in_the_same_there(
     (there := tmp_path / "there").mkdir()
     lay_out_package(there, file, "sent", None, False, texts)
     wanted = {get_model("nets-leaky").version, get_task("my-sign").version}
-    forget_plugin()
+    forget_plugins()
     monkeypatch.chdir(there)
     assert main(["sweep", "plan", "sent.toml", "--format", "json", *options]) == 0
     said = capsys.readouterr().out

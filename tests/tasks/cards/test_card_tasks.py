@@ -11,7 +11,7 @@ import pytest
 from card_files import LONG, csv, long_table, written
 
 from longwave.platform.contracts.check import checked
-from longwave.platform.plugins.known import forget_plugin
+from longwave.platform.plugins.known import forget_plugins
 from longwave.tasks.base.data import Data
 from longwave.tasks.cards.task import card_task
 
@@ -71,8 +71,8 @@ def test_trivial_predictors_of_every_kind_have_a_score(
 def test_a_card_keeps_the_contract_of_tasks(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     rows, changes, _, _ = KINDS[kind]
-    forget_plugin()
+    forget_plugins()
     [(subject, found)] = checked(written(tmp_path, csv(rows), LONG, **changes))
     rules = [*found]
-    forget_plugin()
+    forget_plugins()
     assert subject == "task my-toy" and len(rules) > 8 and not [each for each in rules if each.broken]

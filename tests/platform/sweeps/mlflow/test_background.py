@@ -15,7 +15,7 @@ from mirrors import fill
 from longwave.platform.errors import ConfigError
 from longwave.platform.storage.outbox import Outbox
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow import background as mirroring
+from longwave.platform.sweeps.mlflow import background
 from longwave.platform.sweeps.mlflow.background import Mirror
 
 SERVER = "http://ada:secret@127.0.0.1:9"
@@ -26,13 +26,13 @@ def lives(mirror: Mirror) -> bool:
 
 
 def test_no_server_means_no_mirror() -> None:
-    with mirroring.mirroring(None) as mirror:
+    with background.mirroring(None) as mirror:
         assert mirror is None
 
 
 def test_blocks_inside_one_another_share_a_mirror_which_ends_with_the_outer_one_whatever_ends_that() -> None:
-    with pytest.raises(ConfigError, match="wrong"), mirroring.mirroring(SERVER) as outer:
-        with mirroring.mirroring(SERVER) as inner, mirroring.mirroring(None) as none:
+    with pytest.raises(ConfigError, match="wrong"), background.mirroring(SERVER) as outer:
+        with background.mirroring(SERVER) as inner, background.mirroring(None) as none:
             assert inner is outer and none is None
         assert outer and lives(outer)
         raise ConfigError("wrong")
@@ -40,7 +40,7 @@ def test_blocks_inside_one_another_share_a_mirror_which_ends_with_the_outer_one_
 
 
 def test_a_password_stands_on_no_command_line() -> None:
-    with mirroring.mirroring(SERVER) as mirror:
+    with background.mirroring(SERVER) as mirror:
         assert mirror and "secret" not in " ".join(psutil.Process(mirror._process.pid).cmdline())
 
 

@@ -25,8 +25,7 @@ from longwave.platform.redaction import redacted
 from longwave.platform.storage.outbox import Delivery, Outbox
 from longwave.platform.storage.schema import DeliveryRow
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.mlflow import background as mirroring
-from longwave.platform.sweeps.mlflow import local_file
+from longwave.platform.sweeps.mlflow import background, local_file
 from longwave.platform.sweeps.mlflow.contents import is_same_number
 from longwave.platform.sweeps.mlflow.mirror import Upload, sync
 from longwave.platform.sweeps.mlflow.server import MirrorError, TrackingServer
@@ -165,10 +164,10 @@ def test_what_a_server_lost_is_found_by_search_and_sent_again(store: Store, file
 def test_a_live_mirror_whose_file_is_deleted_makes_another(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirroring, "SECONDS", 0.05)
-    monkeypatch.setattr(mirroring, "LAST_SECONDS", 120.0)
+    monkeypatch.setattr(background, "SECONDS", 0.05)
+    monkeypatch.setattr(background, "LAST_SECONDS", 120.0)
     [first, second] = fill(store, 2, 2)
-    mirror = mirroring.Mirror(f"sqlite:///{file}")
+    mirror = background.Mirror(f"sqlite:///{file}")
     with mirror.following(store):
         until = time.monotonic() + 60
         while len(Outbox(store, f"sqlite:///{file}").deliveries()) < 2 and time.monotonic() < until:

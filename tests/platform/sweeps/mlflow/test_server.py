@@ -22,8 +22,7 @@ from rich.console import Console
 from longwave.platform.storage.outbox import Outbox
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
-from longwave.platform.sweeps.mlflow import background as mirroring
-from longwave.platform.sweeps.mlflow import mirror
+from longwave.platform.sweeps.mlflow import background, mirror
 from longwave.platform.sweeps.mlflow.background import Mirror
 from longwave.platform.sweeps.mlflow.mirror import sync
 from longwave.platform.sweeps.mlflow.server import MirrorError
@@ -133,7 +132,7 @@ def test_a_dead_server_neither_stops_nor_slows_training_and_gets_all_it_missed_w
     tiny: Tiny, store: Store, here: Workers, console: Console, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
-    monkeypatch.setattr(mirroring, "SECONDS", 0.1)
+    monkeypatch.setattr(background, "SECONDS", 0.1)
     start = time.monotonic()
     view = driver.start_sweep(tiny(models=["lem"], trials=2, retrain=1), store, here, dead, console)
     assert view.counts() == "3 of 3 trials done (3 ok)" and time.monotonic() - start < 60
@@ -168,7 +167,7 @@ def test_a_copy_that_broke_off_anywhere_is_completed_without_doubles(
 
 
 def test_a_mirror_that_hangs_is_left_behind_at_the_end(trained: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirroring, "LAST_SECONDS", 0.2)
+    monkeypatch.setattr(background, "LAST_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(1)

@@ -37,7 +37,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     class Noted(Client):
         def start(self) -> None:
-            if not (self._keeper and self._keeper.poll() is None):
+            if not (self._supervisor and self._supervisor.poll() is None):
                 found.append(self.scheduler.rpartition(".")[2])
             super().start()
 
@@ -68,7 +68,7 @@ def jobs_of(file: SweepFile) -> dict[str, Job]:
 
 
 def singles(driver: psutil.Process | None = None) -> list[psutil.Process]:
-    """Return the single processes that a driver, by default any of this process, has started, without their keepers."""
+    """Return the single processes that a driver, by default this process, has started, without their supervisors."""
     found = [p for p in (driver or psutil.Process()).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
     return [p for p in found if executor.SINGLE in p.cmdline() and p.cmdline()[2] == executor.SINGLE]
 

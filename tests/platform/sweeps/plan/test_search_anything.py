@@ -19,7 +19,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.cell import resolve_cell
 from longwave.platform.sweeps.file.schema import check_sweep
-from longwave.platform.sweeps.file.settings import read_cells as given_of
+from longwave.platform.sweeps.file.settings import read_cells
 from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -128,7 +128,7 @@ def test_published_words_and_numbers_are_the_default_as_far_as_they_have_a_meani
 ) -> None:
     model, task = get_model("lipschitz_rnn"), get_task("scifar")
     content = {"name": "s", "task": "scifar", "models": ["lipschitz_rnn"], "trials": 1, "recipe": recipe}
-    found = resolve_cell(next(given_of(check_sweep(content, "s"), model)), task, model)
+    found = resolve_cell(next(read_cells(check_sweep(content, "s"), model)), task, model)
     assert tuple(found.fields[name] for name in ("optimiser", "schedule", "drops")) == words
     assert found.params == numbers
 

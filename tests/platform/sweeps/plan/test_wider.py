@@ -25,8 +25,7 @@ from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import edges_of_winner
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
-from longwave.platform.sweeps.plan.stored import plan_trials as asked_of
-from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.stored import plan_trials, read_sweep_plan, store_plan, stored_settings
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.run.estimate import planned_stages
@@ -197,6 +196,6 @@ def test_what_a_sweep_is_expected_to_take_counts_the_second_search() -> None:
 
 
 def test_a_sweep_that_has_begun_counts_its_second_search(store: Store) -> None:
-    asked_of(store_plan(wider(), store), store)
+    plan_trials(store_plan(wider(), store), store)
     found = sweep_status(store, "wide")
     assert (found.trials, found.expected) == (2 * (4 + 3 + 2), 2 * (4 + 3 + 2) * 6)

@@ -28,9 +28,11 @@ from longwave.platform.bench.sizes import (
     ON_PROCESSOR,
     PACKS_ON_GPU,
     PACKS_ON_PROCESSOR,
+    SHORT_ADDING,
     PackSize,
     Size,
     layer,
+    recurrent_models,
 )
 from longwave.platform.bench.turns import Contender, fastest, network, pair, threads
 from longwave.platform.bench.vanishing import OTHER, vanishing
@@ -50,6 +52,7 @@ class Agenda:
         device: Where.
         sizes: Sizes by cell.
         packs: Packs of LEM.
+        models: Those that are timed with a gradient that vanishes alone.
         repeats, seconds: Turns of each line, and for how long more are taken.
         peer: Folder of another checkout of LEM.
         compile: Whether to measure torch.compile; on a GPU for a cell's first two sizes, since compiling takes long.
@@ -58,6 +61,7 @@ class Agenda:
     device: torch.device
     sizes: Mapping[str, Sequence[Size]]
     packs: Sequence[PackSize] = ()
+    models: Sequence[str] = ()
     repeats: int = 3
     seconds: float = 1.0
     peer: Path | None = None
@@ -85,7 +89,8 @@ def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequenc
     given = [_size(text) for text in sizes]
     packs = tuple(replace(pack, size=given[0]) for pack in packs) if given else packs
     chosen_sizes = {cell: given or own[cell] for cell in cells or LAYERS}
-    return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), **chosen)
+    models = () if cells or given else recurrent_models()
+    return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), models, **chosen)
 
 
 def _size(text: str) -> Size:
@@ -129,7 +134,8 @@ def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Kernel
             report.lines.extend(attempt(f"timing {cell}, {size}", _line, plan, cell, size, error, other, report.notes))
         if plan.device.type == "cpu":  # GPUs take subnormal numbers at no cost
             right = [(cell, size) for cell, size, _ in checked]
-            for cell, size in [*right, *dict.fromkeys((OTHER, size) for _, size in right)]:
+            models = [(name, SHORT_ADDING) for name in plan.models]
+            for cell, size in [*right, *dict.fromkeys((OTHER, size) for _, size in [*right, *models]), *models]:
                 what = f"timing {cell}, {size}, with a loss on the last step"
                 report.vanishing.extend(attempt(what, vanishing, cell, size, plan.repeats, plan.seconds, CAP))
     for pack in plan.packs:

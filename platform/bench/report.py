@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, Size
+from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PSMNIST, SHORT_ADDING, Size
 from longwave.platform.bench.vanishing import OTHER, Vanishing
 
 EXACT = 1e-5
@@ -144,7 +144,7 @@ ON_PROCESSOR = {
     **{(cell, PSMNIST): {"eager": 1.8} for cell in _OTHERS},
 }
 """Ratios asked for on one thread; ``gemm`` and ``floor`` are upper bounds."""
-SIZES = {size for _, size in ON_PROCESSOR}
+SIZES = {size for _, size in ON_PROCESSOR} | {SHORT_ADDING}
 LAST = 1.15
 """Most that the way back from a loss on the last step may take, in times of that from a loss on all steps."""
 ON_GPU = {

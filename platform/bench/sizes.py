@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from longwave.models.base.recurrence import Recurrence
+from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.cornn import CoRNN
 from longwave.models.gru import GRU
 from longwave.models.lem import LEM
@@ -17,6 +18,7 @@ from longwave.models.lipschitz_rnn import LipschitzRNN
 from longwave.models.lstm import LSTM
 from longwave.models.tau_gru import TauGRU
 from longwave.models.unicornn import UnICORNN
+from longwave.platform.registry import get_model, shipped_models
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ LAYERS: Mapping[str, Callable[..., Recurrence[Any]]] = {
 FITZHUGH, PSMNIST = Size(1000, 32, 1, 16), Size(784, 128, 1, 128)
 NCIFAR, ADDING = Size(1000, 120, 96, 128), Size(2000, 50, 2, 128)
 EIGENWORMS = Size(17984, 8, 6, 32)
+SHORT_ADDING = Size(500, 50, 2, 128)
+"""At which every model's loop is timed with a gradient that vanishes."""
 ON_PROCESSOR: Mapping[str, Sequence[Size]] = dict.fromkeys(LAYERS, (FITZHUGH, PSMNIST)) | {
     "lem": (FITZHUGH, PSMNIST, NCIFAR, ADDING)
 }
@@ -90,8 +94,22 @@ PACKS_ON_GPU = tuple(PackSize(members, FITZHUGH) for members in (2, 8, 16, 32, 1
 
 
 def layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence[Any]:
-    """Return the layer of a cell, drawn from seed 0."""
+    """Return the layer of a cell, or of a model: defaults, else a range's end; drawn from seed 0."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
+        if cell not in LAYERS:
+            return _model_layer(get_model(cell), size, members).to(device)
         lag = {"tau": size.lag} if cell == "tau_gru" else {}
         return LAYERS[cell](size.inputs, size.hidden, members=members, **lag).to(device)
+
+
+def recurrent_models() -> list[str]:
+    """Return the models whose layer runs over time, by name."""
+    return [name for name, spec in shipped_models().items() if issubclass(spec.layer, Recurrence)]
+
+
+def _model_layer(spec: ModelSpec, size: Size, members: int | None) -> Recurrence[Any]:
+    needed: dict[str, Any] = {p.name: p.high for p in spec.space("") if p.name != "lr" and p.default is None}
+    made = spec.build(Sizes(size.inputs, size.hidden, 1, size.steps), members, **needed)
+    assert isinstance(made, Recurrence)
+    return made

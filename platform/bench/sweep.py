@@ -22,11 +22,11 @@ from torch import nn
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
-from longwave.platform.bench.turns import threads
+from longwave.platform.bench.turns import read_clock, threads
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
-from longwave.platform.training.environment import device, flushing_subnormals
+from longwave.platform.training.environment import device, flushing_subnormals, keep_to
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.train import train
 
@@ -79,24 +79,35 @@ class Throughput:
     ratio: float
 
 
-def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]:
+def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None = None) -> list[Measurement]:
     """Return the time of one training epoch of ``model`` on FitzHugh-Nagumo alone and in a pack, on one thread.
 
-    The two are measured in turns, so a change in the machine's load meets both.
+    The two are measured in turns, so a change in the machine's load meets both, and as a worker trains them.
+
+    Args:
+        model: Its name.
+        members: Of the pack.
+        repeats: Epochs of each.
+        hidden: Hidden size; the recipe's by default.
     """
     with threads(1), flushing_subnormals():
+        keep_to(1)
         task = get_task(TASK)
         data = task.load("").to(device())
-        packs = {m: Pack(some_configs(model, m), data, device()) for m in (1, members)}
+        recipe, length = task.recipe(model), data.valid.places
+        hidden = hidden or recipe.hidden
+        packs = {
+            m: Pack([replace(config, hidden=hidden) for config in some_configs(model, m)], data, device())
+            for m in (1, members)
+        }
         best = dict.fromkeys(packs, float("inf"))
         for _ in range(repeats + 1):
             for m, pack in packs.items():
                 best[m] = min(best[m], _epoch_ms(pack))
-    recipe, length = task.recipe(model), data.valid.places
     return [
         Measurement(
             name=f"{model} training epoch, {TASK}",
-            shape=f"M={m} T={length} B={recipe.batch} p={task.inputs} d={recipe.hidden}",
+            shape=f"M={m} T={length} B={recipe.batch} p={task.inputs} d={hidden}",
             path=packs[m].network.layer.why().path,
             ms=ms,
             ratio=ms / best[1],
@@ -108,10 +119,10 @@ def sweep_benchmark(model: str, members: int, repeats: int) -> list[Measurement]
 
 def _epoch_ms(pack: Pack) -> float:
     pack.step = 0
-    start = time.perf_counter()
+    start = read_clock(device())
     pack.train_epoch()
     pack.score(pack.data.valid)
-    return 1000 * (time.perf_counter() - start)
+    return 1000 * (read_clock(device()) - start)
 
 
 def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tuple[list[Throughput], str]:
@@ -153,7 +164,7 @@ def _fastest(run: Callable[[], object]) -> float:
 
 def _start(ready: Barrier, config: TrialConfig) -> None:
     """Make a process ready: import, load the data, compile the loop."""
-    torch.set_num_threads(1)
+    keep_to(1)
     _train([replace(config, epochs=1)], None)
     ready.wait(START_SECONDS)
 

@@ -30,14 +30,14 @@ def network(run: nn.Module, x: Tensor) -> Contender:
     weights = [p for p in run.parameters() if p.requires_grad]
 
     def once() -> tuple[float, float]:
-        start = _now(x.device)
+        start = read_clock(x.device)
         y = run(x)
         y = y[0] if isinstance(y, tuple) else y
-        there = _now(x.device) - start
+        there = read_clock(x.device) - start
         adjoint = torch.rand_like(y)
-        start = _now(x.device)
+        start = read_clock(x.device)
         torch.autograd.grad(y, weights, adjoint)
-        return there, _now(x.device) - start
+        return there, read_clock(x.device) - start
 
     return Contender(once, x.shape[-3])
 
@@ -46,11 +46,11 @@ def pair(forward: Callable[[], object], backward: Callable[[], object], steps: i
     """Return a contender of two functions."""
 
     def once() -> tuple[float, float]:
-        start = _now(device)
+        start = read_clock(device)
         forward()
-        middle = _now(device)
+        middle = read_clock(device)
         backward()
-        return middle - start, _now(device) - middle
+        return middle - start, read_clock(device) - middle
 
     return Contender(once, steps)
 
@@ -84,7 +84,8 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _now(device: torch.device) -> float:
+def read_clock(device: torch.device) -> float:
+    """Return seconds of the processor on one thread, else of the wall, once a GPU has done what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif torch.get_num_threads() == 1:

@@ -13,7 +13,7 @@ from longwave.models.base.sequence import SequenceLayer
 from longwave.models.kernels.cpu.run import keeping_subnormals
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import OtherLSTM
-from longwave.platform.bench.sizes import Size, layer
+from longwave.platform.bench.sizes import LAYERS, Size, layer
 from longwave.platform.bench.turns import Contender, fastest, network
 
 OTHER = "torch's LSTM"
@@ -29,7 +29,8 @@ class Vanishing:
         forward, backward: Its loop.
         whole: The way back from a loss on all steps.
         kept: The way back where subnormal numbers are kept.
-        eager, beside: The plain loop, and ours in turns with it, forward and backward; None for torch's own.
+        eager, beside: The plain loop, and ours in turns with it, forward and backward; None for torch's own and for
+            a model that has no plain loop here.
         capped: Steps that ``eager`` ran. Where it is below T its time is scaled.
     """
 
@@ -68,7 +69,7 @@ def vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: int) -> 
     """Return what a loop takes where its loss reads the last step alone; measured on a processor's one thread.
 
     Args:
-        cell: A cell's name, or ``OTHER``.
+        cell: A cell's or a model's name, or ``OTHER``.
         size: Of the call.
         repeats, seconds: As ``fastest`` takes them.
         cap: Most steps of the plain loop; its time is scaled to the whole.
@@ -79,7 +80,9 @@ def vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: int) -> 
     alike = {"last": last, "whole": network(run, x), "kept": Contender(keeping(last.once), size.steps)}
     best = fastest(alike, repeats, seconds)
     eager, beside = None, None
-    if own is not None:  # in turns of its own: what comes after it finds the caches full of other things
+    if (
+        own is not None and cell in LAYERS
+    ):  # in turns of its own: what comes after it finds the caches full of other things
         plain = network(LastStep(PlainLoop(own)), x[:cap])
         eager, beside = map(sum, fastest({"eager": plain, "last": last}, repeats, seconds).values())
     back = {name: times[1] for name, times in best.items()}

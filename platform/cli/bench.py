@@ -28,6 +28,7 @@ class Device(StrEnum):
 def measure_sweeps(
     model: Annotated[str, typer.Option(help="Which model.")] = "lem",
     members: Annotated[int, typer.Option(min=2, max=10_000, help="Members of the pack.")] = 16,
+    hidden: Annotated[int | None, typer.Option(min=1, help="Its hidden size. Default: the recipe's.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Epochs measured of each; the fastest counts.")] = 3,
     trials: Annotated[int, typer.Option(min=0, help="Trials of the whole sweeps; 0 leaves them out.")] = 16,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of these trials.")] = 2,
@@ -39,12 +40,12 @@ def measure_sweeps(
     packs, one at a time with fused and with reference loops, and by plain Ray Tune with a plain loop. Then the whole
     command for the same trials, less the seconds that these trained.
 
-    Example: longwave bench sweep --members 16
+    Example: longwave bench sweep --members 8 --hidden 64 --trials 0
     """
     from longwave.platform.bench.outside import outside  # SQLAlchemy, which the other benches do without
 
     with waiting("Measuring"):
-        measured = sweep_benchmark(model, members, repeats)
+        measured = sweep_benchmark(model, members, repeats, hidden)
         ways, missing = throughput(model, trials, epochs) if trials else ([], "")
         commands = outside(model, trials, epochs, repeats) if trials else []
     render.sweep(measured, ways, missing, commands, format.value)

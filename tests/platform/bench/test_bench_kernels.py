@@ -15,6 +15,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from longwave.models.base.layer import State
+from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Sizes
 from longwave.models.chrono_lstm import MODEL as CHRONO_LSTM
 from longwave.models.exprnn import MODEL as EXPRNN
@@ -29,8 +30,9 @@ from longwave.platform.bench.peers import worst_error
 from longwave.platform.bench.report import KernelReport, Timing, targets
 from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
 from longwave.platform.bench.turns import threads
-from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain, keeping
+from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain, keeping, vanishing
 from longwave.platform.cli.main import main
+from longwave.platform.registry import shipped_models
 from longwave.platform.sweeps.on_ray.plain_tune import run_plain
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.training.environment import flushing_subnormals, subnormals
@@ -157,6 +159,13 @@ def test_the_last_step_is_what_a_network_reads(cell: str) -> None:
     ours = layer(cell, SMALL, CPU)
     x = torch.randn(SMALL.shape)
     assert torch.equal(LastStep(ours)(x), ours(x)[0][-1]) and LastStep(PlainLoop(ours))(x).shape == (3, 5)
+
+
+def test_every_recurrent_model_is_timed_with_a_gradient_that_vanishes() -> None:
+    assert set(planned("cpu").models) == {n for n, m in shipped_models().items() if issubclass(m.layer, Recurrence)}
+    assert len(planned("cpu").models) >= 22 and not planned("cpu", ["lem"]).models
+    line = vanishing("fastrnn", Size(5, 2, 2, 3), repeats=1, seconds=0.0, cap=3)
+    assert line.ratios.keys() == {"last", "kept"}, "It has no plain loop."
 
 
 def test_a_contender_keeps_subnormals_and_those_after_it_flush_them() -> None:

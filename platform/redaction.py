@@ -9,8 +9,8 @@ HIDDEN = "***"
 """What stands where a secret stood."""
 SCHEMES = "https?|wss?|ftps?|s3|gs|postgres(?:ql)?|sqlite|mysql|mariadb|mssql|oracle|databricks|file|redis|ray"
 KEYS = r"password|passwd|pwd|passphrase|passfile|token|secret|credentials?|signature|api[_-]?key|access[_-]?key"
-URL = re.compile(rf"[a-z][a-z0-9+.-]*://|(?<![\w+.-])(?:{SCHEMES})(?:\+\w+)?:/*(?=\S)", re.IGNORECASE)
-"""Where a URL starts, also one whose slashes are missing."""
+URL = re.compile(rf"[a-z][a-z0-9+.-]{{0,31}}://|(?<![\w+.-])(?:{SCHEMES})(?:\+\w+)?:/*(?=\S)", re.IGNORECASE)
+"""Where a URL starts, also one whose slashes are missing. No scheme is longer, and the search stays linear."""
 NEXT = re.compile(rf"""(?<=[\s"'`(\[<,;])(?:{SCHEMES})(?:\+\w+)?://""", re.IGNORECASE)
 """Where a further one starts: a password may hold anything, but hardly white space and the name of a scheme."""
 NOBODY = re.compile(r"(?:sqlite|file)(?:\+\w+)?:///", re.IGNORECASE)
@@ -19,13 +19,14 @@ CLEAN = re.compile(
     r"""(?:\[[0-9a-f:.]*\]|[^\s/:@?#"'`]*)(?::\d*)?(?=$|[\s/?#"'`)\]}>]|[:.,;](?:\s|$))""", re.IGNORECASE
 )
 """A host, perhaps with a port: what follows ``://`` where there is no user. Anything else may be a password cut off."""
-BARE = re.compile(r"""[^\s"'`@:/]*:(?!/*\*\*\*@)[^\s"'`]*@""")
-"""``user:password@`` without a scheme."""
-VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.|'')*'?|(?!\*\*\*)[^&]*?(?=&|\s+[\w.-]+\s*=|$))"""
-PARAMETER = re.compile(rf"(?<![a-z])((?:\w+[_-])?(?:ssl)?(?:{KEYS})\s*=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
+WORD = re.compile(r"""[^\s"'`]++""")
+USER = re.compile(r"(?<![^@:/])[^@:/]*+:(?!/*\*\*\*@)")
+"""Starts of ``user:password@`` without a scheme, in a word."""
+VALUE = r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.|'')*+'?|(?!\*\*\*)[^&]*?(?=&|(?<!\s)\s++[\w.-]++\s*+=|$))"""
+PARAMETER = re.compile(rf"(?<![a-z])((?:ssl)?(?:{KEYS})\s*+=\s*)({VALUE})", re.IGNORECASE | re.DOTALL)
 """``password=...`` as in a query or in libpq's strings; without quotes a value ends at & or before the next key."""
 ENTRY = re.compile(
-    rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*:\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?)""", re.IGNORECASE
+    rf"""(["'](?:\w+[_-])?(?:{KEYS})["']\s*+:\s*+)("(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)""", re.IGNORECASE
 )
 HEADER = re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
 LEAST = 3
@@ -45,10 +46,19 @@ def redacted(text: str, url: str = "") -> str:
     """
     for part in _parts(url):
         text = text.replace(part, HIDDEN)
-    text = BARE.sub(f"{HIDDEN}@", "".join(_pieces(text))) if "@" in text else "".join(_pieces(text))
+    text = "".join(_pieces(text))
+    text = WORD.sub(_without_user, text) if "@" in text else text
     for pattern in (PARAMETER, ENTRY):
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
     return HEADER.sub(rf"\g<1>{HIDDEN}", text)
+
+
+def _without_user(word: re.Match[str]) -> str:
+    """Return a word without ``user:password`` before its last @."""
+    text = word[0]
+    at = text.rfind("@")
+    user = USER.search(text, 0, at + 1) if at > 0 else None
+    return f"{text[: user.start()]}{HIDDEN}{text[at:]}" if user else text
 
 
 def _pieces(text: str) -> list[str]:

@@ -83,3 +83,10 @@ def test_an_error_of_ours_and_the_terminal_hide_what_they_are_given(capsys: pyte
         assert str(kind(f"MLflow at {url} did not answer.")) == "MLflow at https://***@h:5000 did not answer."
     Terminal(width=200).print(f"[yellow]{url}. Nothing is lost.[/]")
     assert re.match(r"https://\*\*\*@h:5000. Nothing is lost.\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("part", ["_", "a", "a+", ":", '\\"', "password= ", "a:/***@", "a:b/", "http:", "''", " a"])
+@pytest.mark.parametrize("start", ["", "password=", '"token": "', "http://"])
+def test_a_long_text_takes_time_in_proportion_to_its_length(start: str, part: str) -> None:
+    # A second of processor is the limit of a test; with a quadratic search some of these take minutes.
+    assert len(redacted(start + part * (100_000 // len(part)) + " @")) > 0

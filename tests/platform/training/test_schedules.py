@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import trained, trial
+from scipy.stats import kstest
 from torch import nn
 from torch.nn import functional
 from torch.optim import lr_scheduler
@@ -19,11 +20,13 @@ from torch.optim import lr_scheduler
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
+from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.optimiser import FlatParameters
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
+from longwave.platform.training.schedules import plateau
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Text
 
@@ -229,3 +232,9 @@ def test_the_steps_of_a_text_are_its_segments() -> None:
         text = Text(tokens, tokens, segment=segment)
         data, config = Data(text, text, text), trial(batch=batch)
         assert steps_an_epoch(config, data) == len(list(epoch_batches([config], data, 1)))
+
+
+def test_drops_on_a_plateau_are_drawn_evenly_from_their_range() -> None:
+    points = draw((Dimension.of(plateau.FACTOR),), 400, 0)
+    unit = (np.array([p["plateau_factor"] for p in points], float) - 0.1) / 0.4
+    assert kstest(unit, "uniform").pvalue > 0.01

@@ -12,11 +12,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packs import trained, trial
-from scipy.stats import kstest
 from torch import nn
 from torch.nn import functional
 from torch.optim import lr_scheduler
 
+from longwave.models.base.param import Param
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
@@ -234,7 +234,8 @@ def test_the_steps_of_a_text_are_its_segments() -> None:
         assert steps_an_epoch(config, data) == len(list(epoch_batches([config], data, 1)))
 
 
-def test_drops_on_a_plateau_are_drawn_evenly_from_their_range() -> None:
-    points = draw((Dimension.of(plateau.FACTOR),), 400, 0)
-    unit = (np.array([p["plateau_factor"] for p in points], float) - 0.1) / 0.4
-    assert kstest(unit, "uniform").pvalue > 0.01
+@pytest.mark.parametrize("param", [plateau.FACTOR, plateau.PATIENCE], ids=lambda param: param.name)
+def test_numbers_of_a_plateau_are_drawn_evenly_from_their_range(param: Param) -> None:
+    numbers = [float(point[param.name]) for point in draw((Dimension.of(param),), 400, 0)]
+    error = (param.high - param.low) / np.sqrt(12 * 400)
+    assert abs(np.mean(numbers) - (param.low + param.high) / 2) < 4 * error

@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: its waiting threa
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray gives its workers 15: beside other tests they would starve
 os.environ.setdefault("RAY_AUTH_MODE", "token")  # read once, by whichever test imports Ray first
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from small_sweeps import small
 
 from longwave.platform.storage.store import Store
@@ -31,6 +31,9 @@ from longwave.platform.sweeps.run.executor import running_workers
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)  # no rule is broken by a busy machine
 settings.register_profile("exploring", deadline=None)
+settings.register_profile(  # where a test is to fail, the first example that does is enough
+    "failing", derandomize=True, deadline=None, phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False
+)
 settings.load_profile(os.environ.get("LONGWAVE_EXAMPLES", "repeatable"))  # "exploring" draws new examples each time
 
 pytest_plugins = ["tiers", "changed", "time_limit", "pytester"]

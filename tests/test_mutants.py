@@ -30,7 +30,7 @@ TREE = {
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in (tree, changed, broken_lines, mutant_tests):
+    for module in (tree, changed, broken_lines, mutant_tests, mutants):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     for name, text in TREE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -110,8 +110,17 @@ def test_the_command_fails_where_a_survivor_has_no_reason(
     assert mutants.main([]) == 0
     told = (root / "result.md").read_text()
     assert "| tasks | 2 | 1 | 0 | 0 | 1 | 0 | 0 |" in told and told.endswith(": equal\n")
-    (root / "excused.toml").write_text(excuse + "file = 'tasks/other.py'\n")
+    (root / "excused.toml").write_text(excuse.replace("reason", "file = 'tasks/base/used.py'\nreason"))
+    (root / "tasks/base/used.py").write_text(f"{survivor.before}\n")
     assert mutants.main(["tasks"]) == 1
+
+
+@pytest.mark.parametrize("named", ["", "file = 'tasks/base/used.py'\n", "file = 'tasks/gone.py'\n"])
+def test_an_excuse_of_a_line_that_is_not_there_is_an_error(survivor: Mutant, root: Path, named: str) -> None:
+    before = "return 3 * n" if not named else survivor.before
+    (root / "excused.toml").write_text(f"[[excused]]\nbefore = '{before}'\nafter = 'pass'\nreason = 'equal'\n{named}")
+    with pytest.raises(ValueError, match="excused.toml excuses '.*', which .* does not hold: change or remove it"):
+        mutants.main([])
 
 
 def test_what_is_known_is_not_tried_again_unless_asked(

@@ -91,6 +91,7 @@ class Copy:
         running.write_text("the collection of tests", encoding="utf-8")
         if not (child := os.fork()):
             os.environ |= {name: str(self.own / cache) for name, cache in CACHES.items()}
+            os.environ["LONGWAVE_EXAMPLES"] = "failing"
             os.environ |= {"LONGWAVE_CACHE": str(temporary / "cache")} if generate else {}
             self._become_pytest([f"--basetemp={temporary}/pytest", *words], log, _Watch(running, longest))
         try:

@@ -123,6 +123,24 @@ def run(mutants: Sequence[Mutant]) -> None:
             print(f"{test or 'SURVIVED'}: {mutant}", flush=True)
 
 
+def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
+    """Do nothing if the line of each excuse stands in its file; in one of ``FOLDERS``, if it names none.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for one in excused:
+        named = (
+            [ROOT / one["file"]] if "file" in one else [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
+        )
+        texts = (path.read_text(encoding="utf-8") for path in named if path.exists())
+        if not any(one["before"] in " ".join(text.split()) for text in texts):
+            place = one.get("file", f"no file of {', '.join(FOLDERS)}")
+            raise ValueError(
+                f"{EXCUSED.name} excuses {one['before']!r}, which {place} does not hold: change or remove it."
+            )
+
+
 def reason(mutant: Mutant, excused: Iterable[Mapping[str, Any]]) -> str:
     """Return why no test need notice a mutant; empty if one must. An excuse without a file holds in every file."""
     for one in excused:
@@ -159,6 +177,7 @@ def main(words: list[str]) -> int:
     if "--anew" in words:
         KNOWN.unlink(missing_ok=True)
     excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
+    check_excuses(excused)
     reasons = {m.id: text for m in mutants if (text := reason(m, excused))}
     before = {i: by for i, by in known().items() if by[1] or "--survivors" not in words}
     run([m for m in chosen if m.id not in before and m.id not in reasons])

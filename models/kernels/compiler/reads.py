@@ -9,7 +9,8 @@ each value that these names lead to, from the layer on:
 * layers, classes and Python modules by their attributes of these names, or by all of them where code asks for
   attributes by names that it computes (``COMPUTED``); other objects by all their attributes;
 * torch, and the few libraries whose functions keep nothing from call to call (``PURE``), as they are;
-* a tensor by its shape and type, for its numbers enter no loop: the recorder refuses a tensor from elsewhere.
+* a tensor by its shape and type, for its numbers enter no loop: the recorder refuses a tensor from elsewhere;
+* the type that torch gives to tensors of which code does not say it.
 
 Whatever is none of these cannot be compared, be it an array, an iterator, a file, a clock, the environment or a random
 number: the loop is refused, and the reference runs the layer.
@@ -23,6 +24,7 @@ from dataclasses import replace
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 
 from longwave.models.kernels.compiler import kinds, places
@@ -31,6 +33,21 @@ from longwave.models.kernels.compiler.places import ABSENT, Check, Location
 
 LIMIT = 10_000
 """Values that are compared at each call, at most."""
+
+
+class _Torch:
+    """What torch keeps for all code."""
+
+    @property
+    def default_dtype(self) -> torch.dtype:
+        return torch.get_default_dtype()
+
+    @default_dtype.setter
+    def default_dtype(self, dtype: torch.dtype) -> None:
+        torch.set_default_dtype(dtype)
+
+
+TORCH = _Torch()
 
 
 class Snapshot:
@@ -60,6 +77,7 @@ class Snapshot:
         self._first = next(iter(roots.values()))
         for label, root in roots.items():
             self._visit(label, root)
+        self._attribute("torch's default dtype", TORCH, "default_dtype")
         self.form = tuple(self._form)
 
     def check(self) -> Check:

@@ -76,7 +76,7 @@ def table(loop: Loop) -> CopyTable:
     return CopyTable(planned(loop.name, loop.plan), loop)
 
 
-ONE = torch.ones(1)
+ONE = torch.ones(1, dtype=torch.float32)
 
 
 def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) -> Tensor:
@@ -90,7 +90,7 @@ def gathered(t: CopyTable, weights: Sequence[Tensor], made: Sequence[Tensor]) ->
             sources[k] = source = source.contiguous()
             own = source.stride()
         members.append(0 if lone else own[0])
-    operands = torch.zeros(t.total)
+    operands = torch.full((t.total,), -0.0, dtype=torch.float32)  # 0 would take the sign of a −0 that is added to it
     places = t.pointers.pack(*[s.data_ptr() for s in sources], ONE.data_ptr())
     library = compiled(t.cell)
     library.gather(t.blocks, t.count, t.M, places, t.pointers.pack(*members, 0), operands.data_ptr())
@@ -183,7 +183,7 @@ def forward(
     first, second = kept_shapes(t.cell, M, T, B, d, m)
     outputs = empty(M, T, B, d)
     states, kept = empty(*first if keep or m else (0,)), empty(*second if keep else (0,))
-    start, last = torch.stack(tuple(state)), torch.empty(len(state), M, B, d)
+    start, last = torch.stack(tuple(state)), x.new_empty(len(state), M, B, d)
     x, past = x.contiguous(), None if past is None else past.contiguous()
     places = [operands.data_ptr() + 4 * at for at in t.starts.values()]
     read = [x.data_ptr(), *places, start.data_ptr(), address(past), address(lags)]
@@ -208,10 +208,10 @@ def _backward(
     (M, T, B, p), d, count = x.shape, t.d, len(t.cell.states)
     x, past = x.contiguous(), None if past is None else past.contiguous()
     m, tasks = 0 if past is None else past.shape[1], blocked(B, d)[1]
-    raw = torch.empty(M * tasks * sum(t.gradients))
+    raw = x.new_empty(M * tasks * sum(t.gradients))
     starts = list(accumulate((4 * M * tasks * n for n in t.gradients), initial=raw.data_ptr()))[:-1]
     dx = empty(*x.shape) if needs[0] else None
-    dpast, dstate = None if past is None else torch.empty_like(past), torch.empty(count, M, B, d)
+    dpast, dstate = None if past is None else torch.empty_like(past), x.new_empty(count, M, B, d)
     pull, ends = None if gY is None else gY.contiguous(), None
     if any(g is not None for g in glast):
         ends = torch.stack([x.new_zeros(M, B, d) if g is None else g for g in glast])
@@ -219,7 +219,7 @@ def _backward(
     read = [x.data_ptr(), *places, 0, address(past), address(lags), 0, 0, states.data_ptr(), kept.data_ptr()]
     written = [address(pull), address(ends), address(dx), *starts, dstate.data_ptr(), address(dpast)]
     launch("backward", t.cell, (M, T, B, p, d, m), True, [*read, *written])
-    flat = torch.zeros(t.places[-1])
+    flat = x.new_zeros(t.places[-1])
     compiled(t.cell).scatter(t.blocks, t.count, M, tasks, struct.pack("4q", *starts), flat.data_ptr())
     given = zip((dx, dpast, *dstate.unbind()), needs, strict=False)
     return [g if needed else None for g, needed in given], torch._utils._unflatten_dense_tensors(flat, t.like)

@@ -22,7 +22,7 @@ def empty(*shape: int) -> Tensor:
     """Return a float32 tensor, not initialised; its memory comes back here when the last view of it is gone."""
     size = math.prod(shape)
     if size < SMALL:
-        return torch.empty(shape)
+        return torch.empty(shape, dtype=torch.float32)
     fits = [block for block in list(_spare) if size <= block.size <= 2 * size]
     block = min(fits, key=len, default=None)
     if block is None or not _claimed(block):

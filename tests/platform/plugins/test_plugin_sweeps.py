@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from plugin_files import LEAKY, SIGN, written
@@ -25,6 +26,7 @@ from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import read_sweep_plan, store_plan
+from longwave.platform.sweeps.run import executor
 from longwave.platform.sweeps.run.driver import resume_sweep
 
 SWEEP = """
@@ -103,6 +105,25 @@ def test_rays_workers_get_the_text_with_the_packs(planned: Store, file: Path, tm
     for gone in (file.parent / "parts", home / "plugins"):
         shutil.move(gone, tmp_path / f"away-{gone.name}") if gone.name == "parts" else None
     assert train(planned, Workers(2, tmp_path / "storage")) == {"my-leaky": 4, "gru": 4}
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("alone")
+def test_so_does_the_single_process_that_a_sweep_begins_in(
+    planned: Store, file: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = executor._follow
+
+    def without_files(*given: Any) -> None:
+        for gone in (file.parent / "parts", home / "plugins"):
+            shutil.rmtree(gone, ignore_errors=True)
+        follow(*given)
+
+    monkeypatch.setattr(executor, "_follow", without_files)
+    monkeypatch.setattr(executor, "SECONDS", 1000.0)
+    monkeypatch.setattr(executor, "_turn_to_ray", lambda workers: pytest.fail("it goes on on Ray"))
+    workers = Workers(None, tmp_path / "storage", single_first=True)
+    assert train(planned, workers) == {"my-leaky": 4, "gru": 4}
 
 
 @pytest.mark.integration

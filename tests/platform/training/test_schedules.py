@@ -16,14 +16,17 @@ from torch import nn
 from torch.nn import functional
 from torch.optim import lr_scheduler
 
+from longwave.models.base.param import Param
 from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
+from longwave.platform.sweeps.file.space import Dimension, draw
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.training.optimiser import FlatParameters
 from longwave.platform.training.pack import Pack
 from longwave.platform.training.rules import Rules
 from longwave.platform.training.schedule import steps_an_epoch
+from longwave.platform.training.schedules import plateau
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Text
 
@@ -229,3 +232,10 @@ def test_the_steps_of_a_text_are_its_segments() -> None:
         text = Text(tokens, tokens, segment=segment)
         data, config = Data(text, text, text), trial(batch=batch)
         assert steps_an_epoch(config, data) == len(list(epoch_batches([config], data, 1)))
+
+
+@pytest.mark.parametrize("param", [plateau.FACTOR, plateau.PATIENCE], ids=lambda param: param.name)
+def test_numbers_of_a_plateau_are_drawn_evenly_from_their_range(param: Param) -> None:
+    numbers = [float(point[param.name]) for point in draw((Dimension.of(param),), 400, 0)]
+    error = (param.high - param.low) / np.sqrt(12 * 400)
+    assert abs(np.mean(numbers) - (param.low + param.high) / 2) < 4 * error

@@ -233,3 +233,14 @@ def test_a_drive_may_repeat_its_weight_for_each_step(members: int | None) -> Non
 )
 def test_a_tensor_that_a_step_makes_of_numbers_is_part_of_its_loop(gain: Callable[[Any, Tensor], Tensor]) -> None:
     assert_right(layer_of(gain), "cpu")
+
+
+@pytest.mark.parametrize(
+    "gain",
+    [
+        lambda s, h: torch.sign(1.0 / torch.where(h > 9.0, 1.0, -0.0)),
+        lambda s, h: torch.sign(1.0 / (torch.tensor([-0.0, 0.0, -0.0, 0.0]) * torch.exp(h.detach()))),
+    ],
+)
+def test_a_zero_keeps_its_sign_in_a_loop(gain: Callable[[Any, Tensor], Tensor]) -> None:
+    assert_right(layer_of(gain), "cpu")

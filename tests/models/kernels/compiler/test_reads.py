@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 import torch
 from gain_layers import Gain, GainWeights, assert_right, layer_of
+from kernel_cases import inputs, on_cpu
 from torch import Tensor, nn
 
 from longwave.models.base.algebra import affine
 from longwave.models.base.layer import State
+from longwave.models.kernels import using
 from longwave.models.kernels.compiler.kinds import Same
 
 SCALE = 0.5
@@ -364,3 +366,28 @@ def test_a_change_of_what_a_step_reads_makes_another_loop(name: str, monkeypatch
     change(layer, monkeypatch)
     after = assert_right(layer, "cpu")
     assert not torch.allclose(before, after)
+
+
+@pytest.mark.parametrize(
+    ("gain", "path"),
+    [
+        (lambda s, h: (0.5 if torch.zeros(1).dtype == torch.float32 else 0.7) * h, "cpu"),
+        (lambda s, h: (h + torch.full((4,), 1e8) - torch.full((4,), 1e8)).to(h.dtype), "reference"),
+    ],
+)
+def test_another_default_type_of_torch_makes_another_loop(gain: Callable[[Any, Tensor], Tensor], path: str) -> None:
+    layer = layer_of(gain)
+    on_cpu(layer)
+    x, _ = inputs(layer, 5, 3)
+    before = layer(x)[0]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert layer.why().path == path
+        after = layer(x)[0]
+        assert after.dtype == torch.float32
+        with using("reference"):
+            assert torch.allclose(after, layer(x)[0], atol=1e-6)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not torch.allclose(before, after)
+    assert torch.equal(before, layer(x)[0])

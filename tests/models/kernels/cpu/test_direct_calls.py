@@ -119,6 +119,7 @@ def test_rows_sent_past_the_cache_come_back_to_the_bit(case: str, hidden: int, m
     on_cpu(layer)
     x, state = inputs(layer, 200, 33)  # several chunks, and blocks of 17 and 16 rows
     near = outcome(layer, x, state)
+    outcome(layer, 2 * x, state)  # or the memory still holds what the way back is to read
     monkeypatch.setattr(run, "NEAR", 0)
     far = outcome(layer, x, state)
     assert near.keys() == far.keys()
@@ -158,3 +159,22 @@ def test_blocks_are_added_where_they_belong_and_what_has_no_gradient_is_left_alo
     truth[8:12] = 2 * -2.0 * parts[1][:, 1:].unflatten(0, (M, tasks)).sum(1).flatten()
     torch.testing.assert_close(found, truth)
     assert around[0] == around[13] == 7.0
+
+
+@pytest.mark.parametrize("case", ["lem", "tau_gru"])
+def test_a_loop_computes_in_float32_whatever_torchs_default_is(case: str) -> None:
+    layer = build(case, 5)
+    on_cpu(layer)
+    x, state = inputs(layer, 4, 3)
+
+    def found() -> list[torch.Tensor]:
+        outputs, last = layer(x, state)
+        return [outputs, *last, *torch.autograd.grad(outputs.sum() + last[0].sum(), [*layer.parameters()])]
+
+    before = found()
+    torch.set_default_dtype(torch.float64)
+    try:
+        after = found()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert all(a.dtype == b.dtype and torch.equal(a, b) for a, b in zip(after, before, strict=True))

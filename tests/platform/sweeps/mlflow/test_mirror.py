@@ -111,6 +111,13 @@ def test_a_server_that_answers_nonsense_is_one_line_that_says_how_far_the_copy_i
     assert "\n" not in str(caught.value) and Outbox(store, url).deliveries() == []
 
 
+def test_a_run_is_named_after_its_model_its_phase_and_six_letters_of_its_trial(store: Store, file: Path) -> None:
+    [config] = fill(store, 1, 2)
+    assert sync(store, f"sqlite:///{file}") == 1
+    with closing(sqlite3.connect(file)) as connection:
+        assert list(connection.execute("SELECT name FROM runs")) == [("lem retrain " + config.id[:6],)]
+
+
 def test_a_server_that_forgets_what_it_was_sent_is_not_believed(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -283,7 +283,7 @@ def _driver(storage: Path, jobs: dict[str, Job]) -> subprocess.Popen[bytes]:
         "from longwave.platform.sweeps.place.workers import Job, Workers\n"
         "jobs = {key: Job.from_dict(job) for key, job in json.loads(sys.argv[2]).items()}\n"
         "workers = Workers(1, Path(sys.argv[1]))\n"
-        "with running(workers): run_packs([jobs], Mock(), workers)"
+        "with running_workers(workers): run_packs([jobs], Mock(), workers)"
     )
     told = json.dumps({key: job.to_dict() for key, job in jobs.items()})
     driver = subprocess.Popen([sys.executable, "-c", code, str(storage), told])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -185,6 +186,17 @@ def test_gpus_that_are_declined_leave_a_sweep_in_the_single_process(
         assert executor.find_nodes(workers) == [ClusterNode(8, 2, "A100")] and started == ["single_process"]
 
 
+def test_an_interrupt_at_a_terminal_reaches_the_driver_alone(tmp_path: Path) -> None:
+    before = set(psutil.Process().children())
+    client = Client(Workers(None, tmp_path, single_first=True), "longwave.no_such_module")
+    client.start()
+    try:
+        [supervisor] = set(psutil.Process().children()) - before
+        assert os.getsid(supervisor.pid) == supervisor.pid != os.getsid(0)
+    finally:
+        client.end()
+
+
 @pytest.mark.integration
 def test_packs_train_one_after_another_as_they_are_handed_out_until_a_drain(tiny: Tiny, tmp_path: Path) -> None:
     workers = Workers(None, tmp_path, single_first=True)
@@ -216,12 +228,24 @@ def test_what_was_trained_counts_over_all_the_work_of_a_sweep_and_it_is_said_onc
     work = {"ask": "packs", "storage": str(tmp_path), "flag": workers.flag, "workers": {"count": None}, "plugins": []}
     client, counts = Client(workers, executor.SINGLE), list[int]()
     try:
-        for seconds in (1000.0, 0.0):
-            told = {**work, "seconds": seconds, "jobs": packs, "last": True}
+        for seconds, jobs in ((1000.0, packs), (0.05, {})):
+            told = {**work, "seconds": seconds, "jobs": jobs, "last": True}
             counts.append([event["event"] for event in events(client, told)].count("long"))
         assert counts == [0, 1]
     finally:
         client.end()
+
+
+@pytest.mark.parametrize(("gpus", "seen"), [(0, ""), (None, "0,1")])
+def test_gpus_that_are_declined_are_hidden_from_what_trains(gpus: int | None, seen: str, tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from longwave.platform.sweeps.on_ray import single_process\n"
+        "single_process._load = lambda: sys.exit(os.environ['CUDA_VISIBLE_DEVICES'])\n"
+        f"single_process.main(1, {gpus}, None, '.')"
+    )
+    own = {**os.environ, "CUDA_VISIBLE_DEVICES": "0,1"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=own)
+    assert done.stderr.strip() == seen
 
 
 def test_what_trains_is_started_before_torch_and_the_store_are_imported(tmp_path: Path) -> None:

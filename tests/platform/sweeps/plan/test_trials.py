@@ -277,6 +277,7 @@ BAD = {
     ),
     "a range of a stranger": ({"space": {"cornn": {"dt": 0.1}}}, r"No model 'cornn'. .*\[space.cornn\]"),
     "an unknown option": ({"models": ["cornn"], "model": {"cornn": {"damping": "none"}}}, r"one of explicit, implicit"),
+    "halving that stops none": ({"halving": {"eta": 1}}, r"halving.eta: .* greater than or equal to 2, got 1"),
     "a near miss of a key of halving": ({"halving": {"etta": 3}}, r"No key 'etta'. Did you mean eta\?"),
     "a near miss of a key of a range": (
         {"space": {"lem": {"dt": {"low": 1, "high": 2, "lgo": 1}}}},

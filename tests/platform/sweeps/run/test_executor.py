@@ -1,0 +1,69 @@
+"""What the driver hears of packs that train elsewhere; simulated workers take the place of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longwave.platform.records.report import Ending, Report
+from longwave.platform.records.run import Point
+from longwave.platform.sweeps.on_ray.client import SCHEDULER
+from longwave.platform.sweeps.place.devices import Slot
+from longwave.platform.sweeps.place.workers import Workers
+from longwave.platform.sweeps.run import executor
+
+pytestmark = pytest.mark.usefixtures("alone")
+
+
+class Sink:
+    """Writes down what it hears, in order."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def started(self, pack: str, place: Slot) -> None:
+        self.heard.append(("started", pack, place))
+
+    def report(self, pack: str, report: Report) -> None:
+        self.heard.append(("report", pack, [point.epoch for point in report.points]))
+
+    def ended(self, pack: str, how: Ending, why: str = "") -> None:
+        self.heard.append((how, pack, why))
+
+    def told(self, line: str) -> None:
+        self.heard.append(("told", line))
+
+    def settle(self) -> None: ...
+
+
+class Simulated:
+    """A client whose workers say the same of any work."""
+
+    scheduler = SCHEDULER
+
+    def __init__(self, *events: Mapping[str, Any]) -> None:
+        self.events = events
+
+    def run(self, work: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
+        yield [*self.events]
+
+    def tell(self, message: Mapping[str, Any]) -> None: ...
+
+
+def test_each_kind_of_event_reaches_the_sink_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, place = Report(points=(Point("t", 1, 0.5, 0.25, 1.0, 2.0),)), {"cpus": 2.0, "gpus": 0.0}
+    events: list[Mapping[str, Any]] = [
+        {"event": "told", "line": "packs wait for a node"},
+        {"event": "started", "pack": "a", "place": place},
+        {"event": "report", "pack": "a", "session": "s", "report": report.to_dict()},
+        {"event": "ended", "pack": "a", "how": "over", "why": ""},
+    ]
+    monkeypatch.setattr(executor, "_clients", [Simulated(*events)])
+    sink = Sink()
+    executor.run_packs([{}], sink, Workers(1, tmp_path))
+    assert sink.heard == [
+        ("told", "packs wait for a node"), ("started", "a", Slot(**place)), ("report", "a", [1]), ("over", "a", "")
+    ]  # fmt: skip

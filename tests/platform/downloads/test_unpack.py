@@ -111,4 +111,4 @@ def test_every_download_comes_by_https_with_a_checksum_or_is_listed_here() -> No
 )
 def test_nothing_is_asked_of_an_address_that_others_could_read(url: str) -> None:
     with pytest.raises(OSError, match="files come by https alone"):
-        fetch._check_https(url)
+        fetch._HttpsSession().get_adapter(url)

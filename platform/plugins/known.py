@@ -5,13 +5,12 @@ What a process was given, has pinned and has used is the process's own: as what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from longwave.files import own_folder, whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.doors import folder, installed, registered
+from longwave.platform.plugins.doors import installed, registered
+from longwave.platform.plugins.kept import folder_of, keep_plugin, kept_plugin
 from longwave.platform.plugins.plugin import Plugin, PluginKind, is_plugin, read_plugin
 
 _given: list[Plugin] = []
@@ -83,7 +82,7 @@ def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
     if not is_plugin(name):
         return
     here = plugin_of(kind, name)
-    wanted = here if here and here.version == version else _kept(version)
+    wanted = here if here and here.version == version else kept_plugin(name.partition("-")[0], version)
     if wanted is None or (kind, name) not in wanted.bound:
         other = f", only version {here.version}" if here else ""
         told = "Give it as it was then: --plugins FILE"
@@ -94,12 +93,8 @@ def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
 
 def keep_plugin_text(kind: PluginKind, name: str) -> None:
     """Keep the text of a plugin in the data folder, so that what is planned with it goes on without its file."""
-    if not is_plugin(name) or (plugin := plugin_of(kind, name)) is None:
-        return
-    path = _place(plugin.version)
-    own_folder(path.parent)
-    with whole(path, private=True) as partial:
-        partial.write_text(json.dumps(plugin.to_dict()), encoding="utf-8")
+    if is_plugin(name) and (plugin := plugin_of(kind, name)):
+        keep_plugin(plugin)
 
 
 def card_path(plugin: Plugin) -> Path:
@@ -110,11 +105,7 @@ def card_path(plugin: Plugin) -> Path:
             return place
     except (OSError, ValueError):
         pass
-    copy = _place(plugin.version).parent / plugin.version / place.name
-    own_folder(copy.parent)
-    with whole(copy, private=True) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return copy
+    return folder_of(plugin) / place.name
 
 
 def _found() -> list[Plugin]:
@@ -135,16 +126,3 @@ def _named(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
                 where = f"{other.where(other.bound[kind, name])} and {plugin.where(file)}"
                 raise ConfigError(f"The {kind} {name} is bound by {where}. Rename a file, or leave one out.")
     return found
-
-
-def _place(version: str) -> Path:
-    return folder() / "kept" / f"{version}.json"
-
-
-def _kept(version: str) -> Plugin | None:
-    """Return the plugin that was kept under a version; None if there is none, or it is damaged."""
-    try:
-        found = Plugin.from_dict(json.loads(_place(version).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return found if found.version == version else None

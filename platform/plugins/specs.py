@@ -80,6 +80,8 @@ def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Cal
     def guarded(variant: str) -> Data[Any]:
         try:
             return load(variant)
+        except FileNotFoundError as error:
+            raise DataError(str(failed(plugin, file, error))) from None
         except (ValueError, DataError, LongwaveError, MemoryError, OSError):
             raise
         except Exception as error:

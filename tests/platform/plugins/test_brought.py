@@ -111,7 +111,7 @@ def test_what_is_in_no_version_here_is_named_with_what_to_do(tmp_path: Path, hom
     with pytest.raises(ConfigError, match=told.format(f", only version {version}")):
         pin_as_planned("model", "my-leaky", "0123456789ab")
     keep_plugin_text("model", "my-leaky")
-    (kept,) = (home / "plugins/kept").iterdir()
+    kept = home / f"plugins/kept/my_{version}/leaky.py"
     kept.write_text(kept.read_text().replace("lerp", "lerq"))
     forget_plugins()
     with pytest.raises(ConfigError, match=rf"^The model my-leaky of version {version} is not here\. "):
@@ -145,7 +145,10 @@ FAILS = {
     "no such package": ("import nonsense_\nMODEL = 1\n", r"x\.py: line 1: .*'nonsense_'\. Install it here, and where"),
     "a file beside it": ("import helper\nMODEL = 1\n", r"it uses helper, which lies beside it, .*give the folder, /"),
     "a relative one": ("from .helper import x\nMODEL = 1\n", r"it uses helper, which lies beside it, .*give the fol"),
-    "data beside it": ("MODEL = open(__file__)\n", r"it uses __file__, but a plugin is its text alone\."),
+    "data beside it": (
+        "MODEL = open(__file__.replace('x.py', 'helper.py'))\n",
+        r"x\.py: line 1: it reads helper\.py, but a plugin is its text alone\. Data belong in a data card, ",
+    ),
 }
 
 

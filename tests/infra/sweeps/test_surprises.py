@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from living_place import LivingBoard
+from edition_folders import EditionFolders
 
 from longwave.platform.editions.publish import read
 
@@ -51,9 +51,9 @@ def items(text: str) -> list[str]:
 
 
 def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link() -> None:
-    board = LivingBoard()
-    rows = {row["key"]: row for row in read(board.edition).rows}
-    found = items((board.board / "surprises.md").read_text(encoding="utf-8"))
+    folders = EditionFolders()
+    rows = {row["key"]: row for row in read(folders.edition).rows}
+    found = items((folders.board / "surprises.md").read_text(encoding="utf-8"))
     assert len(found) > 20
     assert {item[:60]: lost for item in found if (lost := strangers(item, rows))} == {}
 

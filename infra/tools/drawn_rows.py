@@ -3,7 +3,7 @@
 ``make drawn`` draws eight of ``infra/board/edition-1`` and prints the seed. The same seed draws the same rows of the
 same edition. Rows are drawn among those with at least two scores; none is drawn again because of how it ended.
 
-    python tests/support/drawn_rows.py [--seed N] [--rows 8] [--edition FOLDER] [--list]
+    drawn_rows.py [--seed N] [--rows 8] [--edition FOLDER] [--list]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from living_place import LONGWAVE, LivingBoard
+from edition_folders import LONGWAVE, EditionFolders
 
 from longwave.platform.editions.publish import read
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--edition", type=Path, default=LivingBoard().edition)
+    parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
     parser.add_argument("--list", action="store_true", help="train nothing")
     chosen = parser.parse_args(arguments)
     rows = draw_rows(read(chosen.edition).rows, chosen.rows, chosen.seed)

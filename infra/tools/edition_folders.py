@@ -1,4 +1,4 @@
-"""Where the parts of the living board lie, and Longwave's commands for its store."""
+"""Where the parts of edition 1 lie, and Longwave's commands for its store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
 
 
 @dataclass(frozen=True)
-class LivingBoard:
+class EditionFolders:
     """Where the parts of an edition lie.
 
     Attributes:
@@ -60,20 +60,20 @@ class LivingBoard:
         """URL of the store."""
         return f"sqlite:///{self.home / 'longwave.db'}"
 
-    def files(self, words: Sequence[str] = ()) -> list[Path]:
+    def sweep_files(self, words: Sequence[str] = ()) -> list[Path]:
         """Return the sweep files whose names hold any of ``words``, in order."""
         files = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
         return [file for file in files if not words or any(word in file.stem for word in words)]
 
-    def here(self) -> dict[str, str]:
+    def known_bundles(self) -> dict[str, str]:
         """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""
         listed = self.home / "bundles.json"
         return dict(json.loads(listed.read_text())) if listed.exists() else {}
 
-    def note(self, name: str, file: str) -> None:
+    def note_bundle(self, name: str, file: str) -> None:
         """Write that the store holds a bundle."""
         with whole(self.home / "bundles.json") as listed:
-            listed.write_text(json.dumps(self.here() | {name: file}))
+            listed.write_text(json.dumps(self.known_bundles() | {name: file}))
 
 
 def trust_bundle(trust: Path, name: str, why: str) -> None:
@@ -84,14 +84,14 @@ def trust_bundle(trust: Path, name: str, why: str) -> None:
             written.write_text(f"{text.rstrip()}\n{name}  # {why}\n", encoding="utf-8")
 
 
-def longwave(board: LivingBoard, *arguments: object) -> None:
+def longwave(folders: EditionFolders, *arguments: object) -> None:
     """Run a command of Longwave; a signal that ends this process ends it in order first.
 
     Raises:
         SystemExit: It did not end well; with its status.
     """
-    command = [*LONGWAVE, *map(str, arguments), "--store", board.store]
-    child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(board.home)})
+    command = [*LONGWAVE, *map(str, arguments), "--store", folders.store]
+    child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(folders.home)})
     before = {n: signal.signal(n, lambda number, _: child.send_signal(number)) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
         status = child.wait()
@@ -102,12 +102,12 @@ def longwave(board: LivingBoard, *arguments: object) -> None:
         sys.exit(status)
 
 
-def read_state(board: LivingBoard, name: str) -> dict[str, Any]:
+def read_state(folders: EditionFolders, name: str) -> dict[str, Any]:
     """Return how a sweep stands; nothing for one that the store does not know."""
-    done = query(board, "sweep", "status", name, "--format", "json")
+    done = query(folders, "sweep", "status", name, "--format", "json")
     return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
 
-def query(board: LivingBoard, *arguments: str) -> subprocess.CompletedProcess[str]:
+def query(folders: EditionFolders, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Return what a command says that only reads the store."""
-    return subprocess.run([*LONGWAVE, *arguments, "--store", board.store], capture_output=True, text=True)
+    return subprocess.run([*LONGWAVE, *arguments, "--store", folders.store], capture_output=True, text=True)

@@ -113,7 +113,7 @@ class Copy:
             os.dup2(file.fileno(), 2)
         os.chdir(self.folder)
         package = os.environ["PYTHONPATH"] = str(self.folder / "infra/typing")
-        sys.path[:] = [package, *(p for p in sys.path if p and not Path(p).is_relative_to(ROOT / "tests"))]
+        sys.path[:] = [package, *(p for p in sys.path if p and not _is_in_tree(Path(p)))]
         for name in [name for name, module in sys.modules.items() if _is_ours(module)]:
             del sys.modules[name]
         sys.modules["__main__"] = ModuleType("__main__")
@@ -155,4 +155,9 @@ def _git(folder: Path, *command: str) -> str:
 
 def _is_ours(module: object) -> bool:
     file = getattr(module, "__file__", None)
-    return bool(file) and Path(str(file)).is_relative_to(ROOT / "tests")
+    return bool(file) and _is_in_tree(Path(str(file)))
+
+
+def _is_in_tree(path: Path) -> bool:
+    """Return whether a path is of the tests or the programs that run here, not of the copy."""
+    return path.is_relative_to(ROOT / "tests") or path.is_relative_to(ROOT / "infra")

@@ -1,6 +1,6 @@
 """Keep a store of this version for ever, and what is read of it; run once a release that has a new schema:
 
-    .venv/bin/python tests/support/keep_store.py 0.2.0
+    PYTHONPATH=tests/support .venv/bin/python infra/tools/keep_store.py 0.2.0
 
 It writes ``tests/platform/storage/kept/0.2.0.sqlite.xz`` and ``0.2.0.json``. What is there is never written again.
 """

@@ -52,7 +52,7 @@ NONE = ""
 """Stands for the tier and the test that noticed a mutant where none did."""
 HEAD = """# Mutants, and which tests notice them
 
-Made by `make mutants`, which breaks one line at a time; `tests/support/mutants.py` tells how. In each column are the
+Made by `make mutants`, which breaks one line at a time; `infra/tools/mutants.py` tells how. In each column are the
 mutants that these tests notice and those to its left do not.
 """
 

@@ -21,7 +21,9 @@ from typing import Any
 
 from edition_folders import LONGWAVE, EditionFolders
 
-from longwave.platform.editions.publish import read
+from longwave.platform.boards.columns import record
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
 
 OUTCOMES = {0: "inside", 1: "outside", 3: "undecided"}
 """Exit statuses of ``longwave reproduce``."""
@@ -52,16 +54,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
     parser.add_argument("--list", action="store_true", help="train nothing")
     chosen = parser.parse_args(arguments)
-    rows = draw_rows(read(chosen.edition).rows, chosen.rows, chosen.seed)
-    print(f"seed {chosen.seed}")
-    for row in rows:
-        print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
-    if chosen.list:
-        return
     with tempfile.TemporaryDirectory() as folder:
-        store = f"sqlite:///{folder}/longwave.db"
-        subprocess.run([*LONGWAVE, "import", str(chosen.edition), "--store", store], check=True)
-        outcomes = Counter(reproduce_row(row, store) for row in rows)
+        url = f"sqlite:///{folder}/longwave.db"
+        subprocess.run([*LONGWAVE, "import", str(chosen.edition), "--store", url], check=True)
+        with Store(url) as store:
+            rows = draw_rows([record(row) for row in read_board(store)], chosen.rows, chosen.seed)
+        print(f"seed {chosen.seed}")
+        for row in rows:
+            print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
+        if chosen.list:
+            return
+        outcomes = Counter(reproduce_row(row, url) for row in rows)
     print(f"seed {chosen.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
     sys.exit(outcomes["inside"] * 4 < len(rows) * 3)
 

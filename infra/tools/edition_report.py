@@ -85,8 +85,8 @@ def report(
         f"Edition `{edition}`: {len(trained)} rows on {len(boards)} board{'s' * (len(boards) > 1)}"
         f"{f', {len(gone)} of them superseded by a second search' * bool(gone)}; their {seeds} retrainings took "
         f"{hours:.1f} hours of one worker, their searches {searching:.1f}. All numbers but those "
-        "of the last part are computed from `results`. Names link to rows of `index.html` beside this file, "
-        "where seeds, settings and the command that trains one once more stand."
+        "of the last part are computed from `results`. Names link to rows of `index.html`, which is drawn beside this "
+        "file by `make edition WORDS=--publish`: seeds, settings and the command that trains one once more stand there."
     )
     parts = [
         ("Which model is best", _best(boards)),

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from pathlib import Path
 
 import pytest
 from edition_folders import EditionFolders
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped
-from longwave.platform.cli.main import main
-from longwave.platform.editions.edition import Edition, edition
-from longwave.platform.editions.publish import find_results, read
+from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.publish import find_results
+from longwave.platform.editions.results import FOLDER
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import File
 from longwave.platform.exchange.parts import join
-from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
@@ -32,28 +30,18 @@ UNFINISHED = 2_000_000
 
 
 @pytest.fixture(scope="module")
-def shipped_edition() -> Edition:
-    """The edition in the repository; read once."""
-    return read(FOLDERS.edition)
-
-
-@pytest.fixture(scope="module")
 def files() -> list[File]:
     """Its bundles; read once."""
     return bundle.read_together(find_results(FOLDERS.edition))
 
 
-def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(
-    shipped_edition: Edition, files: list[File], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made, url = shipped_edition, f"sqlite:///{tmp_path}/store.db"
-    assert main(["import", str(FOLDERS.edition), "--store", url]) == 0
-    said = capsys.readouterr().out
-    assert f"{sum(len(file.content.trials) for file in files)} trials imported, 0 known before" in said
-    with Store(url) as store:
-        rows = read_board(store)
-        again = edition(rows, store.retrainings(), made.title, made.created, made.commit)
-    assert again.sha256 == made.sha256
+def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(edition_of_bundles: Edition) -> None:
+    assert edition_of_bundles.sha256 == json.loads((FOLDERS.edition / "manifest.json").read_text())["sha256"]
+
+
+def test_what_is_drawn_from_the_bundles_is_not_committed() -> None:
+    names = subprocess.run(["git", "ls-files", "."], cwd=FOLDERS.edition, capture_output=True, text=True, check=True)
+    assert {name.split("/")[0] for name in names.stdout.split()} == {"manifest.json", "REPORT.md", FOLDER}
 
 
 @pytest.mark.slow  # makes the data of all tasks and draws all searches anew: minutes
@@ -82,11 +70,11 @@ def test_no_bundle_that_was_committed_was_written_anew() -> None:
     assert done.returncode == 0 and done.stdout.split() == []
 
 
-def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(shipped_edition: Edition) -> None:
+def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(edition_of_bundles: Edition) -> None:
     report = (FOLDERS.edition / "REPORT.md").read_text(encoding="utf-8")
-    assert f"Edition `{shipped_edition.id}`" in report
+    assert f"Edition `{edition_of_bundles.id}`" in report
     assert (FOLDERS.board / "surprises.md").read_text(encoding="utf-8").strip() in report
-    keys = {row["key"] for row in shipped_edition.rows}
+    keys = {row["key"] for row in edition_of_bundles.rows}
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
-    reproduced = {row["key"] for row in shipped_edition.rows if row["kind"] == "reproduced"}
+    reproduced = {row["key"] for row in edition_of_bundles.rows if row["kind"] == "reproduced"}
     assert linked <= keys and reproduced <= linked

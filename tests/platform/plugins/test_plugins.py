@@ -36,7 +36,7 @@ def test_a_file_is_a_model_under_the_namespace_my(tmp_path: Path) -> None:
     assert all_models().keys() - shipped_models().keys() == {"my-leaky"}
 
 
-def test_a_brought_recurrence_is_fused_as_any_other(tmp_path: Path) -> None:
+def test_a_plugins_recurrence_is_fused_as_any_other(tmp_path: Path) -> None:
     add_plugin(written(tmp_path / "leaky.py", LEAKY))
     assert get_model("my-leaky").build(Sizes(2, 4, 1, 5), 2).why().path == "cpu"
 
@@ -71,7 +71,7 @@ def test_two_plugins_of_one_name_are_refused_unless_they_are_the_same(tmp_path: 
         add_plugin(other)
 
 
-def test_registered_files_of_the_data_folder_are_brought_by_themselves(home: Path) -> None:
+def test_files_in_the_plugins_folder_of_the_data_folder_need_not_be_named(home: Path) -> None:
     written(home / "plugins/sign.py", SIGN)
     assert "my-sign" in all_tasks()
     (home / "plugins/sign.py").unlink()

@@ -62,8 +62,8 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
         place = source.place
         if absent := source.missing(target):
             raise _refusal(task, source, f"{absent[0]} is not in {target}")
-        before = place.readlink() if place.is_symlink() else None
-        if place.is_dir() and before is None and place.resolve() != target:
+        previous = place.readlink() if place.is_symlink() else None
+        if place.is_dir() and previous is None and place.resolve() != target:
             if present := next(place.iterdir(), None):
                 raise DataError(f"{place} holds {present.name} already; remove that folder to use another.")
             place.rmdir()
@@ -73,8 +73,8 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
             if error := _error_of_loading(task, source, report):
                 raise error
         except BaseException:
-            if before is not None:
-                _replace_link(place, before)
+            if previous is not None:
+                _replace_link(place, previous)
             elif place.is_symlink():
                 place.unlink()
             raise

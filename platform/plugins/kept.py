@@ -20,7 +20,7 @@ from types import CodeType
 from typing import Any
 
 from longwave.files import own_folder, whole
-from longwave.platform.plugins.doors import folder
+from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.own_imports import OwnImports
 from longwave.platform.plugins.plugin import Plugin
 
@@ -44,19 +44,19 @@ def keep_plugin(plugin: Plugin) -> Path:
 def folder_of(plugin: Plugin) -> Path:
     """Return a folder with the plugin's files: that of ``keep_plugin``, or a temporary one where it cannot write."""
     try:
-        place = keep_plugin(plugin)
+        directory = keep_plugin(plugin)
     except OSError:
-        place = _keep(plugin, _temporary_folder())
-    _in_use[place.name] = plugin
-    __path__[:] = dict.fromkeys((str(place.parent), *__path__))
+        directory = _keep(plugin, _temporary_folder())
+    _in_use[directory.name] = plugin
+    __path__[:] = dict.fromkeys((str(directory.parent), *__path__))
     importlib.invalidate_caches()
-    return place
+    return directory
 
 
 def kept_plugin(namespace: str, version: str) -> Plugin | None:
     """Return the plugin that was kept under a namespace and a version; None if there is none, or it is damaged."""
-    found = _read(folder() / "kept" / f"{namespace}_{version}")
-    return found if found and (found.namespace, found.version) == (namespace, version) else None
+    plugin = _read(folder() / "kept" / f"{namespace}_{version}")
+    return plugin if plugin and (plugin.namespace, plugin.version) == (namespace, version) else None
 
 
 def module_name(plugin: Plugin, file: str = "__init__.py") -> str:
@@ -71,20 +71,20 @@ def folder_name(plugin: Plugin) -> str:
 
 
 def _keep(plugin: Plugin, root: Path) -> Path:
-    place = root / folder_name(plugin)
-    if _read(place) != plugin:
+    directory = root / folder_name(plugin)
+    if _read(directory) != plugin:
         about = json.dumps({**plugin.to_dict(), "files": [*plugin.files]})
         for file, text in {**plugin.files, ABOUT: about}.items():
-            own_folder((place / file).parent)
-            with whole(place / file, private=True) as partial:
+            own_folder((directory / file).parent)
+            with whole(directory / file, private=True) as partial:
                 partial.write_text(text, encoding="utf-8")
-    return place
+    return directory
 
 
-def _read(place: Path) -> Plugin | None:
+def _read(directory: Path) -> Plugin | None:
     try:
-        about: dict[str, Any] = json.loads((place / ABOUT).read_text(encoding="utf-8"))
-        files = {file: (place / file).read_text(encoding="utf-8") for file in about["files"]}
+        about: dict[str, Any] = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
+        files = {file: (directory / file).read_text(encoding="utf-8") for file in about["files"]}
         return Plugin.from_dict({**about, "files": files})
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -109,9 +109,11 @@ class _KeptLoader(SourceFileLoader):
         """
         path = Path(self.get_filename(fullname))
         name = fullname.removeprefix(f"{__name__}.").partition(".")[0]
-        place = next(parent for parent in path.parents if parent.name == name)
-        plugin, text = _in_use.get(name) or _read(place), path.read_text(encoding="utf-8")
-        own = plugin and folder_name(plugin) == name and plugin.files.get(path.relative_to(place).as_posix()) == text
+        directory = next(parent for parent in path.parents if parent.name == name)
+        plugin, text = _in_use.get(name) or _read(directory), path.read_text(encoding="utf-8")
+        own = (
+            plugin and folder_name(plugin) == name and plugin.files.get(path.relative_to(directory).as_posix()) == text
+        )
         if not plugin or not own:
             raise ImportError(f"{path} is not as it was kept. Give the plugin as it was then: --plugins FILE")
         tree = OwnImports(plugin, f"{__name__}.{name}").visit(ast.parse(text, path))

@@ -25,10 +25,10 @@ def registered() -> Iterator[Plugin]:
     Raises:
         ConfigError: One cannot be read; the message names the file.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     with suppress(PermissionError):  # who may not look there has none; what is stored is shown all the same
-        found = sorted(folder().glob("*"))
-    for path in found:
+        paths = sorted(folder().glob("*"))
+    for path in paths:
         if path.suffix in (".py", ".toml"):
             facts = path.stat()
             yield _read(path, facts.st_mtime_ns, facts.st_size)
@@ -55,26 +55,26 @@ def installed() -> list[Plugin]:
 
 
 @cache
-def _installed(places: tuple[str, ...]) -> list[Plugin]:
+def _installed(paths: tuple[str, ...]) -> list[Plugin]:
     """Return the plugins of the packages in these places, which are read once in a process."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    packages: dict[tuple[str, str], dict[str, str]] = {}
     for group in GROUPS:
         for point in metadata.entry_points(group=group):
-            own = re.sub(r"[^a-z0-9]+", "_", (point.dist.name if point.dist else point.module).lower())
-            found.setdefault((own, point.module.partition(".")[0]), {})[point.name] = point.module
-    return [_of_package(own, package, points) for (own, package), points in found.items()]
+            namespace = re.sub(r"[^a-z0-9]+", "_", (point.dist.name if point.dist else point.module).lower())
+            packages.setdefault((namespace, point.module.partition(".")[0]), {})[point.name] = point.module
+    return [_of_package(namespace, package, points) for (namespace, package), points in packages.items()]
 
 
 def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
     """Return the plugin that a package is, whose entry points lead to modules."""
-    place = find_spec(package)
-    if place is None or not (place.submodule_search_locations or place.origin):
+    spec = find_spec(package)
+    if spec is None or not (spec.submodule_search_locations or spec.origin):
         raise ConfigError(f"{namespace}: its entry points name {package}, which is not installed. Install it again.")
-    if place.submodule_search_locations:
-        origin = Path([*place.submodule_search_locations][0])
+    if spec.submodule_search_locations:
+        origin = Path([*spec.submodule_search_locations][0])
         files = texts_of(origin)
     else:
-        origin = Path(str(place.origin))
+        origin = Path(str(spec.origin))
         files = {origin.name: text_of(origin)}
     entries = []
     for name, module in points.items():
@@ -84,8 +84,8 @@ def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
             rule = f"must name a module {name}.py that binds MODEL or TASK"
             raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")
         entries.append(file)
-    found = Plugin(namespace, files, tuple(sorted(entries)), package, str(origin))
-    for file in found.entries:
-        if file not in found.bound.values():
-            raise ConfigError(f"{found.where(file)}: it does not bind MODEL or TASK, and an entry point names it.")
-    return found
+    plugin = Plugin(namespace, files, tuple(sorted(entries)), package, str(origin))
+    for file in plugin.entries:
+        if file not in plugin.bound.values():
+            raise ConfigError(f"{plugin.where(file)}: it does not bind MODEL or TASK, and an entry point names it.")
+    return plugin

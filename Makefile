@@ -6,7 +6,7 @@
 # make honesty     how often ranks, intervals and verdicts are wrong, claimed and simulated: 20 minutes
 # make mutants     breaks lines, one at a time; fails where no test notices: most of an hour; it goes on where it stopped
 # make chaos       sweeps whose drivers, workers, nodes, checkpoints, database and disks fail: hours; it goes on
-# make edition     the living board: trains what is missing of infra/sweeps/edition1 at low priority, then publishes; hours
+# make edition     trains what is missing of infra/sweeps/edition1 at low priority, then publishes edition 1; hours
 # make drawn       trains eight rows of the edition, drawn at random, once more
 # make gpu         is everything right on this GPU, and how fast? infra/benchmarks/<gpu>.json
 # make check       formatting, lint, types, security, licences
@@ -64,7 +64,7 @@ gpu: install
 
 # WORDS="platform/boards tasks" runs these folders alone; --survivors those that survived once more, --anew all.
 mutants: install
-	nice -n 19 $(BIN)/python tests/support/mutants.py $(WORDS)
+	nice -n 19 env $(TOOL)/mutants.py $(WORDS)
 
 chaos: install
 	$(TOOL)/chaos.py $(WORDS)
@@ -72,10 +72,10 @@ chaos: install
 # What is made on the way lies in .edition and infra/board/unfinished. WORDS="b1 b2" runs these alone, WORDS=--publish none;
 # WORDS=--widen writes second searches of those whose winners sit at the edge of a range.
 edition: install
-	nice -n 19 $(BIN)/python tests/support/living_board.py $(WORDS)
+	nice -n 19 env $(TOOL)/build_edition.py $(WORDS)
 
 drawn: install
-	nice -n 19 $(BIN)/python tests/support/drawn_rows.py $(WORDS)
+	nice -n 19 env $(TOOL)/drawn_rows.py $(WORDS)
 
 check: install
 	$(BIN)/ruff check .

@@ -39,9 +39,9 @@ def print_added(found: AddedCard) -> None:
     data = found.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
     steps = data.valid.places
-    what = "is there already" if found.before == found.version else "is a task now"
-    if found.before not in ("", found.version):
-        what = f"is another version now: {found.version} for {found.before}; rows of before stay, superseded"
+    what = "is there already" if found.replaced == found.version else "is a task now"
+    if found.replaced not in ("", found.version):
+        what = f"is another version now: {found.version} for {found.replaced}; rows of before stay, superseded"
     typer.echo(f"{found.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
     for remark in found.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

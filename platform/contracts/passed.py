@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longwave.files import own_folder, whole
 from longwave.platform.contracts import models, tasks
-from longwave.platform.plugins.doors import folder
+from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.plugin import Plugin, PluginKind
 from longwave.platform.records.identity import digest
 from longwave.platform.training.environment import describe

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import pooch  # type: ignore[import-untyped]
+import requests
 from filelock import FileLock, Timeout
+from requests.adapters import BaseAdapter
 
 from longwave.platform.downloads.unpack import unpack
 from longwave.tasks.base.raw import SUMS, DataError, Remote, Source, md5_of
@@ -20,44 +21,31 @@ pooch.get_logger().setLevel("WARNING")
 TIMEOUT = (10.0, 30.0)
 """Seconds a server has to accept a connection, and then to send the next bytes."""
 LARGEST = 16 * 2**30
-"""Most bytes of a download whose server does not say how many there are, and the most that it may say."""
-BLOCK = 2**18
-"""Bytes that are written at once."""
+"""Most bytes of a download."""
 LOOPBACK = {("http", name) for name in ("127.0.0.1", "localhost", "::1")}
-if TYPE_CHECKING:
-    from requests import Response
 OnProgress = Callable[[str, int, int | None], None]
 """``report(what, bytes done, bytes in all)``: how far something is; None for what has no known size."""
 
 
 def fetch(task: TaskSpec, source: Source, report: OnProgress) -> None:
-    """Make the data of ``task`` loadable: nothing if they are, else a download of what is missing or broken.
+    """Make the data of ``task`` loadable: download what is missing or broken, and note the MD5 of each file.
 
-    Files appear whole or not at all; the next call downloads those that did not come. Two calls at once are safe: the
-    second waits, and finds the work done.
-
-    Args:
-        task: The task; its default variant is loaded, which reads and checks every file.
-        source: Its data set.
-        report: Is told how far a download is.
+    The task's default variant is loaded, which reads and checks every file. Files appear whole or not at all; the next
+    call downloads those that did not come. Two calls at once are safe: the second waits, and finds the work done.
 
     Raises:
         DataError: The data cannot be had, or are not what they must be. The message says how to get them by hand.
     """
-    if source.foreign:
-        if broken := _load(task, source, report):
-            raise broken
-        return
-    with _alone(task, source, report):
-        broken = _load(task, source, report)
-        if broken and source.remotes:
+    with nullcontext() if source.foreign else _locked(task, source, report):
+        error = _error_of_loading(task, source, report)
+        if error and source.remotes:
             if source.place.is_symlink():
-                raise DataError(f"{broken} {source.place} is a link; remove it to download the files.")
+                raise DataError(f"{error} {source.place} is a link; remove it to download the files.")
             _download_all(task, source, report)
-            broken = _load(task, source, report)
-        if broken:
-            raise broken
-        if not source.place.is_symlink():
+            error = _error_of_loading(task, source, report)
+        if error:
+            raise error
+        if not (source.foreign or source.place.is_symlink()):
             source.write_sums()
 
 
@@ -70,30 +58,29 @@ def link(task: TaskSpec, source: Source, folder: Path, report: OnProgress) -> No
     if source.foreign:
         raise DataError(f"{source.title} arrives with a package, in {source.place}. Leave out --path {folder}.")
     target = folder.expanduser().resolve()
-    with _alone(task, source, report):
+    with _locked(task, source, report):
         place = source.place
         if absent := source.missing(target):
             raise _refusal(task, source, f"{absent[0]} is not in {target}")
-        if place.is_dir() and not place.is_symlink() and place.resolve() != target:
-            if there := next(place.iterdir(), None):
-                raise DataError(f"{place} holds {there.name} already; remove that folder to use another.")
+        previous = place.readlink() if place.is_symlink() else None
+        if place.is_dir() and previous is None and place.resolve() != target:
+            if present := next(place.iterdir(), None):
+                raise DataError(f"{place} holds {present.name} already; remove that folder to use another.")
             place.rmdir()
-        before = place.readlink() if place.is_symlink() else None
         try:
             if place.resolve() != target:
-                _point(place, target)
-            if broken := _load(task, source, report):
-                raise broken
+                _replace_link(place, target)
+            if error := _error_of_loading(task, source, report):
+                raise error
         except BaseException:
-            if before is not None:
-                _point(place, before)
+            if previous is not None:
+                _replace_link(place, previous)
             elif place.is_symlink():
                 place.unlink()
             raise
 
 
-def _load(task: TaskSpec, source: Source, report: OnProgress) -> DataError | None:
-    """Load the task, which reads and checks every file; return what is wrong with them."""
+def _error_of_loading(task: TaskSpec, source: Source, report: OnProgress) -> DataError | None:
     report(f"reading {source.title}", 0, None)
     try:
         task.load(task.variant)
@@ -102,7 +89,7 @@ def _load(task: TaskSpec, source: Source, report: OnProgress) -> DataError | Non
     return None
 
 
-def _point(place: Path, target: Path) -> None:
+def _replace_link(place: Path, target: Path) -> None:
     """Make ``place`` a link to ``target``, whatever it linked to before."""
     new = place.with_name(f".{place.name}.link")
     new.unlink(missing_ok=True)
@@ -111,7 +98,7 @@ def _point(place: Path, target: Path) -> None:
 
 
 @contextmanager
-def _alone(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]:
+def _locked(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]:
     """Keep other fetches of this data set out, and turn what the disk refuses into a DataError."""
     try:
         source.place.parent.mkdir(parents=True, exist_ok=True)
@@ -128,11 +115,11 @@ def _alone(task: TaskSpec, source: Source, report: OnProgress) -> Iterator[None]
 
 
 def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
-    """Download what is not there beside its place, unpack archives, and move what came whole to its place."""
+    """Download what is not in its place, unpack archives, and move what came whole to its place."""
     place, some_missing = source.place, bool(source.missing())
     staging = place.with_name(f".{source.name}.partial")
     shutil.rmtree(staging, ignore_errors=True)  # a process that was killed left it
-    (staging / "unpacked").mkdir(parents=True)
+    (unpacked := staging / "unpacked").mkdir(parents=True)
     place.mkdir(exist_ok=True)
     (place / SUMS).unlink(missing_ok=True)
     try:
@@ -141,16 +128,19 @@ def _download_all(task: TaskSpec, source: Source, report: OnProgress) -> None:
             if path.is_file() and (md5_of(path) == remote.md5 if remote.md5 else some_missing):
                 continue
             try:
-                got = _download(remote, staging, report)
+                downloaded = _download(remote, staging, report)
             except (OSError, ValueError) as error:
                 what = f"{remote.name} is not in {place} and cannot be had from {remote.url} ({_reason(error)})"
                 raise _refusal(task, source, what) from error
             if remote.unpack:
                 report(f"unpacking {remote.name}", 0, None)
-                unpack(got, staging / "unpacked")
+                unpack(downloaded, unpacked)
             else:
-                got.replace(path)
-        _move(staging / "unpacked", place)
+                downloaded.replace(path)
+        for new in unpacked.iterdir():
+            if (old := place / new.name).is_dir():
+                shutil.rmtree(old)
+            new.replace(old)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -161,58 +151,31 @@ def _download(remote: Remote, folder: Path, report: OnProgress) -> Path:
     Raises:
         OSError, ValueError: It does not come, is too large, or has another MD5.
     """
-    _check_https(remote.url)
-    with ExitStack() as answers:
 
-        def check(answer: Response, **_: object) -> None:
-            answers.callback(answer.close)  # pooch leaves it open where it does not come whole
-            _check_https(urljoin(answer.url, answer.headers.get("Location", "")))
+    def write(url: str, path: str, _: object) -> None:
+        plain = {"Accept-Encoding": "identity"}
+        with _HttpsSession() as session, session.get(url, stream=True, timeout=TIMEOUT, headers=plain) as answer:
+            answer.raise_for_status()
+            total = int(answer.headers.get("Content-Length", 0))
+            with open(path, "wb") as file:
+                for block in answer.iter_content(2**18):
+                    file.write(block)
+                    if max(file.tell(), total) > LARGEST:
+                        raise OSError(f"it has more than {LARGEST} bytes")
+                    report(remote.name, file.tell(), total or None)
 
-        settings = {"timeout": TIMEOUT, "headers": {"Accept-Encoding": "identity"}, "hooks": {"response": check}}
-        downloader = pooch.HTTPDownloader(_Progress(remote.name, report), BLOCK, **settings)
-        known = f"md5:{remote.md5}" if remote.md5 else None
-        return Path(pooch.retrieve(remote.url, known, remote.name, folder, downloader=downloader))
-
-
-class _Progress:
-    """Takes the place of pooch's progress bar: reports how far a download is, and ends one that is too large."""
-
-    def __init__(self, name: str, report: OnProgress) -> None:
-        self.name, self.report, self.total, self.done = name, report, 0, 0
-
-    def update(self, count: int) -> None:
-        """Count bytes.
-
-        Raises:
-            OSError: There are, or are announced, too many.
-        """
-        self.done += count
-        if max(self.done, self.total) > LARGEST:
-            raise OSError(f"it has more than {LARGEST} bytes")
-        self.report(self.name, self.done, self.total or None)
-
-    def reset(self) -> None:
-        """Count anew: pooch does so at the end."""
-        self.done = 0
-
-    def close(self) -> None:
-        """Leave what is shown to ``report``."""
+    known = f"md5:{remote.md5}" if remote.md5 else None
+    return Path(pooch.retrieve(remote.url, known, remote.name, folder, downloader=write))
 
 
-def _check_https(url: str) -> None:
-    """Raise OSError where others could read and change what is sent: without encryption, but from this machine."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOOPBACK:
-        raise OSError(f"files come by https alone, not by {parts.scheme or 'no scheme'} from {parts.hostname}")
+class _HttpsSession(requests.Session):
+    """Asks no address that others could read or change on the way, wherever a server leads."""
 
-
-def _move(staging: Path, place: Path) -> None:
-    """Move what was unpacked to its place, each top-level file or folder in one step."""
-    for new in staging.iterdir():
-        old = place / new.name
-        if old.is_dir() and not old.is_symlink():
-            shutil.rmtree(old)
-        new.replace(old)
+    def get_adapter(self, url: str) -> BaseAdapter:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and (parts.scheme, parts.hostname) not in LOOPBACK:
+            raise OSError(f"files come by https alone, not by {parts.scheme or 'no scheme'} from {parts.hostname}")
+        return super().get_adapter(url)
 
 
 def _reason(error: BaseException) -> str:

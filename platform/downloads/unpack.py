@@ -79,9 +79,9 @@ class _Bounded(gzip.GzipFile):
         """Return the next bytes; DataError beyond the limits."""
         if size and size > HEADER:
             raise DataError(f"{self._archive} has more than {HEADER:,} bytes in a header. It is not unpacked.")
-        found = super().read(size)
+        block = super().read(size)
         _check_size(self._archive, self.tell())
-        return found
+        return block
 
 
 def _check_member(archive: Path, folder: Path, name: str, plain: bool) -> None:

@@ -71,20 +71,26 @@ def read(folder: Path) -> Edition:
     Raises:
         ConfigError: It is no edition, or a file was changed after publishing.
     """
-    if "board.json" not in _check_files(folder):
+    files = _read_manifest(folder)
+    if "board.json" not in files:
         raise ConfigError(f"{folder} is no edition: manifest.json does not name board.json.")
+    if not (folder / "board.json").exists():
+        steps = f"longwave import {folder}, then longwave publish NEW-FOLDER"
+        raise ConfigError(f"{folder} has no pages, which are drawn from its bundles. Draw them with: {steps}")
+    _check_files(folder, files)
     return load(_json(folder / "board.json"), str(folder / "board.json"))
 
 
 def find_results(folder: Path) -> list[Path]:
-    """Return the bundles of the edition in ``folder``, every file checked against the manifest.
+    """Return the bundles of the edition in ``folder``, each checked against the manifest.
 
-    What its pages show is not looked at: they are views of an earlier day, drawn from these bundles.
+    Its pages may be absent, and are not looked at: they are views of an earlier day, drawn from these bundles.
 
     Raises:
-        ConfigError: It is no edition, or a file was changed after publishing.
+        ConfigError: It is no edition, or a bundle was changed after publishing.
     """
-    return [folder / name for name in _check_files(folder) if name.startswith(f"{FOLDER}/")]
+    files = {name: sha256 for name, sha256 in _read_manifest(folder).items() if name.startswith(f"{FOLDER}/")}
+    return [folder / name for name in _check_files(folder, files)]
 
 
 def write(folder: Path, made: Edition, contents: Mapping[str, bytes]) -> None:
@@ -117,12 +123,22 @@ def _check_free(folder: Path) -> None:
         raise ConfigError(f"{folder} is not an empty folder, and an edition is never changed. Name a new one.")
 
 
-def _check_files(folder: Path) -> list[str]:
-    """Return the names of an edition's files, each found to be the one that was published."""
+def _read_manifest(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of an edition's files by their names."""
     manifest = _json(folder / "manifest.json")
     files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict) or any(Path(name).name != name.removeprefix(f"{FOLDER}/") for name in files):
+    if not isinstance(files, dict) or not all(_is_own(name) for name in files):
         raise ConfigError(f"{folder} is no edition: manifest.json does not name its files.")
+    return files
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a name is that of a file in an edition's folder or among its bundles."""
+    return Path(name).name == name.removeprefix(f"{FOLDER}/") != ".."
+
+
+def _check_files(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Return the names of files of an edition, each found to be the one that was published."""
     for name, sha256 in files.items():
         file = folder / name
         if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != sha256:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from longwave.files import own_folder, whole
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.plugins.doors import folder
+from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.plugin import OWN, Plugin, read_plugin
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ class AddedCard:
 
     Attributes:
         name: Of the task.
-        version: Of the card, and before that of the one it replaced; empty if there was none.
-        before: As above.
+        version: Of the card.
+        replaced: Version of the card that it took the place of; empty if there was none.
         data: What it feeds.
         remarks: What is to say of that.
     """
 
     name: str
     version: str
-    before: str
+    replaced: str
     data: Data[Sequences]
     remarks: list[Remark]
 
@@ -56,11 +56,11 @@ def add(path: Path) -> AddedCard:
     data, remarks = told(path.absolute())
     content = tomllib.loads(plugin.files[path.name]) | {"files": [str(path.absolute().parent / f) for f in card.files]}
     own_folder(folder())
-    place = folder() / path.name
-    before = read_plugin(place).version if place.exists() else ""
-    with whole(place, private=True) as partial:
+    target = folder() / path.name
+    replaced = read_plugin(target).version if target.exists() else ""
+    with whole(target, private=True) as partial:
         partial.write_text(toml(content), encoding="utf-8")
-    return AddedCard(_name(plugin), plugin.version, before, data, remarks)
+    return AddedCard(_name(plugin), plugin.version, replaced, data, remarks)
 
 
 def remove(name: str) -> Path:

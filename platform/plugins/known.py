@@ -1,17 +1,16 @@
-"""Which plugins there are, by the names they bind: found at any door, kept, pinned to the version planned. None is run.
+"""Which plugins there are, by the names they bind: given, discovered, or pinned to the version planned. None is run.
 
 What a process was given, has pinned and has used is the process's own: as what Python has imported.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from longwave.files import own_folder, whole
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.doors import folder, installed, registered
+from longwave.platform.plugins.discovery import installed, registered
+from longwave.platform.plugins.kept import folder_of, keep_plugin, kept_plugin
 from longwave.platform.plugins.plugin import Plugin, PluginKind, is_plugin, read_plugin
 
 _given: list[Plugin] = []
@@ -27,7 +26,7 @@ def add_plugin(path: Path) -> Plugin:
     """
     plugin = read_plugin(path)
     if plugin not in _given:
-        _named([*_found(), plugin])
+        _by_binding([*_all_plugins(), plugin])
         _given.append(plugin)
     return plugin
 
@@ -44,8 +43,8 @@ def plugins_by_name(kind: PluginKind) -> dict[str, Plugin]:
     Raises:
         ConfigError: A plugin cannot be read, or two bind one name.
     """
-    found = {**_named(_found()), **_pinned}
-    return {name: plugin for (of, name), plugin in sorted(found.items()) if of == kind}
+    bound = {**_by_binding(_all_plugins()), **_pinned}
+    return {name: plugin for (of, name), plugin in sorted(bound.items()) if of == kind}
 
 
 def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
@@ -54,8 +53,8 @@ def plugin_of(kind: PluginKind, name: str) -> Plugin | None:
     Raises:
         ConfigError: As ``plugins_by_name``.
     """
-    found = (plugin for plugin in _given if (kind, name) in plugin.bound)
-    return _pinned.get((kind, name)) or next(found, None) or plugins_by_name(kind).get(name)
+    given = (plugin for plugin in _given if (kind, name) in plugin.bound)
+    return _pinned.get((kind, name)) or next(given, None) or plugins_by_name(kind).get(name)
 
 
 def note_used(plugin: Plugin) -> None:
@@ -82,69 +81,49 @@ def pin_as_planned(kind: PluginKind, name: str, version: str) -> None:
     """
     if not is_plugin(name):
         return
-    here = plugin_of(kind, name)
-    wanted = here if here and here.version == version else _kept(version)
-    if wanted is None or (kind, name) not in wanted.bound:
-        other = f", only version {here.version}" if here else ""
-        told = "Give it as it was then: --plugins FILE"
-        raise ConfigError(f"The {kind} {name} of version {version} is not here{other}. {told}.")
-    pin_plugins([wanted])
-    note_used(wanted)
+    current = plugin_of(kind, name)
+    planned = current if current and current.version == version else kept_plugin(name.partition("-")[0], version)
+    if planned is None or (kind, name) not in planned.bound:
+        other = f", only version {current.version}" if current else ""
+        raise ConfigError(
+            f"The {kind} {name} of version {version} is not here{other}. Give it as it was then: --plugins FILE."
+        )
+    pin_plugins([planned])
+    note_used(planned)
 
 
 def keep_plugin_text(kind: PluginKind, name: str) -> None:
     """Keep the text of a plugin in the data folder, so that what is planned with it goes on without its file."""
-    if not is_plugin(name) or (plugin := plugin_of(kind, name)) is None:
-        return
-    path = _place(plugin.version)
-    own_folder(path.parent)
-    with whole(path, private=True) as partial:
-        partial.write_text(json.dumps(plugin.to_dict()), encoding="utf-8")
+    if is_plugin(name) and (plugin := plugin_of(kind, name)):
+        keep_plugin(plugin)
 
 
 def card_path(plugin: Plugin) -> Path:
     """Return where a data card can be read: where it was, or if it is not there as it was then, a copy."""
-    place, (text,) = Path(plugin.origin), plugin.files.values()
+    path, (text,) = Path(plugin.origin), plugin.files.values()
     try:
-        if place.read_text(encoding="utf-8-sig") == text:
-            return place
+        if path.read_text(encoding="utf-8-sig") == text:
+            return path
     except (OSError, ValueError):
         pass
-    copy = _place(plugin.version).parent / plugin.version / place.name
-    own_folder(copy.parent)
-    with whole(copy, private=True) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return copy
+    return folder_of(plugin) / path.name
 
 
-def _found() -> list[Plugin]:
+def _all_plugins() -> list[Plugin]:
     return [*_given, *registered(), *installed()]
 
 
-def _named(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
+def _by_binding(plugins: Iterable[Plugin]) -> dict[tuple[PluginKind, str], Plugin]:
     """Return plugins by what they bind.
 
     Raises:
         ConfigError: Two bind one name, and are not the same.
     """
-    found: dict[tuple[PluginKind, str], Plugin] = {}
+    bound: dict[tuple[PluginKind, str], Plugin] = {}
     for plugin in plugins:
         for (kind, name), file in plugin.bound.items():
-            other = found.setdefault((kind, name), plugin)
+            other = bound.setdefault((kind, name), plugin)
             if other.version != plugin.version:
                 where = f"{other.where(other.bound[kind, name])} and {plugin.where(file)}"
                 raise ConfigError(f"The {kind} {name} is bound by {where}. Rename a file, or leave one out.")
-    return found
-
-
-def _place(version: str) -> Path:
-    return folder() / "kept" / f"{version}.json"
-
-
-def _kept(version: str) -> Plugin | None:
-    """Return the plugin that was kept under a version; None if there is none, or it is damaged."""
-    try:
-        found = Plugin.from_dict(json.loads(_place(version).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return found if found.version == version else None
+    return bound

@@ -75,8 +75,8 @@ class Plugin:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; ``from_dict`` restores it."""
         names = ("namespace", "package", "origin")
-        own = {name: getattr(self, name) for name in names}
-        return {**own, "files": dict(self.files), "entries": list(self.entries)}
+        texts = {name: getattr(self, name) for name in names}
+        return {**texts, "files": dict(self.files), "entries": list(self.entries)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plugin:
@@ -109,18 +109,18 @@ def read_plugin(path: Path) -> Plugin:
     path = path.absolute()
     if not path.is_dir():
         _check_word(path.stem, path)
-        found = Plugin(OWN, {path.name: text_of(path)}, (path.name,), origin=str(path))
+        plugin = Plugin(OWN, {path.name: text_of(path)}, (path.name,), origin=str(path))
     else:
-        _check_word(own := re.sub(r"[^a-z0-9]+", "_", path.name.lower()).strip("_"), path)
+        _check_word(namespace := re.sub(r"[^a-z0-9]+", "_", path.name.lower()).strip("_"), path)
         files = texts_of(path)
         top = [file for file in files if "/" not in file and bindings(file, files[file], f"{path}/{file}")]
         for file in top:
             _check_word(PurePosixPath(file).stem, path / file)
-        found = Plugin(own, files, tuple(top), path.name, str(path))
-    if not found.bound:
+        plugin = Plugin(namespace, files, tuple(top), path.name, str(path))
+    if not plugin.bound:
         what = "none of its files binds" if path.is_dir() else "it does not bind"
         raise ConfigError(f"{path}: {what} MODEL or TASK. Write one with: longwave new model NAME")
-    return found
+    return plugin
 
 
 def texts_of(folder: Path) -> dict[str, str]:
@@ -129,13 +129,13 @@ def texts_of(folder: Path) -> dict[str, str]:
     Raises:
         ConfigError: They are too many or too long, or one cannot be read.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path in _python_files(folder):
-        found[path.relative_to(folder).as_posix()] = text_of(path)
-        if len(found) > MOST or sum(map(len, found.values())) > LARGEST:
+        texts[path.relative_to(folder).as_posix()] = text_of(path)
+        if len(texts) > MOST or sum(map(len, texts.values())) > LARGEST:
             rule = f"at most {MOST} Python files and {LARGEST >> 20} MiB of them"
             raise ConfigError(f"{folder} is too large for a plugin, which has {rule}. Give a folder of its own.")
-    return dict(sorted(found.items()))
+    return dict(sorted(texts.items()))
 
 
 def text_of(path: Path) -> str:
@@ -170,10 +170,10 @@ def bindings(file: str, text: str, where: str) -> list[PluginKind]:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-        told = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
-        raise ConfigError(f"{where}: {line}no Python: {told}.") from None
-    given = {target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)}
-    return [kind for kind, name in BINDS.items() if name in given]
+        reason = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
+        raise ConfigError(f"{where}: {line}no Python: {reason}.") from None
+    assigned = {target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)}
+    return [kind for kind, name in BINDS.items() if name in assigned]
 
 
 def _targets(node: ast.stmt) -> Sequence[ast.expr]:
@@ -181,9 +181,9 @@ def _targets(node: ast.stmt) -> Sequence[ast.expr]:
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
-        yield from (Path(place, name) for name in sorted(files) if name.endswith(".py"))
+        yield from (Path(parent, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def _check_word(word: str, path: Path) -> None:

@@ -42,21 +42,21 @@ def spec_in(plugin: Plugin, kind: PluginKind, name: str) -> ModelSpec | TaskSpec
     """
     file, short = plugin.bound[kind, name], name.partition("-")[2]
     if file.endswith(".toml"):
-        found: Any = task_of(card_path(plugin))
+        spec: Any = task_of(card_path(plugin))
     else:
-        found = getattr(module_of(plugin, file), BINDS[kind], None)
-    if not isinstance(found, KINDS[kind]) or found.name != short:
-        wanted = f"{BINDS[kind]} = {KINDS[kind].__name__}(name={short!r}, ...)"
-        got = f"a {type(found).__name__}" + (f" of name {found.name!r}" if isinstance(found, KINDS[kind]) else "")
-        raise ConfigError(f"{plugin.where(file)} must bind {wanted}, got {got}.")
-    own: dict[str, Any] = {
+        spec = getattr(module_of(plugin, file), BINDS[kind], None)
+    if not isinstance(spec, KINDS[kind]) or spec.name != short:
+        rule = f"{BINDS[kind]} = {KINDS[kind].__name__}(name={short!r}, ...)"
+        got = f"a {type(spec).__name__}" + (f" of name {spec.name!r}" if isinstance(spec, KINDS[kind]) else "")
+        raise ConfigError(f"{plugin.where(file)} must bind {rule}, got {got}.")
+    changes: dict[str, Any] = {
         "name": name,
-        "title": f"{found.title} [{name} {plugin.version[:6]}]",
+        "title": f"{spec.title} [{name} {plugin.version[:6]}]",
         "version": plugin.version,
     }
-    if isinstance(found, TaskSpec):
-        own["load"] = _guarded(plugin, file, found.load)
-    return replace(found, **own)
+    if isinstance(spec, TaskSpec):
+        changes["load"] = _guarded(plugin, file, spec.load)
+    return replace(spec, **changes)
 
 
 def task_of(card: Path) -> TaskSpec:
@@ -80,6 +80,8 @@ def _guarded(plugin: Plugin, file: str, load: Callable[[str], Data[Any]]) -> Cal
     def guarded(variant: str) -> Data[Any]:
         try:
             return load(variant)
+        except FileNotFoundError as error:
+            raise DataError(str(failed(plugin, file, error))) from None
         except (ValueError, DataError, LongwaveError, MemoryError, OSError):
             raise
         except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -193,6 +194,15 @@ def test_every_folder_of_python_files_is_in_the_package_list() -> None:
     found = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
     assert found == places
     assert set(tool["packages"]) == set(tool["package-dir"])
+
+
+def test_package_citation_changelog_and_images_say_one_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    dated = re.search(r"^## (\S+), (\S+)$", (ROOT / "infra/CHANGELOG.md").read_text(), re.MULTILINE)
+    assert dated and dated[1] == version
+    assert f"\nversion: {version}\ndate-released: {dated[2]}\n" in (ROOT / "CITATION.cff").read_text()
+    texts = "".join(path.read_text() for path in (ROOT / "infra/deploy").rglob("*") if path.suffix in (".md", ".yaml"))
+    assert set(re.findall(r"longwave:(\d[\w.]*\d)", texts)) == {version}
 
 
 def test_static_tools_see_the_installed_tree() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.plugins.doors import installed
+from longwave.platform.plugins.discovery import installed
 from longwave.platform.plugins.known import plugin_of
 from longwave.platform.plugins.plugin import Plugin, read_plugin
 from longwave.platform.sweeps.file.schema import SweepFile

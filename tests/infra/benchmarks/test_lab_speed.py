@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import lab_speed
 import pytest
 from lab_speed import LabReport
-
-from longwave.platform.cli.main import main
 
 
 def test_the_labs_times_are_judged_by_their_medians_and_its_report_names_the_machine(
@@ -32,10 +29,3 @@ def test_the_labs_times_are_judged_by_their_medians_and_its_report_names_the_mac
         replace(report, floor={"to open": [900.0, 700.0, 800.0], "to change a filter": [90.0]}), "table"
     )
     assert "in the same run: to open 800 ms, to change a filter 90 ms." in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_file_for_the_numbers_lies_in_a_folder_that_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--out", str(tmp_path / "none/x.json")], lab_speed.command) == 2
-    assert "--out is a file in a folder that is there, got " in capsys.readouterr().err

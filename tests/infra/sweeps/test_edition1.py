@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from living_board import expected
-from living_place import LivingBoard
+from build_edition import expected
+from edition_folders import EditionFolders
 
 from longwave.platform.registry import get_model, get_task
 from longwave.platform.sweeps.file.schema import SweepFile, read_sweep
 from longwave.platform.sweeps.file.settings import read_cells
 
-BOARD = LivingBoard()
-FILES = [file for file in BOARD.files() if not file.stem.endswith("-widened")]
-WIDENED = [file for file in BOARD.files() if file not in FILES]
+FOLDERS = EditionFolders()
+FILES = [file for file in FOLDERS.sweep_files() if not file.stem.endswith("-widened")]
+WIDENED = [file for file in FOLDERS.sweep_files() if file not in FILES]
 MODELS = (
     "lem cornn unicornn lipschitz_rnn tau_gru lstm chrono_lstm gru tanh_rnn antisymmetric_rnn exprnn fastgrnn indrnn"
 ).split()

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from pathlib import Path
 
 import pytest
-from living_place import LivingBoard
+from edition_folders import EditionFolders
 from tree import ROOT
 
 from longwave.platform.boards.trust import shipped
-from longwave.platform.cli.main import main
-from longwave.platform.editions.edition import Edition, edition
-from longwave.platform.editions.publish import find_results, read
+from longwave.platform.editions.edition import Edition
+from longwave.platform.editions.publish import find_results
+from longwave.platform.editions.results import FOLDER
 from longwave.platform.exchange import bundle
 from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import File
 from longwave.platform.exchange.parts import join
-from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.store import Store
 
 pytestmark = pytest.mark.integration
 
-BOARD = LivingBoard()
+FOLDERS = EditionFolders()
 MOST = 20_000_000
 """Bytes of the edition, as its first issue asked."""
 OF_A_SWEEP = 1_000_000
@@ -32,28 +30,18 @@ UNFINISHED = 2_000_000
 
 
 @pytest.fixture(scope="module")
-def shipped_edition() -> Edition:
-    """The edition in the repository; read once."""
-    return read(BOARD.edition)
-
-
-@pytest.fixture(scope="module")
 def files() -> list[File]:
     """Its bundles; read once."""
-    return bundle.read_together(find_results(BOARD.edition))
+    return bundle.read_together(find_results(FOLDERS.edition))
 
 
-def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(
-    shipped_edition: Edition, files: list[File], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made, url = shipped_edition, f"sqlite:///{tmp_path}/store.db"
-    assert main(["import", str(BOARD.edition), "--store", url]) == 0
-    said = capsys.readouterr().out
-    assert f"{sum(len(file.content.trials) for file in files)} trials imported, 0 known before" in said
-    with Store(url) as store:
-        rows = read_board(store)
-        again = edition(rows, store.retrainings(), made.title, made.created, made.commit)
-    assert again.sha256 == made.sha256
+def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(edition_of_bundles: Edition) -> None:
+    assert edition_of_bundles.sha256 == json.loads((FOLDERS.edition / "manifest.json").read_text())["sha256"]
+
+
+def test_what_is_drawn_from_the_bundles_is_not_committed() -> None:
+    names = subprocess.run(["git", "ls-files", "."], cwd=FOLDERS.edition, capture_output=True, text=True, check=True)
+    assert {name.split("/")[0] for name in names.stdout.split()} == {"manifest.json", "REPORT.md", FOLDER}
 
 
 @pytest.mark.slow  # makes the data of all tasks and draws all searches anew: minutes
@@ -63,30 +51,30 @@ def test_the_edition_passes_every_check_as_if_nobody_trusted_it(files: list[File
 
 def test_what_ships_as_trusted_are_the_bundles_in_the_repository(files: list[File]) -> None:
     assert {file.name for file in files} == shipped(), "write all by: make edition"
-    assert find_results(BOARD.edition) == BOARD.results, "publish by: make edition WORDS=--publish"
+    assert find_results(FOLDERS.edition) == FOLDERS.results, "publish by: make edition WORDS=--publish"
 
 
 def test_each_trial_lies_in_one_bundle_that_its_hash_names_and_files_are_small(files: list[File]) -> None:
     trials = [entry.config.id for file in files for entry in file.content.trials]
     assert len(set(trials)) == len(trials)
-    for path, file in zip(BOARD.results, files, strict=True):
+    for path, file in zip(FOLDERS.results, files, strict=True):
         assert path.name.endswith(f"-{file.name[:12]}{bundle.ENDING}") and path.stat().st_size <= OF_A_SWEEP
-    assert all(path.stat().st_size <= UNFINISHED for path in BOARD.unfinished)
-    assert sum(path.stat().st_size for path in BOARD.edition.rglob("*") if path.is_file()) <= MOST
+    assert all(path.stat().st_size <= UNFINISHED for path in FOLDERS.unfinished)
+    assert sum(path.stat().st_size for path in FOLDERS.edition.rglob("*") if path.is_file()) <= MOST
 
 
 def test_no_bundle_that_was_committed_was_written_anew() -> None:
-    folder = (BOARD.edition / "results").relative_to(ROOT).as_posix()
+    folder = (FOLDERS.edition / "results").relative_to(ROOT).as_posix()
     command = ["git", "log", "--diff-filter=MD", "--no-renames", "--format=", "--name-only", "--", folder]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == []
 
 
-def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(shipped_edition: Edition) -> None:
-    report = (BOARD.edition / "REPORT.md").read_text(encoding="utf-8")
-    assert f"Edition `{shipped_edition.id}`" in report
-    assert (BOARD.board / "surprises.md").read_text(encoding="utf-8").strip() in report
-    keys = {row["key"] for row in shipped_edition.rows}
+def test_the_report_beside_the_edition_is_of_it_and_holds_what_people_wrote(edition_of_bundles: Edition) -> None:
+    report = (FOLDERS.edition / "REPORT.md").read_text(encoding="utf-8")
+    assert f"Edition `{edition_of_bundles.id}`" in report
+    assert (FOLDERS.board / "surprises.md").read_text(encoding="utf-8").strip() in report
+    keys = {row["key"] for row in edition_of_bundles.rows}
     linked = {part.split(")")[0] for part in report.split("index.html#row=")[1:]}
-    reproduced = {row["key"] for row in shipped_edition.rows if row["kind"] == "reproduced"}
+    reproduced = {row["key"] for row in edition_of_bundles.rows if row["kind"] == "reproduced"}
     assert linked <= keys and reproduced <= linked

@@ -8,9 +8,9 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from living_place import LivingBoard
+from edition_folders import EditionFolders
 
-from longwave.platform.editions.publish import read
+from longwave.platform.editions.edition import Edition
 
 SAYS = ("mean", "std", "median", "median_best", "median_worst", "scores", "published", "params")
 """Of a row, what may be quoted."""
@@ -50,10 +50,10 @@ def items(text: str) -> list[str]:
     return re.split(r"\n(?=- )", text.strip())
 
 
-def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link() -> None:
-    board = LivingBoard()
-    rows = {row["key"]: row for row in read(board.edition).rows}
-    found = items((board.board / "surprises.md").read_text(encoding="utf-8"))
+@pytest.mark.integration  # imports the edition
+def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link(edition_of_bundles: Edition) -> None:
+    rows = {row["key"]: row for row in edition_of_bundles.rows}
+    found = items((EditionFolders().board / "surprises.md").read_text(encoding="utf-8"))
     assert len(found) > 20
     assert {item[:60]: lost for item in found if (lost := strangers(item, rows))} == {}
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from file_server import EVIL, Server, tar, tree, zipped
+from file_server import Server, tar, tree, zipped
 
 from longwave.platform import registry
 from longwave.platform.cli.main import main
@@ -211,13 +211,11 @@ def test_a_disk_that_takes_no_more_is_one_line(server: Server, cache: Path) -> N
     assert "raw/toys2 cannot be filled or read (" in refused(blocked)
 
 
-@pytest.mark.parametrize("name", EVIL)
-def test_a_member_outside_its_archive_is_refused(server: Server, cache: Path, name: str) -> None:
-    server.files = {name: EVIL[name]}
-    line = refused(source(server, name, unpack=True, needs=("evil",)))
-    assert f"/{name}: every member must be a plain file inside" in line and "evil'" in line
+def test_of_an_archive_with_a_member_outside_nothing_is_left(server: Server, cache: Path) -> None:
+    server.files = {"up.tar.gz": tar(("good", b"good"), ("../evil", b"good"))}
+    line = refused(source(server, "up.tar.gz", unpack=True, needs=("good",)))
+    assert "/up.tar.gz: every member must be a plain file inside" in line and "'../evil'" in line
     assert {p.name for p in cache.parent.rglob("*")} == {"cache", "raw", ".toys.lock", "toys"}
-    assert not Path("/tmp/longwave-evil").exists()
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,12 @@ def test_a_member_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
     refused(tmp_path / "z", "a.zip", zipped((name, b"evil")), message)
 
 
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_a_tar_of_links_and_devices_is_refused(tmp_path: Path, kind: bytes) -> None:
+    content = tar(("evil", {"type": kind, "linkname": "/etc"}), ("evil/x", b"x"))
+    refused(tmp_path, "a.tar.gz", content, "every member must be a plain file inside")
+
+
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
 def test_a_zip_of_links_and_devices_is_refused(tmp_path: Path, kind: int) -> None:
     out = io.BytesIO()
@@ -111,4 +117,4 @@ def test_every_download_comes_by_https_with_a_checksum_or_is_listed_here() -> No
 )
 def test_nothing_is_asked_of_an_address_that_others_could_read(url: str) -> None:
     with pytest.raises(OSError, match="files come by https alone"):
-        fetch._check_https(url)
+        fetch._HttpsSession().get_adapter(url)

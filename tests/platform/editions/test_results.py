@@ -113,10 +113,12 @@ def test_the_pages_of_an_edition_are_views_that_no_import_compares(
     content = json.loads((folder / "board.json").read_text())
     content["rows"][0]["median"] = 0.0
     (folder / "board.json").write_text(json.dumps(content))
-    (folder / "index.html").write_text("drawn by other code")
-    sign(folder)
+    (folder / "index.html").unlink()
     assert main(["import", str(folder), "--store", store.url]) == 0
     assert "10 trials imported, 0 known before: schema-checked." in capsys.readouterr().out
+    (folder / "board.json").unlink()
+    with pytest.raises(ConfigError, match=r"one has no pages, .*: longwave import .*one, then longwave publish "):
+        read(folder)
 
 
 def test_a_bundle_that_was_changed_is_rejected_though_the_manifest_was_written_anew(

@@ -1,4 +1,4 @@
-"""What goes along with a sweep that is sent to a cluster: its plugins' texts, which bring in the same there."""
+"""What goes along with a sweep that is sent to a cluster: its plugins' texts, which are the same plugins there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ trials = 2
 """
 
 
-def test_a_sweep_that_is_sent_brings_in_the_same_there(
+def test_a_sweep_that_is_sent_has_the_same_plugins_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(tmp_path / "here/sent.toml", SWEEP)

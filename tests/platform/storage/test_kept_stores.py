@@ -1,4 +1,4 @@
-"""A store of every release since 0.2.0 holds what it held; tests/support/keep_store.py makes them."""
+"""A store of every release since 0.2.0 holds what it held; infra/tools/keep_store.py makes them."""
 
 from __future__ import annotations
 

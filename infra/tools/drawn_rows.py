@@ -1,0 +1,73 @@
+"""Draws rows of an edition at random and trains each once more: how many fall inside their 95 % prediction intervals?
+
+``make drawn`` draws eight of ``infra/board/edition-1`` and prints the seed. The same seed draws the same rows of the
+same edition. Rows are drawn among those with at least two scores; none is drawn again because of how it ended.
+
+    drawn_rows.py [--seed N] [--rows 8] [--edition FOLDER] [--list]
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edition_folders import LONGWAVE, EditionFolders
+
+from longwave.platform.boards.columns import record
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.store import Store
+
+OUTCOMES = {0: "inside", 1: "outside", 3: "undecided"}
+"""Exit statuses of ``longwave reproduce``."""
+
+
+def draw_rows(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[Mapping[str, Any]]:
+    """Return so many rows, each once, of those that a further training can be compared with."""
+    candidates = sorted((row for row in rows if is_comparable(row)), key=lambda row: row["key"])
+    return random.Random(seed).sample(candidates, min(count, len(candidates)))
+
+
+def is_comparable(row: Mapping[str, Any]) -> bool:
+    """Return whether a further training of a row can be compared with it."""
+    return bool(row["kind"] == "reproduced" and row["n"] >= 2 and not row["superseded"])
+
+
+def reproduce_row(row: Mapping[str, Any], store: str) -> str:
+    """Train a row of the store once more and return how its score stands to its interval."""
+    done = subprocess.run([*LONGWAVE, "reproduce", row["key"], "--store", store])
+    return OUTCOMES.get(done.returncode, "not run")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Draw, print, and train unless the rows are to be listed alone; exit with 1 if fewer than 3 in 4 are inside."""
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="default: a fresh one")
+    parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--edition", type=Path, default=EditionFolders().edition)
+    parser.add_argument("--list", action="store_true", help="train nothing")
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/longwave.db"
+        subprocess.run([*LONGWAVE, "import", str(chosen.edition), "--store", url], check=True)
+        with Store(url) as store:
+            rows = draw_rows([record(row) for row in read_board(store)], chosen.rows, chosen.seed)
+        print(f"seed {chosen.seed}")
+        for row in rows:
+            print(f"{row['key'][:12]} {row['task']} {row['variant']} {row['model']}", flush=True)
+        if chosen.list:
+            return
+        outcomes = Counter(reproduce_row(row, url) for row in rows)
+    print(f"seed {chosen.seed}: " + ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
+    sys.exit(outcomes["inside"] * 4 < len(rows) * 3)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,113 @@
+"""Where the parts of edition 1 lie, and Longwave's commands for its store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tree import ROOT
+
+from longwave.files import whole
+from longwave.platform.editions.results import FOLDER
+from longwave.platform.exchange.bundle import ENDING
+
+LONGWAVE = [sys.executable, "-m", "longwave.platform.cli.main"]
+"""The command, in this Python."""
+
+
+@dataclass(frozen=True)
+class EditionFolders:
+    """Where the parts of an edition lie.
+
+    Attributes:
+        sweeps: Folder of the sweep files.
+        board: Folder of the edition, and of what is being trained.
+        home: Data folder of the training, with its store.
+        trust: List of hashes that ship.
+        readme: Shows the edition's table.
+    """
+
+    sweeps: Path = ROOT / "infra/sweeps/edition1"
+    board: Path = ROOT / "infra/board"
+    home: Path = ROOT / ".edition"
+    trust: Path = ROOT / "platform/boards/trust.txt"
+    readme: Path = ROOT / "README.md"
+
+    @property
+    def edition(self) -> Path:
+        """The edition's folder."""
+        return self.board / "edition-1"
+
+    @property
+    def results(self) -> list[Path]:
+        """The bundles of finished sweeps, none of which is ever written anew."""
+        return sorted((self.edition / FOLDER).glob(f"*{ENDING}"))
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """The bundles of sweeps that are being trained, one a sweep."""
+        return sorted((self.board / "unfinished").glob(f"*{ENDING}"))
+
+    @property
+    def store(self) -> str:
+        """URL of the store."""
+        return f"sqlite:///{self.home / 'longwave.db'}"
+
+    def sweep_files(self, words: Sequence[str] = ()) -> list[Path]:
+        """Return the sweep files whose names hold any of ``words``, in order."""
+        files = sorted(self.sweeps.glob("*.toml"), key=lambda file: file.stem)
+        return [file for file in files if not words or any(word in file.stem for word in words)]
+
+    def known_bundles(self) -> dict[str, str]:
+        """Return the names of the bundles that the store's trials came in or went out in, with their files' names."""
+        listed = self.home / "bundles.json"
+        return dict(json.loads(listed.read_text())) if listed.exists() else {}
+
+    def note_bundle(self, name: str, file: str) -> None:
+        """Write that the store holds a bundle."""
+        with whole(self.home / "bundles.json") as listed:
+            listed.write_text(json.dumps(self.known_bundles() | {name: file}))
+
+
+def trust_bundle(trust: Path, name: str, why: str) -> None:
+    """Add a bundle's name to the list of those that are trusted, unless it is there."""
+    text = trust.read_text(encoding="utf-8")
+    if name not in text:
+        with whole(trust) as written:
+            written.write_text(f"{text.rstrip()}\n{name}  # {why}\n", encoding="utf-8")
+
+
+def longwave(folders: EditionFolders, *arguments: object) -> None:
+    """Run a command of Longwave; a signal that ends this process ends it in order first.
+
+    Raises:
+        SystemExit: It did not end well; with its status.
+    """
+    command = [*LONGWAVE, *map(str, arguments), "--store", folders.store]
+    child = subprocess.Popen(command, env={**os.environ, "LONGWAVE_HOME": str(folders.home)})
+    before = {n: signal.signal(n, lambda number, _: child.send_signal(number)) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        status = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if status:
+        sys.exit(status)
+
+
+def read_state(folders: EditionFolders, name: str) -> dict[str, Any]:
+    """Return how a sweep stands; nothing for one that the store does not know."""
+    done = query(folders, "sweep", "status", name, "--format", "json")
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+
+
+def query(folders: EditionFolders, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Return what a command says that only reads the store."""
+    return subprocess.run([*LONGWAVE, *arguments, "--store", folders.store], capture_output=True, text=True)

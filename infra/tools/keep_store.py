@@ -1,0 +1,129 @@
+"""Keep a store of this version for ever, and what is read of it; run once a release that has a new schema:
+
+    PYTHONPATH=tests/support .venv/bin/python infra/tools/keep_store.py 0.2.0
+
+It writes ``tests/platform/storage/kept/0.2.0.sqlite.xz`` and ``0.2.0.json``. What is there is never written again.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import sqlite3
+import sys
+import tempfile
+from contextlib import closing
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recorded import points_of, recorded_store
+from tree import ROOT
+
+from longwave.platform.about import about, known_model
+from longwave.platform.records.identity import digest, sparse
+from longwave.platform.records.probe import Probe
+from longwave.platform.records.report import Report, Rung
+from longwave.platform.records.run import Measure, Run
+from longwave.platform.records.stored import StoredSweep, Trial
+from longwave.platform.records.trial import cohort_key
+from longwave.platform.registry import get_model
+from longwave.platform.storage.boards import read_board
+from longwave.platform.storage.leases import Leases
+from longwave.platform.storage.outbox import Delivery, Outbox
+from longwave.platform.storage.probes import read_probes, write_probes
+from longwave.platform.storage.store import Store
+
+KEPT = ROOT / "tests/platform/storage/kept"
+SERVER = "http://tracking"
+BUNDLE = "b" * 64
+
+
+def fill(store: Store) -> None:
+    """Write something into every table."""
+    first, *_, open_one, last = recorded_store(store)
+    with Leases(store, "one") as driver:
+        driver.take([open_one.id, last.id])
+        driver.write(Report(points_of(open_one, 2), began={open_one.id: 2, last.id: 0}))
+        driver.write(Report(points_of(last, 2), [Run(last.id, "failed", "the disk is full", 2, seconds=1.5)]))
+        driver.spent = lambda: {"used": {"cpu": 2.5}, "expected": {"cpu": 2.0}}
+        driver.beat("training")
+    halved = [replace(first, seed=k, hidden=16) for k in (1, 2)]
+    name = cohort_key(halved)
+    halved = [replace(c, halving={"eta": 2, "first": 1, "cohort": name}) for c in halved]
+    store.add_sweep("halved", {"trials": 2, "halving": {"eta": 2}}, {"plan": 1})
+    store.add_trials("halved", halved, [about(c) for c in halved], [0, 0])
+    with Leases(store, "halved") as driver:
+        driver.take([c.id for c in halved])
+        rungs = [Rung(name, 1, c.id, 0.5 + k, k == 0) for k, c in enumerate(halved)]
+        driver.write(Report(points_of(halved[1], 1), [Run(halved[1].id, "stopped", "halved", 1, 1, 1.5)], rungs))
+    store.set_state("halved", "pause")
+    there = [replace(first, seed=90 + k, phase="retrain", params={"lr": 0.2}) for k in range(3)]
+    patch = "--- a\n+++ b\n"
+    facts = {"torch": "2.15.0", "diff": digest({"patch": patch})}
+    at = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+    measures = (Measure("length", "1", 3.0),)
+    end = Run("", "ok", valid=0.5, environment=facts, patch=patch, measures=measures)
+    runs = [replace(end, trial=c.id, test=0.25 + k) for k, c in enumerate(there)]
+    trials = [
+        Trial(c, about(c), "ok", None, run, at, BUNDLE, flags=("odd", "late") if k == 0 else ())
+        for k, (c, run) in enumerate(zip(there, runs, strict=True))
+    ]
+    sweep = (StoredSweep("there@1", {"trials": 3}), [c.id for c in there], [0, 0, None])
+    store.import_trials([BUNDLE], trials, points_of(there[0], 2), [sweep], [known_model(get_model("lem"))])
+    write_probes(store, [Probe("A100", "shape", 8, 2**20, 2**35, 0.25, 3.5, 0.125)])
+    Outbox(store, SERVER).write_deliveries([Delivery(first.id, "r", 4, True, 1)])
+
+
+def content(store: Store) -> dict[str, Any]:
+    """Return what is read of a store, as JSON: boards, trials with their curves, and all beside them."""
+    sweeps = [sparse(store.sweep(name)) for name in store.sweeps()]
+    trials = {sweep["name"]: store.trials(sweep["name"]) for sweep in sweeps}
+    ids = sorted({t.config.id for found in trials.values() for t in found})
+    found = {
+        "boards": [
+            {"row": r.key, "kind": r.kind, "mean": r.mean, "std": r.std, "scores": r.scores, "sweeps": r.sweeps}
+            for r in read_board(store)
+            if r.kind != "published"
+        ],
+        "sweeps": sweeps,
+        "trials": {name: [_plain(t) for t in trials[name]] for name in trials},
+        "planned": {name: [asdict(t) for t in store.planned(name)] for name in trials},
+        "curves": [asdict(point) for point in store.curves(ids)],
+        "attempts": store.attempts(ids),
+        "cohorts": {name: asdict(store.cohort(name)) for name in sorted(set(store.cohorts(ids).values()))},
+        "patches": store.patches({t.run.environment.get("diff", "") for f in trials.values() for t in f if t.run}),
+        "catalogue": [sparse(entry) for entry in store.catalogue()],
+        "probes": [sparse(probe) for probe in read_probes(store)],
+        "cost": {name: store.cost(name).used for name in trials},
+        "deliveries": [asdict(delivery) for delivery in Outbox(store, SERVER).deliveries()],
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return plain
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    record = {"config": trial.config.to_dict(), "about": sparse(trial.about), "run": trial.run and sparse(trial.run)}
+    return record | {"status": trial.status, "pack": trial.pack, "ended": trial.ended, "id": trial.config.id} | {
+        "row": trial.config.row, "origin": trial.origin, "rerun": trial.rerun, "flags": trial.flags,
+    }  # fmt: skip
+
+
+def main(version: str) -> int:
+    file = KEPT / f"{version}.sqlite.xz"
+    if file.exists():
+        print(f"{file} is kept for ever: nothing is written.", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        with Store(f"sqlite:///{folder}/store.db") as store:
+            fill(store)
+            (KEPT / f"{version}.json").write_text(json.dumps(content(store), indent=1) + "\n")
+        with closing(sqlite3.connect(f"{folder}/store.db")) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        file.write_bytes(lzma.compress(Path(folder, "store.db").read_bytes(), preset=9))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,192 @@
+"""Breaks lines one at a time in a copy of the tree, and tells which test notices.
+
+``make mutants`` draws mutants of cosmic-ray's operators from each of ``FOLDERS`` with a fixed seed, adds those of C++
+that ``infra/mutants/cpp.toml`` lists, and writes ``infra/mutants/result.md``. It ends with 1 if one survives all tests
+without a reason in ``infra/mutants/excused.toml``. What noticed a mutant is kept in ``.mutants`` until its file
+changes, so a run that was interrupted goes on. With WORDS:
+
+    platform/boards ...     those of these folders alone
+    --survivors             those that survived are run again
+    --anew                  all are
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from broken_lines import FOLDERS, Mutant, drawn, listed
+from forked_tests import Copy, import_large_libraries
+from mutant_tests import OwnTests
+from tree import ROOT
+
+CPP = "models/kernels/cpu"
+KNOWN, RESULT = ROOT / ".mutants/known.jsonl", ROOT / "infra/mutants/result.md"
+LISTED, EXCUSED = ROOT / "infra/mutants/cpp.toml", ROOT / "infra/mutants/excused.toml"
+QUICK = "not slow and not integration"
+
+
+class Tier(NamedTuple):
+    """Tests that run for a mutant: which, and how many seconds of processor each may take before it has failed."""
+
+    name: str
+    own: bool
+    marks: str
+    longest: int
+
+
+TIERS = (
+    Tier("its own", True, QUICK, 30),
+    Tier("the next", False, QUICK, 30),
+    Tier("its own long ones", True, "integration", 300),
+)
+"""They run one after another until a test fails."""
+UNNOTICED, NOT_RUN = "unnoticed", "not run"
+NONE = ""
+"""Stands for the tier and the test that noticed a mutant where none did."""
+HEAD = """# Mutants, and which tests notice them
+
+Made by `make mutants`, which breaks one line at a time; `infra/tools/mutants.py` tells how. In each column are the
+mutants that these tests notice and those to its left do not.
+"""
+
+
+class Runner:
+    """Runs tests on mutants, in a copy of the tree."""
+
+    def __init__(self, place: Path, mutants: Sequence[Mutant]) -> None:
+        import_large_libraries()
+        self.copy = Copy.of_tree(place)
+        files = {folder: {m.file for m in mutants if m.folder == folder} for folder in {m.folder for m in mutants}}
+        self.tests = {folder: OwnTests(folder, names) for folder, names in files.items()}
+        self.sound: set[str] = set()
+
+    def noticed_by(self, mutant: Mutant) -> tuple[str, str]:
+        """Return which tier notices a mutant, and its first test that does; ``NONE`` both if none does."""
+        path = self.copy.folder / mutant.file
+        source = path.read_text(encoding="utf-8")
+        self._write(path, mutant.text)
+        try:
+            tier, test = self._first_failure(mutant)
+        finally:
+            self._write(path, source)
+        self._check(test)
+        return tier, test
+
+    def _first_failure(self, mutant: Mutant) -> tuple[str, str]:
+        tests = self.tests[mutant.folder]
+        generate = mutant.folder == "tasks"  # or what a task made before it was broken would serve
+        for tier in TIERS:
+            files = tests.nearest(mutant.file, mutant.first) if tier.own else tests.others(mutant.file)
+            words = [*files, "-m", tier.marks]
+            if files and (test := self.copy.first_failure(words, tier.longest, generate)):
+                return tier.name, test
+        return NONE, NONE
+
+    def _check(self, test: str) -> None:
+        """Make sure that a test fails because of a mutant: it passes without one."""
+        if "::" in test and test not in self.sound:
+            if self.copy.first_failure([test], 300):
+                raise RuntimeError(f"{test} fails in a copy of the tree in which nothing is broken.")
+            self.sound.add(test)
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        path.write_text(text, encoding="utf-8")
+        for file in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+            file.unlink()  # Python tells sources apart by their size and the second they were written in
+
+
+def known() -> dict[str, tuple[str, str]]:
+    """Return which tier and test noticed the mutants that have been run, by id."""
+    lines = KNOWN.read_text(encoding="utf-8").splitlines() if KNOWN.exists() else []
+    return {found["id"]: (found["tier"], found["test"]) for found in map(json.loads, lines)}
+
+
+def run(mutants: Sequence[Mutant]) -> None:
+    """Try mutants, and write down what noticed each as soon as it is known."""
+    if not mutants:
+        return
+    KNOWN.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="longwave-mutants-") as folder:
+        runner = Runner(Path(folder).resolve(), mutants)
+        for mutant in mutants:
+            tier, test = runner.noticed_by(mutant)
+            with KNOWN.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"id": mutant.id, "tier": tier, "test": test}) + "\n")
+            print(f"{test or 'SURVIVED'}: {mutant}", flush=True)
+
+
+def check_excuses(excused: Iterable[Mapping[str, Any]]) -> None:
+    """Do nothing if the line of each excuse stands in its file; in one of ``FOLDERS``, if it names none.
+
+    Raises:
+        ValueError: One does not.
+    """
+    for one in excused:
+        named = (
+            [ROOT / one["file"]] if "file" in one else [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
+        )
+        texts = (path.read_text(encoding="utf-8") for path in named if path.exists())
+        if not any(one["before"] in " ".join(text.split()) for text in texts):
+            place = one.get("file", f"no file of {', '.join(FOLDERS)}")
+            raise ValueError(
+                f"{EXCUSED.name} excuses {one['before']!r}, which {place} does not hold: change or remove it."
+            )
+
+
+def reason(mutant: Mutant, excused: Iterable[Mapping[str, Any]]) -> str:
+    """Return why no test need notice a mutant; empty if one must. An excuse without a file holds in every file."""
+    for one in excused:
+        if (one.get("file", mutant.file), one["before"], one["after"]) == (mutant.file, mutant.before, mutant.after):
+            return str(one["reason"])
+    return ""
+
+
+def outcome(mutant: Mutant, found: Mapping[str, tuple[str, str]], reasons: Mapping[str, str]) -> str:
+    """Return the column of the result in which a mutant counts."""
+    if mutant.id in reasons:
+        return "excused"
+    return (found[mutant.id][0] or UNNOTICED) if mutant.id in found else NOT_RUN
+
+
+def result(mutants: Sequence[Mutant], outcomes: Mapping[str, str], reasons: Mapping[str, str]) -> str:
+    """Return how many mutants of each folder were noticed by what, and those that no test notices, with reasons."""
+    columns = [*(tier.name for tier in TIERS), "excused", UNNOTICED, NOT_RUN]
+    counts = Counter((folder, outcomes[m.id]) for m in mutants for folder in (m.folder, "all"))
+    lines = [HEAD, f"| folder | mutants | {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) + 1)]
+    for folder in [*dict.fromkeys(m.folder for m in mutants), "all"]:
+        numbers = [counts[folder, column] for column in columns]
+        lines.append(f"| {folder} | {sum(numbers)} | {' | '.join(map(str, numbers))} |")
+    survivors = sorted((m for m in mutants if outcomes[m.id] in ("excused", UNNOTICED)), key=lambda m: (m.file, m.line))
+    lines += ["", *(f"- {m.file}: `{m.before}` → `{m.after}`: {reasons.get(m.id, UNNOTICED)}" for m in survivors)]
+    return "\n".join([*lines, ""])
+
+
+def main(words: list[str]) -> int:
+    """Run what the words say, and return the exit status."""
+    places = [word for word in words if not word.startswith("--")]
+    mutants = [*(m for folder in FOLDERS for m in drawn(folder)), *listed(CPP, LISTED)]
+    chosen = [m for m in mutants if m.folder in places or not places]
+    if "--anew" in words:
+        KNOWN.unlink(missing_ok=True)
+    excused = tomllib.loads(EXCUSED.read_text(encoding="utf-8")).get("excused", [])
+    check_excuses(excused)
+    reasons = {m.id: text for m in mutants if (text := reason(m, excused))}
+    before = {i: by for i, by in known().items() if by[1] or "--survivors" not in words}
+    run([m for m in chosen if m.id not in before and m.id not in reasons])
+    outcomes = {m.id: outcome(m, known(), reasons) for m in mutants}
+    RESULT.write_text(result(mutants, outcomes, reasons), encoding="utf-8")
+    left = [m for m in chosen if outcomes[m.id] == UNNOTICED]
+    print("\n".join(f"No test notices: {m}" for m in left), file=sys.stderr)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Where plugins are found that nobody gave by name: installed packages, and the data folder."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from longwave.platform.errors import ConfigError
+from longwave.platform.paths import home
+from longwave.platform.plugins.plugin import Plugin, read_plugin, text_of, texts_of
+
+GROUPS = ("longwave.models", "longwave.tasks")
+"""Entry points of a package: ``leaky = "acme_rnns.leaky"`` names a module that binds MODEL or TASK."""
+
+
+def registered() -> Iterator[Plugin]:
+    """Yield the plugins of the data folder: one a file in ``plugins/``, Python or a data card.
+
+    Raises:
+        ConfigError: One cannot be read; the message names the file.
+    """
+    paths: list[Path] = []
+    with suppress(PermissionError):  # who may not look there has none; what is stored is shown all the same
+        paths = sorted(folder().glob("*"))
+    for path in paths:
+        if path.suffix in (".py", ".toml"):
+            facts = path.stat()
+            yield _read(path, facts.st_mtime_ns, facts.st_size)
+
+
+def folder() -> Path:
+    """Return the folder of registered plugins."""
+    return home() / "plugins"
+
+
+@cache
+def _read(path: Path, changed: int, size: int) -> Plugin:
+    """Return the plugin that a file is, as long as it stays as it is."""
+    return read_plugin(path)
+
+
+def installed() -> list[Plugin]:
+    """Return the plugins of installed packages, one a package; its distribution's name is the namespace.
+
+    Raises:
+        ConfigError: An entry point leads nowhere; the message names it.
+    """
+    return _installed(tuple(sys.path))
+
+
+@cache
+def _installed(paths: tuple[str, ...]) -> list[Plugin]:
+    """Return the plugins of the packages in these places, which are read once in a process."""
+    packages: dict[tuple[str, str], dict[str, str]] = {}
+    for group in GROUPS:
+        for point in metadata.entry_points(group=group):
+            namespace = re.sub(r"[^a-z0-9]+", "_", (point.dist.name if point.dist else point.module).lower())
+            packages.setdefault((namespace, point.module.partition(".")[0]), {})[point.name] = point.module
+    return [_of_package(namespace, package, points) for (namespace, package), points in packages.items()]
+
+
+def _of_package(namespace: str, package: str, points: dict[str, str]) -> Plugin:
+    """Return the plugin that a package is, whose entry points lead to modules."""
+    spec = find_spec(package)
+    if spec is None or not (spec.submodule_search_locations or spec.origin):
+        raise ConfigError(f"{namespace}: its entry points name {package}, which is not installed. Install it again.")
+    if spec.submodule_search_locations:
+        origin = Path([*spec.submodule_search_locations][0])
+        files = texts_of(origin)
+    else:
+        origin = Path(str(spec.origin))
+        files = {origin.name: text_of(origin)}
+    entries = []
+    for name, module in points.items():
+        inner = module.partition(".")[2] or package
+        file = next((f for f in (f"{inner.replace('.', '/')}.py",) if f in files), "")
+        if PurePosixPath(file).stem != name:
+            rule = f"must name a module {name}.py that binds MODEL or TASK"
+            raise ConfigError(f"{namespace}: the entry point {name} = {module!r} {rule}.")
+        entries.append(file)
+    plugin = Plugin(namespace, files, tuple(sorted(entries)), package, str(origin))
+    for file in plugin.entries:
+        if file not in plugin.bound.values():
+            raise ConfigError(f"{plugin.where(file)}: it does not bind MODEL or TASK, and an entry point names it.")
+    return plugin

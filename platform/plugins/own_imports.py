@@ -1,0 +1,56 @@
+"""A plugin that imports its own package by name gets its kept files, and nothing that is no part of it."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+from longwave.platform.plugins.plugin import Plugin
+
+
+class OwnImports(ast.NodeTransformer):
+    """Renames imports of a plugin's own package to ``root``, the name of the package that holds its kept files.
+
+    Raises:
+        ModuleNotFoundError: What is imported would be read from a file beside the plugin, which is no part of it.
+    """
+
+    def __init__(self, plugin: Plugin, root: str) -> None:
+        self.plugin, self.root = plugin, root
+
+    def visit_Import(self, node: ast.Import) -> ast.Import:
+        """Bind the package's name where it would be bound: ``import acme.maps`` binds acme."""
+        names = []
+        for alias in node.names:
+            renamed = self._rename(alias.name)
+            if renamed != alias.name and alias.asname is None:
+                names += [ast.alias(renamed, f"_{self.plugin.package}"), ast.alias(self.root, self.plugin.package)]
+            else:
+                names.append(ast.alias(renamed, alias.asname))
+        return ast.copy_location(ast.Import(names), node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        """Leave relative imports as they are: they lead to the kept files already."""
+        if node.level == 0 and node.module:
+            node.module = self._rename(node.module)
+        return node
+
+    def _rename(self, name: str) -> str:
+        package = self.plugin.package
+        if package and f"{name}.".startswith(f"{package}."):
+            return self.root + name[len(package) :]
+        if _lies_beside(self.plugin, name.partition(".")[0]):
+            raise ModuleNotFoundError(name=name)
+        return name
+
+
+def _lies_beside(plugin: Plugin, top: str) -> bool:
+    """Return whether Python would read a module from beside the plugin, as where it was started in its folder."""
+    origin = Path(plugin.origin)
+    folder = origin if plugin.package else origin.parent
+    beside = [folder / f"{top}.py", folder / top / "__init__.py"]
+    if not any(path.exists() for path in beside):
+        return False
+    spec = find_spec(top)
+    return bool(spec and spec.origin and Path(spec.origin) in beside)

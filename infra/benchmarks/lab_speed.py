@@ -30,7 +30,7 @@ from chromium import (
 )
 from plain_page import plain
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.bench.board import fill
 from longwave.platform.bench.report import Target
 from longwave.platform.cli.app import ListFormat, OutOption
@@ -220,7 +220,7 @@ def measure(
     with waiting("Measuring") as say:
         report = lab_benchmark(runs, repeats, sessions, clicks, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print_report(report, format.value)
 

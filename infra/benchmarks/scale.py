@@ -21,7 +21,7 @@ import scale_page
 import typer
 from scale_parts import ScaleSize, audited, driven, killed_at_half, planned, tell, watched
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.bench.board import fill, urls
 from longwave.platform.cli.app import ListFormat, OutOption, in_a_folder
 from longwave.platform.cli.main import main
@@ -234,10 +234,10 @@ def measure(
     with waiting("Measuring") as say:
         report = scale_benchmark(ScaleSize(trials, workers, pack, epochs, earlier), database, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False), encoding="utf-8")
     if page is not None:
-        with whole(page) as partial:
+        with atomic_file(page) as partial:
             partial.write_text(scale_page.page(report), encoding="utf-8")
     print_report(report, format.value)
     return 0 if report.sound else 1

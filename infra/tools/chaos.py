@@ -30,7 +30,7 @@ from chaos_audit import Findings, Told, audit
 from chaos_sweep import Running, clear, tell
 from tree import ROOT
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow.server import TrackingServer
 
@@ -152,7 +152,7 @@ class Harness:
         for name in WRONG:
             for text in getattr(found, name)[:5]:
                 print(f"    {name}: {text}", flush=True)
-        with whole(done) as partial:
+        with atomic_file(done) as partial:
             partial.write_text(json.dumps(content, indent=1))
         if found.clean or not case.ours:
             shutil.rmtree(folder, ignore_errors=True)

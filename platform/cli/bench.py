@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.bench.data import footprint
 from longwave.platform.bench.kernels import measure, planned
 from longwave.platform.bench.sweep import sweep_benchmark, throughput
@@ -74,7 +74,7 @@ def measure_kernels(
     with waiting("Measuring") as say:
         report = measure(plan, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(
                 json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), encoding="utf-8"
             )

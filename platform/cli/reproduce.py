@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.boards.diff import environments, values
 from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
 from longwave.platform.cli.names import a_task, task_key
@@ -97,7 +97,7 @@ def export_weights(
     """
     with Store(store_url(store), create=False) as known:
         trial, found = find_weights(known, row, seed, storage)
-    with whole(weights) as partial:
+    with atomic_file(weights) as partial:
         partial.write_bytes(found.file)
     print_line(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
 

@@ -23,9 +23,9 @@ from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.run.estimate import estimate_sweep
-from longwave.tasks.cards.columns import header, read_columns
-from longwave.tasks.cards.guess import content, settled
-from longwave.tasks.cards.write import toml
+from longwave.tasks.cards.columns import read_columns, read_header
+from longwave.tasks.cards.guess import card_content, guess_roles
+from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
@@ -67,7 +67,7 @@ def start_task(
     content = _content(file, table, answers, _listed(channels)) | ({} if delimiter == "," else {"delimiter": delimiter})
     settings = {"models": _listed(models), "trials": trials, "retrain": seeds}
     with waiting(f"Checking {file}"):
-        found = _added(card, toml(content), sweep, _settings(card.stem, settings, sweep))
+        found = _added(card, to_toml(content), sweep, _settings(card.stem, settings, sweep))
     print_added(found)
     typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
     _cost(sweep, store)
@@ -100,7 +100,7 @@ def _read(file: Path) -> tuple[str, Columns]:
     """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
     if file.suffix.lower() in (".parquet", ".pq"):
         return ",", read_columns(file, "parquet")
-    delimiter = max(",;\t|", key=lambda sign: len(header(file, sign)))
+    delimiter = max(",;\t|", key=lambda sign: len(read_header(file, sign)))
     return delimiter, read_columns(file, "csv", delimiter)
 
 
@@ -117,9 +117,9 @@ def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Seq
     answers = dict(given)
     table.check([])
     while True:
-        known, open_ = settled(table, answers)
+        known, open_ = guess_roles(table, answers)
         if not open_:
-            return content(table, known, channels)
+            return card_content(table, known, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
             raise ConfigError(
@@ -150,7 +150,7 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
         get_model(model)
     if len(set(models)) < len(models):
         raise ConfigError(f"--models: each model once, got {', '.join(models)}.")
-    return f"# What is not said here is as in: longwave tasks my-{name}\n{toml(content)}"
+    return f"# What is not said here is as in: longwave tasks my-{name}\n{to_toml(content)}"
 
 
 def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:

@@ -14,7 +14,7 @@ from longwave.models.base.layer import Generators, Layer
 from longwave.platform.contracts.rule import NotMeant
 from longwave.platform.contracts.small import normal
 from longwave.tasks.base.batch import NOT_ASKED, Batch
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 from longwave.tasks.base.sequences import Sequences
 
 PADDING = 9.0
@@ -58,7 +58,7 @@ def batch_of(given: Sequence[Example], each: bool) -> Batch:
     values = [example.values for example in given]
     edges = [example.edges for example in given if example.edges is not None]
     if edges:
-        return padded(values, edges, asked if each else once)
+        return pad_graphs(values, edges, asked if each else once)
     lengths = torch.tensor([*map(len, given)])
     ragged = lengths if lengths.min() < lengths.max() else None
     targets = pad_sequence(asked, batch_first=True, padding_value=NOT_ASKED) if each else once

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from longwave.files import own_folder, whole
+from longwave.files import atomic_file, own_folder
 from longwave.platform.contracts import models, tasks
 from longwave.platform.plugins.doors import folder
 from longwave.platform.plugins.plugin import Plugin, PluginKind
@@ -44,7 +44,7 @@ def note_passed(facts: Facts) -> None:
     place = _place(facts)
     with suppress(OSError):
         own_folder(place.parent)
-        with whole(place, private=True) as partial:
+        with atomic_file(place, private=True) as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
 
 

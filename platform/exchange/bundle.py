@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerializer, ValidationError
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.curve import Curve
@@ -154,7 +154,7 @@ def write(file: File, path: Path) -> None:
     """
     packed = pack(file)
     try:
-        with whole(path, private=True) as partial:
+        with atomic_file(path, private=True) as partial:
             partial.write_bytes(packed)
     except OSError as error:
         raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None

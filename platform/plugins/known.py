@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from longwave.files import own_folder, whole
+from longwave.files import atomic_file, own_folder
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.doors import folder, installed, registered
 from longwave.platform.plugins.plugin import Plugin, PluginKind, is_plugin, read_plugin
@@ -98,7 +98,7 @@ def keep_plugin_text(kind: PluginKind, name: str) -> None:
         return
     path = _place(plugin.version)
     own_folder(path.parent)
-    with whole(path, private=True) as partial:
+    with atomic_file(path, private=True) as partial:
         partial.write_text(json.dumps(plugin.to_dict()), encoding="utf-8")
 
 
@@ -112,7 +112,7 @@ def card_path(plugin: Plugin) -> Path:
         pass
     copy = _place(plugin.version).parent / plugin.version / place.name
     own_folder(copy.parent)
-    with whole(copy, private=True) as partial:
+    with atomic_file(copy, private=True) as partial:
         partial.write_text(text, encoding="utf-8")
     return copy
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.files import own
+from longwave.files import own_file
 from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
@@ -54,7 +54,7 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
     if not create and not Path(file).is_file():
         raise NoStoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
     if create and not Path(file).exists():
-        own(Path(file))
+        own_file(Path(file))
     sa.event.listen(engine, "do_connect", _no_new_file)
     sa.event.listen(engine, "connect", _configure)
     sa.event.listen(engine, "begin", _begin)

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.files import own, own_folder
+from longwave.files import own_file, own_folder
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import home
 from longwave.platform.storage.engine import REFUSED, without_password
@@ -87,7 +87,7 @@ class StoreIdentity:
 def free_file_beside(file: Path, word: str) -> Path:
     """Make an empty file beside ``file``, its owner's alone, under a name that was free: ``results.saved-1.db``."""
     names = (file.with_name(f"{file.stem}.{word}-{k}{file.suffix}") for k in count(1))
-    return next(name for name in names if own(name))
+    return next(name for name in names if own_file(name))
 
 
 def explain_loss(file: Path, saved: Path | None) -> str:

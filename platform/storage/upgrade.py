@@ -11,7 +11,7 @@ from alembic import command
 from alembic.config import Config
 from filelock import FileLock
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import StoreError
 from longwave.platform.literature.published import published_rows
 from longwave.platform.storage.engine import REFUSED, cause, enable_wal, without_password, writing
@@ -67,7 +67,7 @@ def _keep_copy(connection: sa.Connection) -> str:
     if not copy.exists():
         # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
         with (
-            whole(copy, private=True) as partial,
+            atomic_file(copy, private=True) as partial,
             closing(sqlite3.connect(file)) as old,
             closing(sqlite3.connect(partial)) as new,
         ):

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.paths import reachable
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _put(path: AnyPath, content: bytes) -> None:
     """Put a file in its place, whole or not at all, and the one that was there beside it."""
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as partial:
+        with atomic_file(path) as partial:
             partial.write_bytes(content)
             with suppress(FileNotFoundError):
                 path.replace(_before(path))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import reachable
 from longwave.platform.records.run import Run
@@ -117,7 +117,7 @@ def _hash(tensors: Mapping[str, Tensor], told: str) -> str:
 def _put(path: AnyPath, content: bytes) -> None:
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path, private=True) as partial:
+        with atomic_file(path, private=True) as partial:
             partial.write_bytes(content)
         return
     with reachable(path):

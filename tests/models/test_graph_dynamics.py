@@ -20,7 +20,7 @@ from longwave.models.g2 import G2
 from longwave.models.graphcon import GraphCON
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_model
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 
 pytest.importorskip("torch_geometric", reason="graph models need PyTorch Geometric: pip install 'longwave[graphs]'")
 FLOAT64 = torch.float64
@@ -31,7 +31,7 @@ def ring(n: int, d: int, value: float | None = None) -> Graphs:
     forth = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
     nodes = torch.randn(n, d, dtype=FLOAT64, generator=torch.Generator().manual_seed(1))
     nodes = nodes if value is None else torch.full_like(nodes, value)
-    return padded([nodes], [torch.cat([forth, forth.flip(0)], 1)], [torch.zeros(n, dtype=torch.int64)])
+    return pad_graphs([nodes], [torch.cat([forth, forth.flip(0)], 1)], [torch.zeros(n, dtype=torch.int64)])
 
 
 def identity(layer: GraphLayer, *others: str) -> GraphLayer:

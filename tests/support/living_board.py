@@ -28,7 +28,7 @@ from pathlib import Path
 from edition_report import write_report
 from living_place import LivingBoard, longwave, query, read_state, trust_bundle
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.about import complete
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.publish import publish as write_edition
@@ -123,7 +123,7 @@ def pack_new(board: LivingBoard, sweep: str, over: bool = False) -> dict[str, by
 def write_bundle(board: LivingBoard, path: Path, packed: bytes) -> str:
     """Write a bundle of the store's own, and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path) as written:
+    with atomic_file(path) as written:
         written.write_bytes(packed)
     name = bundle.read(path).name
     board.note(name, path.name)

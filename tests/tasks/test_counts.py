@@ -25,7 +25,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
-from longwave.tasks.formats.audio import mapped
+from longwave.tasks.formats.audio import map_rows
 from longwave.tasks.formats.ts_files import read_ts
 from longwave.tasks.har2 import read_table
 
@@ -268,11 +268,11 @@ def test_a_corpus_that_changes_after_it_was_fetched_is_noticed_inside_its_folder
 def test_features_whose_file_was_cut_are_made_anew(tmp_path: Path) -> None:
     rows = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     kept = tmp_path / "cache" / "k.npy"
-    assert np.array_equal(mapped("k", 4, iter(rows)), rows)
+    assert np.array_equal(map_rows("k", 4, iter(rows)), rows)
     whole = kept.read_bytes()
     for size in (0, 5, 100, len(whole) - 1):
         kept.write_bytes(whole[:size])
-        assert np.array_equal(mapped("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
+        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
 
 
 # Any byte

@@ -29,7 +29,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.losses import FREE_RMSE, VALID, ahead, valid_time
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.formats.free import SIZES, free_runs, normal
+from longwave.tasks.formats.free import SIZES, draw_normal, free_runs
 from longwave.tasks.formats.ode import solve
 from longwave.tasks.trivial import free
 
@@ -65,7 +65,7 @@ def test_a_free_run_is_what_the_growing_sequence_gives_run_from_its_start_at_eac
     with using(path):
         outputs, _ = batch.answers(network.run)
         expected = rerun(network, batch.inputs, 7)
-    assert outputs.shape == batch.asked.shape
+    assert outputs.shape == batch.ordered_targets.shape
     torch.testing.assert_close(outputs, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -105,10 +105,10 @@ def test_nothing_asked_reaches_the_outputs_and_members_do_not_meet() -> None:
 def test_a_split_of_free_runs_scores_as_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     split, network = some(10).to("cpu", torch.float64), network_of("gru", dtype=torch.float64)
     outputs = rerun(network, split.shared(2).inputs, 7)
-    expected = (outputs - split.asked).square().flatten(1).mean(1).sqrt()
+    expected = (outputs - split.ordered_targets).square().flatten(1).mean(1).sqrt()
     monkeypatch.setattr("longwave.platform.training.scoring.CHUNK", 4)
     torch.testing.assert_close(scored(network, enso_free.TASK, split), expected)
-    far = (outputs - split.asked)[:, 4].square().flatten(1).mean(1).sqrt()
+    far = (outputs - split.ordered_targets)[:, 4].square().flatten(1).mean(1).sqrt()
     torch.testing.assert_close(measured(network, [FREE_RMSE, ahead(FREE_RMSE, 5).metric], split)[1], far)
 
 
@@ -170,14 +170,14 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
     p = module.PROTOCOL
     first, n = SIZES["train"] + SIZES["valid"], sum(SIZES.values())
     if module is fitzhugh_nagumo_free:
-        parameters, start, _ = module.drawn(n)
+        parameters, start, _ = module.draw_starts(n)
         path = module.paths(start, parameters, module.FIRST + p.steps - 1)[module.FIRST :, :, :1]
     elif module is lorenz96_free:
         start = np.random.RandomState(1234).uniform(7.5, 8.5, (n, 5))
         law = partial(lorenz96.slope, force=8.0)
         path = solve(law, start, module.STEP, module.FIRST + p.steps - 1, module.SUBSTEPS)[module.FIRST :]
     else:
-        *parameters, start, _ = module.drawn(n)
+        *parameters, start, _ = module.draw_starts(n)
         path = module.paths(start, *parameters, module.FIRST + module.KEPT * (p.steps - 1))[module.FIRST :: module.KEPT]
     clean = (path.swapaxes(0, 1)[first:] - p.centre) / p.spread
     test = free_runs(module._generate()).test  # what is kept on disk may be of another day
@@ -210,14 +210,14 @@ def test_the_series_are_those_first_made(module: Any) -> None:
 
 
 def test_noise_is_about_normal() -> None:
-    found = normal(np.random.RandomState(0), (100_000,))
+    found = draw_normal(np.random.RandomState(0), (100_000,))
     assert abs(found.mean()) < 0.02 and found.std() == pytest.approx(1, abs=0.01)
     assert np.mean(np.abs(found) < 1.96) == pytest.approx(0.95, abs=0.005)
 
 
 @pytest.mark.parametrize("module", MODULES[:3], ids=lambda module: module.TASK.name)
 def test_parameters_fill_their_ranges_and_every_series_oscillates(module: Any) -> None:
-    *parameters, _, _ = module.drawn(sum(SIZES.values()))
+    *parameters, _, _ = module.draw_starts(sum(SIZES.values()))
     if module is fitzhugh_nagumo_free:
         parameters, ranges = list(parameters[0]), [module.CURRENT, module.TAU, module.A, module.B]
     else:
@@ -231,7 +231,7 @@ def test_parameters_fill_their_ranges_and_every_series_oscillates(module: Any) -
 
 
 def test_fitzhugh_nagumo_with_drawn_parameters_is_what_scipy_gives() -> None:
-    parameters, start, _ = fitzhugh_nagumo_free.drawn(5)
+    parameters, start, _ = fitzhugh_nagumo_free.draw_starts(5)
     path = fitzhugh_nagumo_free.paths(start, parameters, 100)
     for k, (current, tau, a, b) in enumerate(parameters.T.tolist()):
 
@@ -244,7 +244,7 @@ def test_fitzhugh_nagumo_with_drawn_parameters_is_what_scipy_gives() -> None:
 
 @pytest.mark.parametrize("module", [enso_free, mackey_glass_free], ids=lambda module: module.TASK.name)
 def test_series_of_several_delays_are_solved_as_each_alone(module: Any) -> None:
-    *parameters, delay, start, _ = module.drawn(6)
+    *parameters, delay, start, _ = module.draw_starts(6)
     together = module.paths(start, *parameters, delay, 300)
     for k in range(6):
         one = [each[k : k + 1] for each in parameters]

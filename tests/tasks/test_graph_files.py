@@ -41,7 +41,7 @@ from longwave.tasks.base.graphs import Graphs, one_graph
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.formats import geometric, planetoid
-from longwave.tasks.formats.pickles import arrays, unpickled
+from longwave.tasks.formats.pickles import array_types, unpickle
 from longwave.tasks.trivial.graphs import CountRidge, FeatureRidge, LabelPropagation
 
 WEB = {"texas": texas, "wisconsin": wisconsin, "cornell": cornell, "film": film}
@@ -124,7 +124,7 @@ def kept(edges: np.ndarray) -> np.ndarray:
 
 def test_a_split_is_drawn_as_the_papers_code_draws_it() -> None:
     classes = np.random.RandomState(3).randint(0, 4, 1800)
-    found = planetoid.divided(classes, 12345)
+    found = planetoid.draw_split(classes, 12345)
     development = np.random.RandomState(12345).choice(1800, 1500, replace=False)
     state, train = np.random.RandomState(12345), []
     for c in range(4):
@@ -133,7 +133,7 @@ def test_a_split_is_drawn_as_the_papers_code_draws_it() -> None:
     assert sorted(set(development) - set(train)) == found["valid"].nonzero()[0].tolist()
     assert sorted(set(range(1800)) - set(development)) == found["test"].nonzero()[0].tolist()
     with pytest.raises(DataError, match=r"^Each class must have 20 of the nodes drawn to train on, class 1 has 0\.$"):
-        planetoid.divided(2 * (classes // 2), 1)
+        planetoid.draw_split(2 * (classes // 2), 1)
 
 
 @pytest.mark.usefixtures("any_count")
@@ -159,7 +159,7 @@ def test_molecules_are_what_pytorch_geometric_makes_of_them(tmp_path: Path) -> N
     (root / "raw").mkdir(parents=True)
     for path in place(zinc.TASK).rglob("*.*"):
         (root / "raw" / path.name).symlink_to(path)
-    made = geometric.geometric("datasets", "ZINC").ZINC
+    made = geometric.import_geometric("datasets", "ZINC").ZINC
     for part, split in zip(("train", "val", "test"), splits(load(zinc.TASK)).values(), strict=True):
         wanted = list(made(str(root), True, part))
         assert len(wanted) == len(split)
@@ -286,7 +286,7 @@ def test_a_pickle_with_another_byte_or_cut_anywhere_is_read_or_refused(tmp_path:
     other = bytes([data.draw(st.integers(0, 255))]) + whole[where + 1 :]
     path.write_bytes(whole[:where] + data.draw(st.sampled_from([b"", other])))
     with suppress(DataError):
-        assert unpickled(path, arrays()) is not Ellipsis
+        assert unpickle(path, array_types()) is not Ellipsis
 
 
 def test_a_pickle_within_a_tensor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

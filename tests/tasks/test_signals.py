@@ -65,8 +65,8 @@ def refused(task: TaskSpec, rule: str) -> None:
 def test_worms_are_divided_as_the_papers_code_divides_them() -> None:
     train, rest = train_test_split(np.arange(259), test_size=0.3, random_state=1234)
     valid, test = train_test_split(rest, test_size=0.5, random_state=1234)
-    found_train, found_rest = eigenworms.parted(259, 0.3)
-    halves = [found_rest[half] for half in eigenworms.parted(len(found_rest), 0.5)]
+    found_train, found_rest = eigenworms.split_indices(259, 0.3)
+    halves = [found_rest[half] for half in eigenworms.split_indices(len(found_rest), 0.5)]
     assert [len(part) for part in (train, valid, test)] == [181, 39, 39]
     for found, expected in zip([found_train, *halves], [train, valid, test], strict=True):
         assert np.array_equal(found, expected)
@@ -287,7 +287,7 @@ def test_sentences_are_split_by_speaker_and_fed_frame_by_frame() -> None:
     assert [len(split.inputs) for split in splits(data)] == [12, 24, 50]
     paths = sorted(p for p in root.glob("TEST/*/*/SX100.WAV") if p.parent.name.lower() in raw_signals.CORE.split())
     for input_row, target_row, path in zip(data.valid.inputs, data.valid.targets, paths, strict=True):
-        levels = timit.frames(timit.read_sound(path, 16000))
+        levels = timit.log_spectrum(timit.read_sound(path, 16000))
         asked = len(levels) - 1
         assert np.array_equal(input_row[:asked].numpy(), levels[:-1])
         assert np.array_equal(target_row[:asked].numpy(), levels[1:])

@@ -18,7 +18,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec, check_variant
 from longwave.tasks.formats.groups import alternating, product_table, symmetric
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, ask_last, distinct, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, ask_last, draw_distinct, seeded_generator
 
 LANGUAGES = {"parity": 2, "even_pairs": 2, "cycle_navigation": 5, "modular_arithmetic": 5}
 """Classes of each task that asks once, at the last symbol."""
@@ -158,12 +158,14 @@ def test_a_stream_repeats_for_its_seed_and_differs_for_another(name: str) -> Non
 
 
 def test_no_training_step_can_draw_what_is_validated_or_tested() -> None:
-    first = [torch.rand(4, generator=seeded(seed)).tolist() for seed in (VALID_SEED, TEST_SEED)]
+    first = [torch.rand(4, generator=seeded_generator(seed)).tolist() for seed in (VALID_SEED, TEST_SEED)]
     assert first[0] != first[1]
     for seed in (VALID_SEED, TEST_SEED):
         assert max(derive_seed(k, "stream") for k in range(20_000)) < 2**31 <= seed < 2**32
-        assert torch.rand(4, generator=seeded(seed + 2**32)).tolist() in first  # torch takes a seed modulo 2^32
-        assert torch.rand(4, generator=seeded(seed - 2**31)).tolist() not in first
+        assert (
+            torch.rand(4, generator=seeded_generator(seed + 2**32)).tolist() in first
+        )  # torch takes a seed modulo 2^32
+        assert torch.rand(4, generator=seeded_generator(seed - 2**31)).tolist() not in first
 
 
 def test_a_sequence_is_cut_off_and_asked_at_its_last_symbol() -> None:
@@ -184,7 +186,7 @@ def test_a_variant_that_does_not_exist_is_refused_and_one_that_does_is_not() -> 
 
 def test_distinct_numbers_are_drawn_one_after_the_other_by_weight() -> None:
     weights = np.array([1.0, 2.0, 3.0, 6.0])
-    pairs = Counter(map(tuple, distinct(20_000, 2, torch.from_numpy(weights), seeded(5)).tolist()))
+    pairs = Counter(map(tuple, draw_distinct(20_000, 2, torch.from_numpy(weights), seeded_generator(5)).tolist()))
     wanted = {
         (i, j): weights[i] / 12 * weights[j] / (12 - weights[i]) for i, j in product(range(4), repeat=2) if i != j
     }

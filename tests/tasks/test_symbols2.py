@@ -275,14 +275,14 @@ def test_listops_expressions_follow_long_range_arenas_law() -> None:
     lengths, operators, arities = [], Counter[int](), Counter[int]()
     for _ in range(4000):
         symbols: list[int] = []
-        value = listops.expression(draw, symbols)
+        value = listops.draw_expression(draw, symbols)
         assert evaluate(symbols)[0] == value
         lengths.append(len(symbols))
         if len(symbols) > 1:
             operators[symbols[0]] += 1
     for _ in range(4000):
         symbols = []
-        listops.expression(draw, symbols, depth=9)  # an operator here has digits alone
+        listops.draw_expression(draw, symbols, depth=9)  # an operator here has digits alone
         if len(symbols) > 1:
             arities[len(symbols) - 2] += 1
     assert scipy.stats.binomtest(lengths.count(1), 4000, 0.75).pvalue > 1e-3
@@ -318,7 +318,7 @@ def test_listops_is_as_long_and_as_uneven_as_long_range_arenas_generator_makes_i
 
 
 def test_listops_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = listops.expressions(1, 3)
+    first = listops.draw_expressions(1, 3)
     pinned = "b34b84acb14b"  # Python and numpy promise these numbers on all platforms
     assert hashlib.sha256(first["symbols"].tobytes() + first["values"].tobytes()).hexdigest()[:12] == pinned
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path))

@@ -242,7 +242,7 @@ def test_batches_of_two_members_have_the_declared_shape(task: TaskSpec, load: Lo
     data = load(task)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 4, 3, 1, "search", 1, steps=2)
     batch = next(epoch_batches([config, replace(config, seed=2)], data, 1))
-    x, target = batch.x, batch.asked
+    x, target = batch.x, batch.ordered_targets
     assert x.shape[:1] + x.shape[2:] == ((2, 3) if task.tokens else (2, 3, task.inputs))
     assert target.shape[:3] == (2, x.shape[1], 3) if batch.every_step else target.shape[:2] == (2, 3)
     n = data.test.targets.numel()

@@ -167,12 +167,12 @@ def test_what_is_no_tensor_counts_in_the_version_by_its_rule() -> None:
 )
 def test_a_batch_tells_what_an_example_takes(kind: str, places: int, asked: int, numbers: int) -> None:
     batch = example(kind, 3)
-    assert (batch.places, batch.asked_places, batch.numbers(3)) == (places, asked, numbers)
+    assert (batch.places, batch.read_places, batch.numbers(3)) == (places, asked, numbers)
 
 
 def test_a_text_takes_what_a_segment_does() -> None:
     long = text(100, 8)
-    assert (long.places, long.asked_places, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
+    assert (long.places, long.read_places, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
 
 
 @quickly

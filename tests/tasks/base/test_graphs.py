@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwave.platform.registry import get_task
 from longwave.tasks.base.batch import NOT_ASKED
-from longwave.tasks.base.graphs import Graphs, one_graph, padded
+from longwave.tasks.base.graphs import Graphs, one_graph, pad_graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
 from longwave.tasks.karate import CLUBS, KNOWN
 from longwave.tasks.sbm import BLOCKS, HOMOPHILY, NODES
@@ -67,11 +67,11 @@ def test_splits_of_one_graph_ask_of_their_own_nodes_share_the_graph_and_repeat_n
 def test_graphs_of_several_sizes_are_padded_and_kinds_of_nodes_are_tokens() -> None:
     kinds = [torch.tensor([3, 1]), torch.tensor([2, 2, 5])]
     edges = [torch.zeros(2, 0, dtype=torch.int64), torch.tensor([[0, 2], [1, 2]])]
-    batch = padded(kinds, edges, torch.tensor([[0.5], [1.5]]))
+    batch = pad_graphs(kinds, edges, torch.tensor([[0.5], [1.5]]))
     assert batch.real.tolist() == [[True, True, False], [True] * 3] and not batch.of_nodes
     assert batch.edges.tolist() == [[[3, 3], [3, 3]], [[0, 1], [2, 2]]]
     assert batch.take(torch.tensor([1])).nodes.dtype == torch.int64
-    assert batch.asked_places == 1 and batch.places == 3
+    assert batch.read_places == 1 and batch.places == 3
 
 
 @settings(max_examples=20)

@@ -53,9 +53,9 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     program = (
-        "import sys; from pathlib import Path; from longwave.files import whole\n"
+        "import sys; from pathlib import Path; from longwave.files import atomic_file\n"
         "for k in range(10**6):\n"
-        "    with whole(Path(sys.argv[1])) as partial: partial.write_text(str(k % 10) * 100_000)\n"
+        "    with atomic_file(Path(sys.argv[1])) as partial: partial.write_text(str(k % 10) * 100_000)\n"
         "    print(flush=True)\n"
     )
     for k in range(5):

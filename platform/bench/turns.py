@@ -25,37 +25,39 @@ class Contender(NamedTuple):
     steps: int
 
 
-def network(run: nn.Module, x: Tensor) -> Contender:
+def network_contender(run: nn.Module, x: Tensor) -> Contender:
     """Return a contender that takes x ([M,] T, B, p) through a network and back to its parameters, not to x."""
     weights = [p for p in run.parameters() if p.requires_grad]
 
     def once() -> tuple[float, float]:
-        start = _now(x.device)
+        start = _read_clock(x.device)
         y = run(x)
         y = y[0] if isinstance(y, tuple) else y
-        there = _now(x.device) - start
+        there = _read_clock(x.device) - start
         adjoint = torch.rand_like(y)
-        start = _now(x.device)
+        start = _read_clock(x.device)
         torch.autograd.grad(y, weights, adjoint)
-        return there, _now(x.device) - start
+        return there, _read_clock(x.device) - start
 
     return Contender(once, x.shape[-3])
 
 
-def pair(forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device) -> Contender:
+def pair_contender(
+    forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device
+) -> Contender:
     """Return a contender of two functions."""
 
     def once() -> tuple[float, float]:
-        start = _now(device)
+        start = _read_clock(device)
         forward()
-        middle = _now(device)
+        middle = _read_clock(device)
         backward()
-        return middle - start, _now(device) - middle
+        return middle - start, _read_clock(device) - middle
 
     return Contender(once, steps)
 
 
-def fastest(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
+def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
     """Return the µs a step of each, forward and backward, in its fastest turn.
 
     The first turn warms up. Then come as many as ``repeats``, and more until ``seconds`` have passed.
@@ -74,7 +76,7 @@ def fastest(contenders: Mapping[str, Contender], repeats: int, seconds: float) -
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
+def use_threads(count: int) -> Iterator[None]:
     """Have torch use so many threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
@@ -84,7 +86,7 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _now(device: torch.device) -> float:
+def _read_clock(device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif torch.get_num_threads() == 1:

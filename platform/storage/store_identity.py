@@ -40,7 +40,7 @@ class StoreIdentity:
             with self.engine.begin() as connection:
                 self.identity = (connection.scalar(TABLE),)
         else:
-            self.identity = _identity(self.file)
+            self.identity = _read_identity(self.file)
 
     def forget(self) -> None:
         """Take any store for the right one, as all connections to this one are closed."""
@@ -48,7 +48,7 @@ class StoreIdentity:
 
     def is_lost(self) -> bool:
         """Return whether a SQLite file was deleted or replaced since; takes two millionths of a second."""
-        return bool(self.identity) and self.file is not None and _identity(self.file) != self.identity
+        return bool(self.identity) and self.file is not None and _read_identity(self.file) != self.identity
 
     def save_copy(self) -> Path | None:
         """Write all that a lost SQLite store holds into a new file beside it, through a connection that is still open.
@@ -78,9 +78,9 @@ class StoreIdentity:
         """Compare the table of trials that a new connection to PostgreSQL sees."""
         if self.identity:
             with connection.cursor() as cursor:
-                found = cursor.execute(TABLE.text).fetchone()
+                identity = cursor.execute(TABLE.text).fetchone()
             connection.rollback()
-            if found != self.identity:
+            if identity != self.identity:
                 raise StoreError(_say_lost(self.engine.url, "was dropped, or made anew"))
 
 
@@ -105,9 +105,9 @@ def _say_lost(url: str | sa.URL, how: str) -> str:
     return f"The store {without_password(url)} {how} while it was in use."
 
 
-def _identity(file: Path) -> tuple[int, ...]:
+def _read_identity(file: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return (0,)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

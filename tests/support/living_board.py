@@ -29,7 +29,7 @@ from edition_report import write_report
 from living_place import LivingBoard, longwave, query, read_state, trust_bundle
 
 from longwave.files import atomic_file
-from longwave.platform.about import complete
+from longwave.platform.about import write_catalogue
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.publish import publish as write_edition
 from longwave.platform.editions.results import FOLDER, pack_part
@@ -163,7 +163,7 @@ def publish(board: LivingBoard) -> None:
         trust = [file.name for path in board.results if (file := bundle.read(path)).content.rows]
         longwave(fresh, "import", *board.results)
         with Store(fresh.store) as store:
-            complete(store)
+            write_catalogue(store)
             commit = describe()["commit"]
             made = write_edition(pages, store, TITLE, commit, None, True, print, trust, board.results)
             rows = read_board(store, pool=Pool(trust=trust))

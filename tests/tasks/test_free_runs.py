@@ -87,9 +87,9 @@ def test_a_layer_without_a_state_reads_all_there_is_so_far() -> None:
 def test_gradients_flow_through_what_is_fed_back() -> None:
     batch, network = some().to("cpu", torch.float64).shared(2), network_of("gru", dtype=torch.float64)
     weights = list(network.parameters())
-    found = torch.autograd.grad(batch.answers(network.run)[0].square().sum(), weights)
+    gradients = torch.autograd.grad(batch.answers(network.run)[0].square().sum(), weights)
     expected = torch.autograd.grad(rerun(network, batch.inputs, 7).square().sum(), weights)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradients, expected)
 
 
 @torch.no_grad()
@@ -210,9 +210,9 @@ def test_the_series_are_those_first_made(module: Any) -> None:
 
 
 def test_noise_is_about_normal() -> None:
-    found = draw_normal(np.random.RandomState(0), (100_000,))
-    assert abs(found.mean()) < 0.02 and found.std() == pytest.approx(1, abs=0.01)
-    assert np.mean(np.abs(found) < 1.96) == pytest.approx(0.95, abs=0.005)
+    drawn = draw_normal(np.random.RandomState(0), (100_000,))
+    assert abs(drawn.mean()) < 0.02 and drawn.std() == pytest.approx(1, abs=0.01)
+    assert np.mean(np.abs(drawn) < 1.96) == pytest.approx(0.95, abs=0.005)
 
 
 @pytest.mark.parametrize("module", MODULES[:3], ids=lambda module: module.TASK.name)
@@ -264,8 +264,8 @@ def test_small_differences_of_lorenz_96_grow_by_the_stated_exponent() -> None:
         after = np.linalg.norm(y - x, axis=1, keepdims=True)
         grown.append(np.log(after / before))
         y = x + (y - x) * 1e-7 / after
-    found = np.stack(grown[10:]) / span
-    assert found.mean() == pytest.approx(lorenz96_free.EXPONENT, abs=0.03)
+    rates = np.stack(grown[10:]) / span
+    assert rates.mean() == pytest.approx(lorenz96_free.EXPONENT, abs=0.03)
     assert lorenz96_free.PROTOCOL.horizon * lorenz96_free.STEP * lorenz96_free.EXPONENT >= 5
 
 
@@ -281,14 +281,14 @@ def small(seed: int = 0, n: int = 6) -> Data[Sequences]:
 
 def brute_polynomial(data: Data[Sequences], degree: int, lags: int, penalty: float, split: FreeRuns) -> np.ndarray:
     def raised(window: list[float]) -> list[float]:
-        found = [1.0]
+        monomials = [1.0]
         for d in range(1, degree + 1):
-            found += [
+            monomials += [
                 float(np.prod([window[i] for i in index]))
                 for index in np.ndindex(*[lags] * d)
                 if list(index) == sorted(index)
             ]
-        return found
+        return monomials
 
     assert data.train is not None
     rows, wanted = [], []
@@ -315,14 +315,14 @@ def test_a_polynomial_runs_free_as_by_hand_with_what_validation_chooses(
     data = small()
     monkeypatch.setattr(free, "LAGS", {degree: (2, 3)})
     monkeypatch.setattr(free, "PENALTIES", (1e-6, 1e-2))
-    found = free.FreePolynomial(degree)(data)[..., 0].numpy()
+    predicted = free.FreePolynomial(degree)(data)[..., 0].numpy()
     tried = [(lags, penalty) for lags in (2, 3) for penalty in (1e-6, 1e-2)]
     errors = [
         ((brute_polynomial(data, degree, *each, data.valid) - data.valid.targets[..., 0].numpy()) ** 2).mean()  # type: ignore[arg-type]
         for each in tried
     ]
     best = brute_polynomial(data, degree, *tried[int(np.argmin(errors))], data.test)  # type: ignore[arg-type]
-    np.testing.assert_allclose(found, best, atol=1e-4)
+    np.testing.assert_allclose(predicted, best, atol=1e-4)
 
 
 @pytest.mark.parametrize("replayed", [False, True])
@@ -344,8 +344,8 @@ def test_neighbours_run_free_as_by_hand(replayed: bool, monkeypatch: pytest.Monk
             new = np.mean([after for _, after in stretches[:count]], 0).tolist()
             run, seen = run + new, seen + new
         expected.append(run)
-    found = (free.Analogues() if replayed else free.FreeNeighbours())(data)
-    np.testing.assert_allclose(found[..., 0].numpy(), expected, atol=1e-5)
+    predicted = (free.Analogues() if replayed else free.FreeNeighbours())(data)
+    np.testing.assert_allclose(predicted[..., 0].numpy(), expected, atol=1e-5)
 
 
 def test_persistence_repeats_the_last_given_value() -> None:
@@ -357,11 +357,11 @@ def test_a_retraining_tells_the_error_against_the_horizon_and_the_valid_time() -
     task = get_task("enso_free")
     params = {"lr": 0.01, "dt": 1.0}
     config = present_trial(task.name, "", "here", "lem", {}, params, 4, 64, 1, "retrain", 1)
-    heard = Heard()
-    train([config], heard)
-    run = heard.run(config)
+    recorder = Heard()
+    train([config], recorder)
+    run = recorder.run(config)
     assert run.test is not None and run.test > 0
-    found = {(m.key, m.x_name, m.x): m.value for m in run.measures}
-    assert list(found) == [(m.metric.name, m.x_name, m.x) for m in task.further]
-    assert 0 <= found["valid_time", "", 0.0] <= 100
-    assert found["free_rmse", "steps ahead", 1.0] < found["free_rmse", "steps ahead", 100.0]
+    measures = {(m.key, m.x_name, m.x): m.value for m in run.measures}
+    assert list(measures) == [(m.metric.name, m.x_name, m.x) for m in task.further]
+    assert 0 <= measures["valid_time", "", 0.0] <= 100
+    assert measures["free_rmse", "steps ahead", 1.0] < measures["free_rmse", "steps ahead", 100.0]

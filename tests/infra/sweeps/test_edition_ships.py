@@ -48,8 +48,8 @@ def test_whoever_imports_the_edition_has_the_same_boards_to_the_bit(
 ) -> None:
     made, url = shipped_edition, f"sqlite:///{tmp_path}/store.db"
     assert main(["import", str(BOARD.edition), "--store", url]) == 0
-    said = capsys.readouterr().out
-    assert f"{sum(len(file.content.trials) for file in files)} trials imported, 0 known before" in said
+    output = capsys.readouterr().out
+    assert f"{sum(len(file.content.trials) for file in files)} trials imported, 0 known before" in output
     with Store(url) as store:
         rows = read_board(store)
         again = edition(rows, store.retrainings(), made.title, made.created, made.commit)

@@ -89,9 +89,9 @@ def started(board: LivingBoard, *words: str) -> subprocess.Popen[str]:
 def made(board: LivingBoard, *words: str) -> str:
     """Build the edition and return what was printed."""
     process = started(board, *words)
-    told, _ = process.communicate()
-    assert process.returncode == 0, told
-    return told
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return output
 
 
 def interrupted(board: LivingBoard, table: str, lines: int) -> None:
@@ -127,8 +127,8 @@ def rows(board: LivingBoard) -> list[dict[str, Any]]:
 def searched_again(board: LivingBoard) -> None:
     """Run a second search behind a sweep that is over, and see that it alone is trained."""
     (board.sweeps / "b-widened.toml").write_text(second_search(board.sweeps / "b.toml", WIDER))
-    told = made(board, "b-widened")
-    assert "b-widened: took" in told and len(trained(board)) == count(board, "attempts"), "nothing is trained twice"
+    output = made(board, "b-widened")
+    assert "b-widened: took" in output and len(trained(board)) == count(board, "attempts"), "nothing is trained twice"
     assert 28 <= count(board, "trials") <= 32, "two models' second searches, and retrainings of those who won in it"
     wide = [row for row in rows(board) if any(name.startswith("tiny-b-widened") for name in row["sweeps"])]
     assert len(wide) == 2 and all("then 2 trials over wider ranges for lr" in str(row["ways"]) for row in wide)
@@ -147,8 +147,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     assert len(kept) >= 4, "a search that is over"
     board = replace(board, home=tmp_path / "another machine")
 
-    told = made(board)
-    assert "2 sweeps, expected 0.2 h" in told and "a: took" in told and "b: took" in told
+    output = made(board)
+    assert "2 sweeps, expected 0.2 h" in output and "a: took" in output and "b: took" in output
     results = {file.name: file.read_bytes() for file in board.results}
     assert [name.rpartition("-")[0] for name in results] == ["tiny-a", "tiny-b"]
     assert count(board, "trials") == 24, "each trial once, whatever was interrupted"
@@ -160,8 +160,8 @@ def test_an_interrupted_edition_goes_on_and_a_fresh_checkout_trains_nothing_twic
     other = replace(board, home=tmp_path / "elsewhere")
     before = rows(board)
     (board.board / "surprises.md").write_text("what people wrote\n")
-    told = made(other)
-    assert "trials imported" in told and count(other, "attempts") == 0, "nothing was trained"
+    output = made(other)
+    assert "trials imported" in output and count(other, "attempts") == 0, "nothing was trained"
     assert rows(board) == before and {file.name: file.read_bytes() for file in board.results} == results
     assert (board.edition / "REPORT.md").read_text().endswith("## What surprised\n\nwhat people wrote\n")
     shown = board.readme.read_text()
@@ -222,9 +222,9 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
     file = board.sweeps / "a.toml"
     wide = file.with_stem("a-widened")
     wide.write_text(second_search(file, WIDER))
-    before, found = read_sweep(file), read_sweep(wide)
-    assert (found.name, found.wider and found.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
-    assert found.model_copy(update={"name": before.name, "wider": None}) == before
+    before, after = read_sweep(file), read_sweep(wide)
+    assert (after.name, after.wider and after.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
+    assert after.model_copy(update={"name": before.name, "wider": None}) == before
     assert wide.read_text().startswith("# a.toml with a second search")
 
 
@@ -250,8 +250,8 @@ def test_edges_are_told_of_the_widest_search_alone(store: Store, here: Workers) 
 
 
 def test_ahead_are_the_sweeps_that_no_row_comes_from_here_or_from_a_bundle(board: LivingBoard) -> None:
-    found = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
-    assert ahead(board, found) == {"b": expected(board.sweeps / "b.toml")}
+    trained_rows = board_rows([retrained("gru", [1.0], sweeps=("tiny-a@01ab", "other")), retrained("lem", [1.0])], [])
+    assert ahead(board, trained_rows) == {"b": expected(board.sweeps / "b.toml")}
     assert ahead(board, board_rows([retrained("gru", [1.0], sweeps=("tiny-a", "tiny-b"))], [])) == {}
 
 
@@ -266,7 +266,7 @@ def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_comp
     usual = {"kind": "reproduced", "n": 10, "superseded": ""}
     known = [{**usual, "key": f"{k:02}"} for k in range(20)]
     out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
-    found = draw_rows(known + out, 8, 7)
-    assert found == draw_rows([*out, *reversed(known)], 8, 7) != draw_rows(known, 8, 8)
-    assert len({row["key"] for row in found}) == 8 and all(row in known for row in found)
+    drawn = draw_rows(known + out, 8, 7)
+    assert drawn == draw_rows([*out, *reversed(known)], 8, 7) != draw_rows(known, 8, 8)
+    assert len({row["key"] for row in drawn}) == 8 and all(row in known for row in drawn)
     assert draw_rows(known + out, 100, 7) == draw_rows(known, 20, 7) and draw_rows(out, 8, 7) == []

@@ -19,12 +19,12 @@ FRACTION = re.compile(r"(?<![\w.=])\d+\.\d+(?! times)|\b\d+(?= %(?! interval))")
 RATIO = re.compile(r"\b\d+\.\d+(?= times)")
 
 
-def numbers(found: Any) -> Iterator[float]:
+def numbers(content: Any) -> Iterator[float]:
     """Return all numbers in what a row says."""
-    if isinstance(found, float | int):
-        yield found
-    elif isinstance(found, Mapping | list):
-        for part in found.values() if isinstance(found, Mapping) else found:
+    if isinstance(content, float | int):
+        yield content
+    elif isinstance(content, Mapping | list):
+        for part in content.values() if isinstance(content, Mapping) else content:
             yield from numbers(part)
 
 
@@ -53,9 +53,9 @@ def items(text: str) -> list[str]:
 def test_each_number_that_people_wrote_is_one_of_a_row_that_they_link() -> None:
     board = LivingBoard()
     rows = {row["key"]: row for row in read(board.edition).rows}
-    found = items((board.board / "surprises.md").read_text(encoding="utf-8"))
-    assert len(found) > 20
-    assert {item[:60]: lost for item in found if (lost := strangers(item, rows))} == {}
+    texts = items((board.board / "surprises.md").read_text(encoding="utf-8"))
+    assert len(texts) > 20
+    assert {item[:60]: lost for item in texts if (lost := strangers(item, rows))} == {}
 
 
 @pytest.mark.parametrize(

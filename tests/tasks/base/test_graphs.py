@@ -87,11 +87,11 @@ def test_energy_and_distance_are_what_loops_over_edges_give(seed: int) -> None:
             rows = x[member, k].double().numpy()
             nodes += len(features)
             for i in range(len(features)):
-                heard = [j for j, end in edges if end == i]
-                energy += sum(float(((rows[i] - rows[j]) ** 2).sum()) for j in heard)
-                units = [r / n if (n := np.linalg.norm(r)) else r for r in (rows[i], *(rows[j] for j in heard))]
-                distance += sum(float(((units[0] - u) ** 2).sum()) / 2 for u in units[1:]) / max(1, len(heard))
-                hearing += bool(heard)
+                senders = [j for j, end in edges if end == i]
+                energy += sum(float(((rows[i] - rows[j]) ** 2).sum()) for j in senders)
+                units = [r / n if (n := np.linalg.norm(r)) else r for r in (rows[i], *(rows[j] for j in senders))]
+                distance += sum(float(((units[0] - u) ** 2).sum()) / 2 for u in units[1:]) / max(1, len(senders))
+                hearing += bool(senders)
         assert [s[member].item() for s in dirichlet_sums(x, batch)] == pytest.approx([energy, nodes])
         assert [s[member].item() for s in distance_sums(x, batch)] == pytest.approx([distance, hearing])
 
@@ -116,12 +116,12 @@ def test_blocks_have_the_homophily_and_degree_that_were_asked_and_no_loops(varia
     share = (block[begin] == block[end]).double().mean().item()
     h = HOMOPHILY[variant]
     assert abs(share - h) <= 4 * (h * (1 - h) / count) ** 0.5
-    asked = [(split.targets != NOT_ASKED).sum().item() for split in (data.train, data.valid, data.test)]
-    assert asked == [100, 50, 150] and not any(data.repeated().values())
+    labelled = [(split.targets != NOT_ASKED).sum().item() for split in (data.train, data.valid, data.test)]
+    assert labelled == [100, 50, 150] and not any(data.repeated().values())
 
 
 def test_least_squares_on_neighbours_beat_own_features_where_edges_tell_and_only_there() -> None:
     task = get_task("sbm")
     scores = {variant: task.trivial(task.load(variant)) for variant in ("h0", "h100")}
-    for found in scores.values():
-        assert found["ridge on 2 hops"] > found["ridge on own features"] + 10 > found["majority"] + 20
+    for accuracies in scores.values():
+        assert accuracies["ridge on 2 hops"] > accuracies["ridge on own features"] + 10 > accuracies["majority"] + 20

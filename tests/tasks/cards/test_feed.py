@@ -20,10 +20,10 @@ SPLIT = {"split": {"seed": 1}}
 def by_hand(rows: list[list[str]], names: list[str]) -> dict[str, np.ndarray]:
     """Return (T, p) of each example of a long table."""
     columns = [rows[0].index(name) for name in names]
-    found: dict[str, list[list[float]]] = {}
+    rows_by_series: dict[str, list[list[float]]] = {}
     for row in rows[1:]:
-        found.setdefault(row[0], []).append([float(row[c] or "nan") for c in columns])
-    return {name: np.array(each) for name, each in found.items()}
+        rows_by_series.setdefault(row[0], []).append([float(row[c] or "nan") for c in columns])
+    return {name: np.array(each) for name, each in rows_by_series.items()}
 
 
 def ragged(rows: list[list[str]]) -> list[list[str]]:
@@ -166,5 +166,5 @@ def test_classes_at_every_step_may_be_missing_and_are_not_asked_then(tmp_path: P
     with pytest.raises(DataError, match="row 1, column label: it must be one of the card's classes"):
         load_with_remarks(written(tmp_path, csv(rows), card))
     data, _ = load_with_remarks(written(tmp_path, csv(rows), card, missing="hold"))
-    asked = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
-    assert asked.shape == (24, 5) and int((asked == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])
+    targets = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
+    assert targets.shape == (24, 5) and int((targets == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])

@@ -51,18 +51,18 @@ def test_every_example_is_in_one_split_and_groups_and_times_are_kept(
 ) -> None:
     card = card_of(split={"by": by, "valid": valid, "test": test, "seed": seed}, group="who")
     some = examples(n, classes, groups)
-    found = split_examples(card, some, "toy")
-    assert sorted(k for name in SPLITS for k in found[name]) == list(range(n)) and all(map(len, found.values()))
-    held = {name: {some.groups[k] for k in found[name]} for name in SPLITS}
+    splits = split_examples(card, some, "toy")
+    assert sorted(k for name in SPLITS for k in splits[name]) == list(range(n)) and all(map(len, splits.values()))
+    held = {name: {some.groups[k] for k in splits[name]} for name in SPLITS}
     if by == "group":
         assert not (held["train"] & held["test"] or held["train"] & held["valid"] or held["valid"] & held["test"])
     elif by == "time":
-        latest = {name: some.times[found[name], 0] for name in SPLITS}
+        latest = {name: some.times[splits[name], 0] for name in SPLITS}
         assert latest["train"].max() < latest["valid"].min() and latest["valid"].max() < latest["test"].min()
-        assert abs(len(found["test"]) - test * n) <= 1 and abs(len(found["valid"]) - valid * n) <= 1
+        assert abs(len(splits["test"]) - test * n) <= 1 and abs(len(splits["valid"]) - valid * n) <= 1
     else:
         for k in range(classes):
-            mine = [sum(some.answers[i][0] == k for i in found[name]) for name in SPLITS]
+            mine = [sum(some.answers[i][0] == k for i in splits[name]) for name in SPLITS]
             assert abs(mine[2] - test * sum(mine)) <= 1 and abs(mine[1] - valid * sum(mine)) <= 1
 
 
@@ -131,8 +131,8 @@ def test_a_channel_that_never_changes_and_dates_that_overlap_are_told(tmp_path: 
 def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(tmp_path: Path) -> None:
     rows = long_table()
     where = {"s0": "test", "s2": "test", "s1": "valid", "s3": "valid"}
-    said = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
-    _, remarks = load_with_remarks(written(tmp_path, csv(said), LONG, split={"by": "column", "column": "split"}))
+    marked = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
+    _, remarks = load_with_remarks(written(tmp_path, csv(marked), LONG, split={"by": "column", "column": "split"}))
     assert [r.text for r in remarks] == [
         "No example of the valid split is of the class a.", "No example of the test split is of the class b.",
     ]  # fmt: skip

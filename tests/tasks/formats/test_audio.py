@@ -29,10 +29,10 @@ def test_a_riff_file_is_read_as_scipy_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     write_wav(path, np.array([0, 1, -1, 16384, 32767, -32768], np.int16))
     rate, expected = scipy.io.wavfile.read(path)
-    found = audio.read_sound(path, rate)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, expected / np.float32(32768))
-    assert found.tolist()[3:] == [0.5, 32767 / 32768, -1.0]
+    samples = audio.read_sound(path, rate)
+    assert samples.dtype == np.float32
+    assert np.array_equal(samples, expected / np.float32(32768))
+    assert samples.tolist()[3:] == [0.5, 32767 / 32768, -1.0]
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
@@ -135,8 +135,8 @@ def test_mel_filters_are_librosas() -> None:
 
 def test_the_features_of_a_chirp_are_those_that_librosa_computes() -> None:
     t = np.arange(12000) / 16000
-    found = features((0.5 * np.sin(2 * np.pi * (200 * t + 2000 * t**2)) * np.exp(-3 * t)).astype(np.float32))
-    assert found.shape == (126, 80) and found.dtype == np.float32
+    computed = features((0.5 * np.sin(2 * np.pi * (200 * t + 2000 * t**2)) * np.exp(-3 * t)).astype(np.float32))
+    assert computed.shape == (126, 80) and computed.dtype == np.float32
     with_librosa_0_11 = {
         (0, 0): 1.213334,
         (0, 5): 1.394244,
@@ -148,18 +148,18 @@ def test_the_features_of_a_chirp_are_those_that_librosa_computes() -> None:
         (125, 79): 1.405307,
     }
     for (frame, band), value in with_librosa_0_11.items():
-        assert found[frame, band] == pytest.approx(value, rel=1e-5)
+        assert computed[frame, band] == pytest.approx(value, rel=1e-5)
 
 
 def test_features_have_mean_0_and_variance_1_and_zeros_in_silence() -> None:
-    found = features(sound(16000, 3) / np.float32(32768))
-    assert found.mean() == pytest.approx(0, abs=1e-6) and found.std(ddof=1) == pytest.approx(1, rel=1e-6)
+    computed = features(sound(16000, 3) / np.float32(32768))
+    assert computed.mean() == pytest.approx(0, abs=1e-6) and computed.std(ddof=1) == pytest.approx(1, rel=1e-6)
     assert not features(np.zeros(16000, np.float32)).any()
 
 
 def test_a_sound_that_ends_early_is_filled_up_with_one_value_the_loudest() -> None:
-    found = features(sound(8000, 3) / np.float32(32768))
-    assert (found[63:] == found.max()).all() and (found[:63] < found.max()).sum() >= 63 * 80 - 1
+    computed = features(sound(8000, 3) / np.float32(32768))
+    assert (computed[63:] == computed.max()).all() and (computed[:63] < computed.max()).sum() >= 63 * 80 - 1
 
 
 def test_decibels_are_below_the_largest_power_by_80_at_most() -> None:
@@ -175,10 +175,10 @@ def test_timit_frames_are_log_powers_of_the_sound_at_8_khz_between_frames_of_sil
     filled[256 : 256 + len(slow)] = slow
     options = {"window": "hann", "nperseg": 256, "noverlap": 128, "detrend": False, "scaling": "spectrum"}
     magnitudes = scipy.signal.spectrogram(filled, mode="magnitude", **options)[2].T * 128
-    found = log_spectrum(x)
-    assert found.shape == (12 + 3, 129) and found.dtype == np.float32
-    np.testing.assert_allclose(found, 10 * np.log10(1e-5 + magnitudes**2), rtol=1e-5)
-    np.testing.assert_allclose(found[0], -50.0)
+    computed = log_spectrum(x)
+    assert computed.shape == (12 + 3, 129) and computed.dtype == np.float32
+    np.testing.assert_allclose(computed, 10 * np.log10(1e-5 + magnitudes**2), rtol=1e-5)
+    np.testing.assert_allclose(computed[0], -50.0)
 
 
 def test_timit_frames_forget_what_lies_above_4_khz() -> None:
@@ -197,8 +197,8 @@ def test_rows_are_kept_on_disk_and_made_once(cache_folder: Path) -> None:
 
     first = audio.map_rows("rows-1", 5, iter(rows))
     again = audio.map_rows("rows-1", 5, never())
-    for found in (first, again):
-        assert isinstance(found, np.memmap) and found.dtype == np.float32 and np.array_equal(found, rows)
+    for stored in (first, again):
+        assert isinstance(stored, np.memmap) and stored.dtype == np.float32 and np.array_equal(stored, rows)
     assert [path.name for path in cache_folder.iterdir()] == ["rows-1.npy"]
 
 

@@ -53,10 +53,10 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
 
 
 def test_unequal_series_are_read_as_they_were_written_and_padded_with_zeros(shipped: Packaged) -> None:
-    found = both_parts(shipped, 0, 2, 2)
-    assert found["lengths"].tolist() == [3 + k % 5 for k in range(20)]
-    assert found["labels"].tolist() == [k % 2 for k in range(20)]
-    for k, x in enumerate(found["values"]):
+    arrays = both_parts(shipped, 0, 2, 2)
+    assert arrays["lengths"].tolist() == [3 + k % 5 for k in range(20)]
+    assert arrays["labels"].tolist() == [k % 2 for k in range(20)]
+    for k, x in enumerate(arrays["values"]):
         assert (x[: 3 + k % 5] == series(3 + k % 5, k)).all() and not x[3 + k % 5 :].any()
 
 
@@ -117,9 +117,9 @@ def test_without_the_package_it_is_said_how_to_install_it_in_one_line(
 ) -> None:
     monkeypatch.setattr("longwave.tasks.formats.packaged.find_spec", lambda name: None)
     assert main(["data", "fetch", "gun_point"]) == 2
-    said = re.sub(r"\s+", " ", capsys.readouterr().err)
-    assert "gun_point needs GunPoint: GunPoint_TRAIN.ts is not in" in said
-    assert "Get it with: pip install 'longwave[archive]'." in said and "Traceback" not in said
+    message = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "gun_point needs GunPoint: GunPoint_TRAIN.ts is not in" in message
+    assert "Get it with: pip install 'longwave[archive]'." in message and "Traceback" not in message
 
 
 def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(

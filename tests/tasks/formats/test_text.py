@@ -221,11 +221,11 @@ def test_the_counting_predictors_score_as_counting_by_hand(raw: Path, task: Task
     for now, then in zip(test, test[1:], strict=False):
         nats["unigram"] -= np.log((single[then] + 1) / (len(train) - 1 + task.tokens)) / (len(test) - 1)
         nats["bigram"] -= np.log((pair[now, then] + 1) / (seen[now] + task.tokens)) / (len(test) - 1)
-    found = task.trivial(data)
-    for name, value in found.items():
+    scores = task.trivial(data)
+    for name, value in scores.items():
         expected = np.exp(nats[name]) if task.metric.name == "perplexity" else nats[name] / np.log(2)
         assert value == pytest.approx(expected, rel=1e-9)
-    assert set(found) == ({"unigram"} if task.name == "ptb_word" else {"unigram", "bigram"})
+    assert set(scores) == ({"unigram"} if task.name == "ptb_word" else {"unigram", "bigram"})
 
 
 def files(raw: Path, half: str) -> list[Path]:
@@ -269,8 +269,8 @@ def test_reviews_are_those_of_the_files_asked_for_at_their_last_token(
         assert torch.equal(split.inputs, late.inputs)
         for k, (tokens, label) in enumerate(reviews):
             assert split.inputs[k].tolist() == tokens + [1] * (1000 - len(tokens))
-            for asked, step in ((split.targets[k], len(tokens) - 1), (late.targets[k], 999)):
-                assert asked[step] == label and (asked == NOT_ASKED).sum() == 999
+            for targets, step in ((split.targets[k], len(tokens) - 1), (late.targets[k], 999)):
+                assert targets[step] == label and (targets == NOT_ASKED).sum() == 999
     assert (whole_reviews.test.inputs[-1] != 1).all() and whole_reviews.test.targets[-1, 999] == 1
 
 

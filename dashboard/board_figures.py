@@ -13,12 +13,12 @@ from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.boards.pairs import pairs, ranked
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured
-from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked
+from longwave.platform.figures.depth import depth, measures_of, metric_of, stacked_rows
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.scatter import against_length
-from longwave.platform.figures.search import expected
+from longwave.platform.figures.search import expected_bests
 from longwave.platform.figures.seeds import seeds
 
 Make = Callable[[], Figure | None]
@@ -64,59 +64,59 @@ def board_figures(url: str, rows: Sequence[Row], task_rows: Sequence[Row], print
         printed: Whether printed numbers are drawn.
     """
     bar = st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center")
-    names = [name for name in NAMES if name != "depth" or stacked(rows)]
+    names = [name for name in NAMES if name != "depth" or stacked_rows(rows)]
     chosen = state.draw_buttons("Figure", "figure", names, NAMES.__getitem__, bar)
     if chosen == "depth":
         make = by_depth(url, rows, bar)
     else:
-        make = made(url, chosen, rows, task_rows, chosen != "pairs" and logarithmic(rows[0], bar), printed)
+        make = make_figure(url, chosen, rows, task_rows, chosen != "pairs" and draw_log_switch(rows[0], bar), printed)
     st.caption(ABOUT[chosen])
     return {f"{rows[0].place} {NAMES[chosen].lower()}": page_frame.draw_figure(make, chosen, LACKING[chosen])}
 
 
-def logarithmic(row: Row, bar: object) -> bool:
+def draw_log_switch(row: Row, bar: object) -> bool:
     """Draw the switch of the axis, and return whether it is logarithmic; of an accuracy its error is shown then."""
     return state.draw_switch("Log error" if has_errors(row) else "Log axis", "log", row.goal == "min", bar)
 
 
-def made(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
+def make_figure(url: str, name: str, rows: Sequence[Row], task_rows: Sequence[Row], log: bool, printed: bool) -> Make:
     """Return what makes the figure of a name."""
     if log:
         rows, task_rows = ([in_errors(row) for row in some] for some in (rows, task_rows))
-    names = table_frames.labels(rows)
+    names = table_frames.row_labels(rows)
     if name == "seeds":
         return lambda: seeds(rows, names, log)
     if name == "pairs":
-        return lambda: pairwise(rows, names)
+        return lambda: draw_pairwise(rows, names)
     if name == "length":
         return lambda: against_length(task_rows, log)
     if name == "search":
-        return lambda: budgets(url, rows, log)
+        return lambda: draw_budgets(url, rows, log)
     shown = rows if printed else [replace(row, published=()) for row in rows]
     return lambda: forest(shown, names, log)
 
 
 def by_depth(url: str, rows: Sequence[Row], bar: object) -> Make:
     """Draw the choice of what is shown against depth, and return what makes that figure."""
-    trials = cached_reads.read_trials(url, tuple(k for row in stacked(rows) for k in row.trials))
-    told = [metric_of(rows), *measures_of(trials)]
-    shown = state.draw_buttons("Shown by depth", "depth", told, place=bar) if len(told) > 1 else told[0]
+    trials = cached_reads.read_trials(url, tuple(k for row in stacked_rows(rows) for k in row.trials))
+    labels = [metric_of(rows), *measures_of(trials)]
+    shown = state.draw_buttons("Shown by depth", "depth", labels, place=bar) if len(labels) > 1 else labels[0]
     return lambda: depth(rows, trials, shown)
 
 
-def pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
+def draw_pairwise(rows: Sequence[Row], names: Sequence[str]) -> Figure | None:
     """Return the matrix of the best ranked rows and the baselines."""
     family = ranked(rows)
     kept = [row for k, row in enumerate(family) if k < MOST or row.model in BASELINES]
     return matrix(pairs(rows, kept), {row.key: name for row, name in zip(rows, names, strict=True)})
 
 
-def budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
+def draw_budgets(url: str, rows: Sequence[Row], log: bool) -> Figure | None:
     """Return the expected bests of the searches behind the models that are shown."""
     shown = {row.config for row in rows}
     models = {row.model: row.model_title for row in rows}
-    found = [
+    curves = [
         c for c in cached_reads.read_search_curves(url, rows[0].task) if c.row.variant == rows[0].variant and c.curve
     ]
-    found = [curve for curve in found if curve.row.config in shown]
-    return expected(found, models, measured(found[0].row), log) if found else None
+    curves = [curve for curve in curves if curve.row.config in shown]
+    return expected_bests(curves, models, measured(curves[0].row), log) if curves else None

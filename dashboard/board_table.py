@@ -54,30 +54,30 @@ class BoardView:
 
 def shown_columns(rows: Sequence[Row]) -> list[Column]:
     """Return the columns that the table of ``rows`` has, in order."""
-    found = columns.standing("dashboard", rows)
-    found = [c for c in found if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
-    return sorted(found, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
+    chosen = columns.standing("dashboard", rows)
+    chosen = [c for c in chosen if c.key not in IF_ANY or any(c.text(row) != DASH for row in rows)]
+    return sorted(chosen, key=lambda c: ORDER.index(c.key) if c.key in ORDER else len(ORDER))
 
 
 def view_board(rows: Sequence[Row]) -> BoardView:
     """Return the table of the rows of one board."""
     stand = shown_columns(rows)
     texts = {column.key: [column.text(row) for row in rows] for column in stand}
-    return BoardView(rows, stand, {**texts, "title": table_frames.labels(rows)})
+    return BoardView(rows, stand, {**texts, "title": table_frames.row_labels(rows)})
 
 
 def board_frame(made: BoardView) -> pd.DataFrame:
     """Return the board's values by key of their column, one line a row. Numbers stay numbers: columns sort by size."""
-    found: dict[str, Any] = {}
+    frame: dict[str, Any] = {}
     for column in made.columns:
         texts = made.texts[column.key]
-        found[column.key] = texts
+        frame[column.key] = texts
         if column in made.numbers:
             sizes = [sort_value(column, row, text) for row, text in zip(made.rows, texts, strict=True)]
-            found[column.key] = pd.Series(sizes, dtype="float")
+            frame[column.key] = pd.Series(sizes, dtype="float")
         if column.key == "rank_low":
-            found[DOT] = ["●"] * len(made.rows)
-    return pd.DataFrame(found)
+            frame[DOT] = ["●"] * len(made.rows)
+    return pd.DataFrame(frame)
 
 
 def sort_value(column: Column, row: Row, text: str) -> float | None:
@@ -106,10 +106,10 @@ def styled_board(made: BoardView, colours: Sequence[str]) -> Styler:
     return table.apply(lambda _: greys, subset=tinted).apply(lambda _: best, subset=["median"])
 
 
-def headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
+def column_headings(made: BoardView) -> dict[str, tuple[str, str, Align]]:
     """Return heading, meaning and side of each column of ``board_frame``, by its key."""
-    told = {c.key: (c.heading, c.meaning, c.align) for c in made.columns}
-    return {**told, DOT: (" ", "Colour of the model on this page.", "left")}
+    headings = {c.key: (c.heading, c.meaning, c.align) for c in made.columns}
+    return {**headings, DOT: (" ", "Colour of the model on this page.", "left")}
 
 
 def _in_turn(texts: Sequence[str]) -> Callable[[object], str]:

@@ -50,8 +50,8 @@ def read_tasks(url: str) -> Sequence[str]:
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
 def read_trials(url: str, ids: tuple[str, ...]) -> Sequence[Trial]:
     """Return trials by their ids, in their order."""
-    found = {trial.config.id: trial for trial in open_store(url).trials_by_id(ids)}
-    return [found[k] for k in ids if k in found]
+    trials = {trial.config.id: trial for trial in open_store(url).trials_by_id(ids)}
+    return [trials[k] for k in ids if k in trials]
 
 
 @st.cache_resource(ttl=SECONDS_SHARED, refresh_mode="background", show_spinner=False)
@@ -108,11 +108,11 @@ def find_row(url: str, name: str) -> Row:
     Raises:
         ConfigError: No row has the name, or several.
     """
-    found = [row for row in read_board_rows(url) if row.key.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matches = [row for row in read_board_rows(url) if row.key.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise ConfigError(
             f"No row of this store has a name that begins with {name!r}. Look for it on the task's board."
         )
-    raise ConfigError(f"{name!r} begins the names of {len(found)} rows. Give more digits.")
+    raise ConfigError(f"{name!r} begins the names of {len(matches)} rows. Give more digits.")

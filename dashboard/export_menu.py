@@ -19,7 +19,7 @@ def board_as_table(made: BoardView, pool: Pool = EVERYBODY) -> Table:
     """Return the board as it stands on the page, to take along; its records hold more, at full precision."""
     place = [column.key for column in made.columns].index("median")
     return replace(
-        as_text.table(made.rows, pool),
+        as_text.board_table(made.rows, pool),
         columns=[column.heading for column in made.columns],
         lines=list(zip(*(made.texts[column.key] for column in made.columns), strict=True)),
         bold=frozenset((k, place) for k, row in enumerate(made.rows) if row.shines),

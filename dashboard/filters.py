@@ -63,7 +63,7 @@ def draw_row_filters(rows: Sequence[Row], place: Any = st) -> list[Row]:
     verdicts = state.draw_choices("Verdict", "verdict", VERDICTS, place=second)
     own = state.draw_switch("Paper's protocol alone", "protocol", place=third)
     ours = [row for row in rows if row.kind == "reproduced"]
-    names = dict(zip((row.key for row in ours), table_frames.labels(ours), strict=True))
+    names = dict(zip((row.key for row in ours), table_frames.row_labels(ours), strict=True))
     sizes = draw_similarity_filter("Equal size to", "size", ours, names, lambda row: row.parameters, first)
     budgets = draw_similarity_filter("Equal search to", "budget", ours, names, lambda row: row.searched or None, second)
 
@@ -105,7 +105,7 @@ def draw_sort_order(rows: Sequence[Row], place: Any = st) -> list[Row]:
     if key == "rank":
         return list(rows)[::-1] if largest else list(rows)
     value = SORTS[key][1]
-    known: list[Any] = [(found, k) for k, row in enumerate(rows) if (found := value(row)) is not None]
+    known: list[Any] = [(number, k) for k, row in enumerate(rows) if (number := value(row)) is not None]
     known.sort(key=lambda pair: pair[0], reverse=largest)
     last = [k for k, row in enumerate(rows) if value(row) is None]
     return [rows[k] for k in [*(k for _, k in known), *last]]

@@ -14,7 +14,7 @@ import streamlit as st
 from longwave.dashboard import cached_reads, refresh_rate, theme
 from longwave.platform.errors import LongwaveError
 from longwave.platform.figures.frame import FAINT, Figure
-from longwave.platform.render.export import Format, Table, write
+from longwave.platform.render.export import Format, Table, format_tables
 from longwave.platform.render.harmless import in_streamlit
 
 DEMO = "longwave sweep run infra/sweeps/demo.toml"
@@ -60,7 +60,7 @@ def draw_page(title: str, draw: Draw, least: int = refresh_rate.LEAST) -> None:
             if not _any_results():
                 draw_command("The demo takes a few minutes on two cores:", DEMO)
         draw_foot(every)
-        looks.heard(refresh_rate.visitor_id(), time.perf_counter() - began)
+        looks.note_look(refresh_rate.visitor_id(), time.perf_counter() - began)
         if looks.every(least) != every:
             st.rerun()
 
@@ -143,7 +143,7 @@ def draw_share_menu(
             st.caption("The tables on screen")
             row = st.container(horizontal=True)
             for format, ending in ENDINGS.items():
-                text = partial(write, tables, format)
+                text = partial(format_tables, tables, format)
                 row.download_button(
                     ending.upper(), text, f"{_file_name(name)}.{ending}", key=f"{name} {ending}", on_click="ignore"
                 )
@@ -160,8 +160,8 @@ def draw_share_menu(
 def view_address() -> str:
     """Return the address of this view."""
     parts = urlsplit(str(st.context.url or ""))
-    said = {**dict(st.query_params.items()), **theme.theme_params()}
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(said), ""))
+    query = {**dict(st.query_params.items()), **theme.theme_params()}
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
 
 
 def cite_view(name: str) -> str:

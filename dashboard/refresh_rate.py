@@ -26,7 +26,7 @@ class RefreshRate:
         self._took = 0.0
         self._lock = threading.Lock()
 
-    def heard(self, visitor: str, took: float) -> None:
+    def note_look(self, visitor: str, took: float) -> None:
         """Note that a visitor's page was drawn, and how many seconds that took."""
         now = time.monotonic()
         with self._lock:

@@ -13,9 +13,9 @@ from longwave.dashboard import cached_reads, page_frame, state
 from longwave.platform.boards.progress import TOLD, SearchProgress, progress
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import median, plain
-from longwave.platform.figures.frame import Figure, thinned
-from longwave.platform.figures.progress import so_far
-from longwave.platform.figures.search import parallel, ranked, settings, varied
+from longwave.platform.figures.frame import Figure, thin_points
+from longwave.platform.figures.progress import best_so_far
+from longwave.platform.figures.search import parallel_coordinates, rank_key, trial_settings, varied_settings
 from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import Trial
 from longwave.platform.render.harmless import in_streamlit
@@ -49,36 +49,36 @@ def draw_search(url: str, sweep: str, trials: Sequence[Trial]) -> dict[str, Figu
         return {}
     about = searched[0].about
     log = state.draw_switch("Log axis", "log", about.goal == "min", bar)
-    found = progress(searched, about.goal, cached_reads.are_draws_dependent(url, sweep))
-    st.markdown(describe_best(found, here, in_streamlit(about.metric)))
+    so_far = progress(searched, about.goal, cached_reads.are_draws_dependent(url, sweep))
+    st.markdown(describe_best(so_far, here, in_streamlit(about.metric)))
     family = next((row.family for row in rows), "")
     lacking = "No search trial has ended with a metric yet."
-    drawn = page_frame.draw_figure(lambda: so_far(found, family, about.metric, log), "so far", lacking)
+    drawn = page_frame.draw_figure(lambda: best_so_far(so_far, family, about.metric, log), "so far", lacking)
     return {"best so far": drawn, **draw_settings(searched, about.goal, about.metric)}
 
 
-def describe_best(found: SearchProgress, rows: Sequence[Row], metric: str) -> str:
+def describe_best(so_far: SearchProgress, rows: Sequence[Row], metric: str) -> str:
     """Return the best so far in a sentence: of the search, of what half of it would find, of the retrainings."""
-    if not found.winner or not found.winner.run:
+    if not so_far.winner or not so_far.winner.run:
         return "No search trial has ended with a metric yet."
-    value, ended = found.winner.run.valid, len(found.ended)
-    told = [
-        f"Best of {ended} search trials: **validation {metric} {plain(value)}** (trial {found.winner.config.id[:8]})"
+    value, ended = so_far.winner.run.valid, len(so_far.ended)
+    parts = [
+        f"Best of {ended} search trials: **validation {metric} {plain(value)}** (trial {so_far.winner.config.id[:8]})"
     ]
-    if found.half and ended > 1:
-        told.append(
-            f"half as many are expected to find {plain(found.half.value)} "
-            f"[{plain(found.half.low)}, {plain(found.half.high)}], 80 % of such searches"
+    if so_far.half and ended > 1:
+        parts.append(
+            f"half as many are expected to find {plain(so_far.half.value)} "
+            f"[{plain(so_far.half.low)}, {plain(so_far.half.high)}], 80 % of such searches"
         )
-    if not found.expected:
-        told.append("it learns from earlier trials, so nothing was expected of it")
-    told += [f"retrained: **test {metric} {median(row)}**, {row.asked} seeds" for row in rows[:1]]
-    return "; ".join(told) + "."
+    if not so_far.expected:
+        parts.append("it learns from earlier trials, so nothing was expected of it")
+    parts += [f"retrained: **test {metric} {median(row)}**, {row.asked} seeds" for row in rows[:1]]
+    return "; ".join(parts) + "."
 
 
 def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, Figure | None]:
     """Draw the settings: ranges to pick trials by, lines through all settings, a surface of two, and the trials."""
-    names = varied(trials)
+    names = varied_settings(trials)
     ended = [t for t in trials if t.status in TOLD]
     if len(ended) < 2 or not names:
         st.caption("Fewer than two search trials have ended.")
@@ -89,7 +89,7 @@ def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, 
         kept = draw_range_sliders(ended, names)
     st.caption(f"{len(kept)} of {len(ended)} trials lie in the ranges; the others are faint.")
     ids = {t.config.id for t in kept}
-    drawn = {"settings": page_frame.draw_figure(lambda: parallel(ended, goal, metric, ids), "parallel")}
+    drawn = {"settings": page_frame.draw_figure(lambda: parallel_coordinates(ended, goal, metric, ids), "parallel")}
     if len(names) > 1:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
         across = state.draw_choice("Across", "across", names, place=bar)
@@ -98,7 +98,7 @@ def draw_settings(trials: Sequence[Trial], goal: str, metric: str) -> dict[str, 
         drawn[f"{up} over {across}"] = page_frame.draw_figure(
             lambda: surface(ended, across, up, goal, metric), "surface", "Too few trials have ended."
         )
-    draw_retraining(sorted(kept, key=lambda t: ranked(t, goal)), names)
+    draw_retraining(sorted(kept, key=lambda t: rank_key(t, goal)), names)
     return drawn
 
 
@@ -107,13 +107,13 @@ def draw_range_sliders(trials: Sequence[Trial], names: Sequence[str]) -> list[Tr
     kept = list(trials)
     columns = st.columns(min(3, len(names)))
     for k, name in enumerate(names):
-        drawn = sorted({settings(t)[name] for t in trials if name in settings(t)})
+        drawn = sorted({trial_settings(t)[name] for t in trials if name in trial_settings(t)})
         if len(drawn) < 2:
             continue
-        stops = [drawn[place] for place in thinned(len(drawn), SLIDER_STOPS)]
+        stops = [drawn[place] for place in thin_points(len(drawn), SLIDER_STOPS)]
         low, high = state.draw_range_slider(in_streamlit(name), f"in-{name}", stops, columns[k % len(columns)])
         if (low, high) != (stops[0], stops[-1]):
-            kept = [t for t in kept if low <= settings(t).get(name, low - 1) <= high]
+            kept = [t for t in kept if low <= trial_settings(t).get(name, low - 1) <= high]
     return kept
 
 
@@ -124,7 +124,7 @@ def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
         return
     lines = [
         {"trial": t.config.id[:8], "ended": t.status, "validation": t.run.valid if t.run else None}
-        | {name: settings(t).get(name) for name in names}
+        | {name: trial_settings(t).get(name) for name in names}
         for t in trials
     ]
     event = st.dataframe(
@@ -144,12 +144,12 @@ def draw_retraining(trials: Sequence[Trial], names: Sequence[str]) -> None:
 def retraining_file(trial: Trial) -> str:
     """Return a sweep file that trains one trial's settings with fresh seeds: all of them fixed, nothing searched."""
     config = trial.config
-    said: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
-    said |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}
-    said |= {"hidden": config.hidden, "batch": config.batch, "epochs": config.epochs}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in said.items() if value != ""]
+    settings: dict[str, Any] = {"name": f"again-{config.id[:8]}", "task": config.task, "variant": config.variant}
+    settings |= {"models": [config.model], "trials": 1, "retrain": ENOUGH}
+    settings |= {"hidden": config.hidden, "batch": config.batch, "epochs": config.epochs}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value != ""]
     tables = {"space": config.params, "model": config.options}
     for table, fixed in tables.items():
-        told = (f"{name} = {json.dumps(value)}" for name, value in fixed.items())
-        lines += ["", f"[{table}.{config.model}]", *told] if fixed else []
+        numbers = (f"{name} = {json.dumps(value)}" for name, value in fixed.items())
+        lines += ["", f"[{table}.{config.model}]", *numbers] if fixed else []
     return "\n".join(lines)

@@ -19,17 +19,17 @@ from longwave.platform.errors import LongwaveError
 PAGES = Path(__file__).parent / "views"
 
 
-def imported() -> set[str]:
+def imported_modules() -> set[str]:
     """Return the modules that pages import; pages themselves are scripts, run for each visitor."""
     trees = [ast.parse(page.read_text(encoding="utf-8")) for page in PAGES.glob("*.py")]
-    found = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    return {node.module for node in found if node.module}
+    imports = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {node.module for node in imports if node.module}
 
 
 @asynccontextmanager
 async def ready(_: st.App) -> AsyncIterator[None]:
     """Import what pages need and read the boards once; pages tell what is wrong with the store."""
-    for module in sorted(imported()):
+    for module in sorted(imported_modules()):
         importlib.import_module(module)
     with suppress(LongwaveError):
         cached_reads.read_board_rows(cached_reads.configured_store())

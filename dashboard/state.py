@@ -100,9 +100,9 @@ def draw_number_field(label: str, key: str, low: int, high: int, place: Any = st
 
 def draw_range_slider(label: str, key: str, options: Sequence[float], place: Any = st) -> tuple[float, float]:
     """Draw a slider over ``options``, in order and two at least, and return both ends of what is kept."""
-    said = [_nearest_option(part, options) for part in address_value(key).split("..")]
-    known = sorted(value for value in said if value is not None)
-    low, high = known if len(known) == len(said) == 2 else (options[0], options[-1])
+    ends = [_nearest_option(part, options) for part in address_value(key).split("..")]
+    known = sorted(value for value in ends if value is not None)
+    low, high = known if len(known) == len(ends) == 2 else (options[0], options[-1])
     # A slider has one end or two by what it is given, not by the session.
     name = f"{_widget_key(key)} {_format_span(low, high)}"
     place.select_slider(

@@ -11,7 +11,7 @@ from longwave.dashboard import board_table, state, table_frames
 from longwave.dashboard.board_table import DOT, BoardView
 from longwave.platform.boards.row import SHORT, Row
 from longwave.platform.boards.texts import DASH
-from longwave.platform.figures.palette import NEUTRAL, colour
+from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 WIDTHS = {
     "rank_low": 48, DOT: 26, "median": 190, "mean": 205, "parameters": 90, "searched": 120,
@@ -28,7 +28,7 @@ def draw_board(made: BoardView) -> list[Row]:
     start = [k for k, row in enumerate(rows) if any(row.key.startswith(name) for name in linked)]
     key = f"{table_frames.board_key(rows)} {start}"
     event = st.dataframe(
-        board_table.styled_board(made, [NEUTRAL if row.trivial else colour(row.family) for row in rows]),
+        board_table.styled_board(made, [NEUTRAL if row.trivial else family_colour(row.family) for row in rows]),
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
@@ -36,7 +36,7 @@ def draw_board(made: BoardView) -> list[Row]:
         height="content",
         hide_index=True,
         placeholder=DASH,
-        column_config=headings(made),
+        column_config=table_headings(made),
         alt=f"The rows of {rows[0].place}, in order",
     )
     picked = [k for k in event["selection"]["rows"] if k < len(rows)]
@@ -46,16 +46,16 @@ def draw_board(made: BoardView) -> list[Row]:
     return [rows[k] for k in picked]
 
 
-def wide(texts: Sequence[str]) -> int:
+def text_width(texts: Sequence[str]) -> int:
     """Return the pixels of a column that is as wide as what stands in it."""
     return round(min(max(SIGN * max(map(len, texts), default=0) + 20, NAME[0]), NAME[1]))
 
 
-def headings(made: BoardView) -> dict[str, Any]:
+def table_headings(made: BoardView) -> dict[str, Any]:
     """Return the table's headings, widths in pixels, sides and definitions."""
     column = st.column_config.Column
-    widths = {**WIDTHS, "title": wide(made.texts["title"]), "n": wide(made.texts["n"])}
+    widths = {**WIDTHS, "title": text_width(made.texts["title"]), "n": text_width(made.texts["n"])}
     return {
         key: column(name, width=widths.get(key), help=meaning, alignment=align)
-        for key, (name, meaning, align) in board_table.headings(made).items()
+        for key, (name, meaning, align) in board_table.column_headings(made).items()
     }

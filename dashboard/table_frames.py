@@ -14,7 +14,7 @@ from longwave.platform.boards.texts import DASH, in_print, measured, protocol, r
 from longwave.platform.literature.pairing import NOT_RUN
 from longwave.platform.records.identity import digest
 from longwave.platform.records.stored import Trial
-from longwave.platform.render.harmless import in_streamlit, visible
+from longwave.platform.render.harmless import escape_invisible, in_streamlit
 from longwave.platform.statistics.stats import arrow
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -38,7 +38,7 @@ def ranked_how(row: Row, selections: Iterable[str]) -> str:
     )
 
 
-def variants(rows: Iterable[Row]) -> list[str]:
+def list_variants(rows: Iterable[Row]) -> list[str]:
     """Return the variants of ``rows``, the numbers in them by size: ``N=500`` before ``N=2000``."""
     return sorted({row.variant for row in rows}, key=lambda name: [(len(p), p) for p in re.split(r"(\d+)", name)])
 
@@ -48,16 +48,16 @@ def rows_frame(rows: Sequence[Row]) -> pd.DataFrame:
     stand = [
         column for column in columns.COLUMNS if column.key in ("title", "rank_low", "median", "seeds", "parameters")
     ]
-    told = {column.heading: [column.text(row) for row in rows] for column in stand}
-    return pd.DataFrame({"board": [row.place for row in rows], **told})
+    texts = {column.heading: [column.text(row) for row in rows] for column in stand}
+    return pd.DataFrame({"board": [row.place for row in rows], **texts})
 
 
-def labels(rows: Sequence[Row]) -> list[str]:
+def row_labels(rows: Sequence[Row]) -> list[str]:
     """Return one label a row, as people may see it: the model, and what else it takes to tell it apart."""
-    return [visible(row.label) for row in rows]
+    return [escape_invisible(row.label) for row in rows]
 
 
-def in_short(row: Row) -> str:
+def short_text(row: Row) -> str:
     """Return the line under the row's name: metric, rank, mean, seeds, size, cost, level, identity."""
     named = {
         "rank_low": "rank",
@@ -66,9 +66,9 @@ def in_short(row: Row) -> str:
         "searched": "searched",
         "parameters": "parameters",
     }
-    told = {column.key: column.text(row) for column in columns.COLUMNS}
-    parts = [f"test {measured(row)}", *(f"{name}: {told[key]}" for key, name in named.items())]
-    parts += [f"to train {told['train_seconds']}, to find {told['find_seconds']}"]
+    texts = {column.key: column.text(row) for column in columns.COLUMNS}
+    parts = [f"test {measured(row)}", *(f"{name}: {texts[key]}" for key, name in named.items())]
+    parts += [f"to train {texts['train_seconds']}, to find {texts['find_seconds']}"]
     parts += [f"{row.joules:.3g} J a retraining"] if row.joules is not None else []
     return " · ".join([*parts, row.verification, f"row {row.config}"])
 
@@ -87,17 +87,17 @@ def seeds_frame(trials: Sequence[Trial]) -> pd.DataFrame:
             "seconds": pd.Series([run.seconds if run else None for run in runs], dtype="float"),
         }
     )
-    reasons = [visible(run.reason) if run else "" for run in runs]
+    reasons = [escape_invisible(run.reason) if run else "" for run in runs]
     return frame.assign(reason=reasons) if any(reasons) else frame
 
 
 def published_frame(row: Row) -> pd.DataFrame:
     """Return one line a published number of the row: as printed, and how ours stands to it."""
-    told = [_beside(number) for number in row.published]
-    return pd.DataFrame([{name: in_streamlit(text) for name, text in line.items()} for line in told])
+    lines = [_published_line(number) for number in row.published]
+    return pd.DataFrame([{name: in_streamlit(text) for name, text in line.items()} for line in lines])
 
 
-def _beside(number: Mapping[str, Any]) -> dict[str, str]:
+def _published_line(number: Mapping[str, Any]) -> dict[str, str]:
     retrained = number["verdict"] != NOT_RUN
     counts = f"{number['n_ours'] if retrained else 0} and {number['n'] or '?'}"
     return {
@@ -131,8 +131,8 @@ def config_frame(row: Row, trial: Trial) -> pd.DataFrame:
         "versions": f"task {config.task_version}, model {config.model_version}, protocol {config.protocol}",
         "protocol": protocol(row),
     }
-    told = [in_streamlit(str(value)) for value in settings.values()]
-    return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": told})
+    texts = [in_streamlit(str(value)) for value in settings.values()]
+    return pd.DataFrame({"setting": list(map(in_streamlit, settings)), "value": texts})
 
 
 def provenance_frame(environments: Sequence[Mapping[str, str]]) -> pd.DataFrame:

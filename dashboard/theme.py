@@ -22,9 +22,9 @@ if ((localStorage.getItem(key) || '"System"') !== wanted) { localStorage.setItem
 
 def current_theme() -> str:
     """Return the theme of the address; of the last address that named one, where another page was opened since."""
-    page, asked = urlsplit(str(st.context.url or "")).path, state.address_value("theme")
-    if asked in THEMES:
-        st.session_state[KEPT], st.session_state[WHERE] = asked, page
+    page, requested = urlsplit(str(st.context.url or "")).path, state.address_value("theme")
+    if requested in THEMES:
+        st.session_state[KEPT], st.session_state[WHERE] = requested, page
     elif st.session_state.get(WHERE) == page:  # the way back from the click that named it
         st.session_state[KEPT] = THEMES[0]
     return str(st.session_state.get(KEPT, THEMES[0]))

@@ -10,7 +10,7 @@ from typing import Any
 
 from longwave.models.base.param import OptionValue
 from longwave.models.base.spec import ModelSpec
-from longwave.platform.records.about import About, departures
+from longwave.platform.records.about import About, list_departures
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task, shipped_models, shipped_tasks
@@ -21,7 +21,7 @@ from longwave.tasks.base.spec import TaskSpec, note
 def about(config: TrialConfig) -> About:
     """Return what explains a trial's row to a reader, and is no part of its identity. Loads the task's data."""
     place = (config.task, config.variant, config.data)
-    return About(**derived_facts(config), trivial=_trivial(*place), floor=_floor(*place))
+    return About(**derived_facts(config), trivial=_trivial_scores(*place), floor=_least_error(*place))
 
 
 def derived_facts(config: TrialConfig) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def derived_facts(config: TrialConfig) -> dict[str, Any]:
     notes = [*task.protocols, *(note(f"{name} ours, not stated", recipe.paper) for name in recipe.unstated)]
     return {
         "task": task.title,
-        "model": title(model, config.options),
+        "model": model_title(model, config.options),
         "metric": task.metric.name,
         "unit": task.metric.unit,
         "goal": task.metric.goal,
@@ -39,8 +39,8 @@ def derived_facts(config: TrialConfig) -> dict[str, Any]:
         "departures": departures_of(config, task),
         "recipe": recipe.source,
         "paper": recipe.paper,
-        "known": {told.text: list(told.papers) for told in notes},
-        "minor": tuple(told.text for told in notes if told.minor),
+        "known": {protocol.text: list(protocol.papers) for protocol in notes},
+        "minor": tuple(protocol.text for protocol in notes if protocol.minor),
         "margin": task.margin,
         "layers": int({**model.defaults, **config.options}.get("layers", 1)),
     }
@@ -50,10 +50,10 @@ def departures_of(config: TrialConfig, task: TaskSpec) -> tuple[str, ...]:
     """Return how the trial's protocol differs from the recipe of its model; see ``departures``."""
     model = get_model(config.model)
     own = {param.name for param in (model.lr, *model.params)}
-    return departures(config, asdict(task.recipe(config.model)), config.params.keys() - own)
+    return list_departures(config, asdict(task.recipe(config.model)), config.params.keys() - own)
 
 
-def title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
+def model_title(model: ModelSpec, options: Mapping[str, OptionValue]) -> str:
     """Return the model's title, with the options that are not the default: ``coRNN (damping implicit, trainable)``."""
     words = {True: "{name}", False: "no {name}"}
     chosen = [
@@ -85,27 +85,27 @@ def known_task(spec: TaskSpec, variant: str, data: str) -> CatalogueEntry:
     return CatalogueEntry("task", spec.name, spec.version, spec.family, variant, data, facts)
 
 
-def complete(store: Store) -> None:
+def write_catalogue(store: Store) -> None:
     """Write what pages need of shipped models and tasks that have rows, where a store, an old one, does not say it."""
     there = {(known.kind, known.name, known.variant) for known in store.catalogue()}
     configs = [group.config for group in store.groups()]
     data: dict[tuple[str, str], set[str]] = {}
     for config in configs:
         data.setdefault((config.task, config.variant), set()).add(config.data)
-    found = [known_model(get_model(name)) for name in sorted({c.model for c in configs} & set(shipped_models()))]
+    catalogue = [known_model(get_model(name)) for name in sorted({c.model for c in configs} & set(shipped_models()))]
     for (task, variant), versions in data.items():
         if task in shipped_tasks() and len(versions) == 1:
-            found.append(known_task(get_task(task), variant, *versions))
-    store.write_catalogue([known for known in found if (known.kind, known.name, known.variant) not in there])
+            catalogue.append(known_task(get_task(task), variant, *versions))
+    store.write_catalogue([known for known in catalogue if (known.kind, known.name, known.variant) not in there])
 
 
 @cache
-def _trivial(task: str, variant: str, version: str) -> dict[str, float]:
+def _trivial_scores(task: str, variant: str, version: str) -> dict[str, float]:
     """Return the test metric of the task's trivial predictors; they are no part of any selection."""
     return get_task(task).trivial(get_task(task).load(variant))
 
 
 @cache
-def _floor(task: str, variant: str, version: str) -> float:
+def _least_error(task: str, variant: str, version: str) -> float:
     """Return the least error that the task's test split can show."""
     return get_task(task).metric.floor(get_task(task).load(variant).test.targets)

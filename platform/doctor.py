@@ -16,35 +16,35 @@ from longwave.platform.redaction import redacted
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what, whether it is good, and what was found."""
+    """One thing that was looked at: what, whether it is good, and the details."""
 
     what: str
     good: bool
-    found: str
+    detail: str
 
 
-def examine(store: str | None) -> list[Finding]:
+def collect_findings(store: str | None) -> list[Finding]:
     """Return the findings, in the order of a reader's questions. Changes nothing but a file made and removed."""
     return [
-        _finding("packages", _packages),
-        _finding("models and tasks", _registry),
-        _finding("device", _device),
-        _finding("sweeps", _placement),
-        _finding("commit", _commit),
-        _finding("data folder", lambda: _writable(home())),
-        _finding("generated data", _cache),
-        *_store(store),
+        _look("packages", _check_packages),
+        _look("models and tasks", _check_registry),
+        _look("device", _check_device),
+        _look("sweeps", _check_placement),
+        _look("commit", _describe_commit),
+        _look("data folder", lambda: _check_writable(home())),
+        _look("generated data", _check_cache),
+        *_check_store(store),
     ]
 
 
-def _finding(what: str, look: Callable[[], str]) -> Finding:
+def _look(what: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(what, True, redacted(look()))
     except (LongwaveError, ImportError, OSError, TypeError, ValueError) as error:
         return Finding(what, False, redacted(str(error)).splitlines()[0])
 
 
-def _packages() -> str:
+def _check_packages() -> str:
     from importlib.metadata import version
 
     from longwave.platform.sweeps.on_ray.switches import import_ray
@@ -56,20 +56,20 @@ def _packages() -> str:
     return ", ".join(f"{name} {version(name)}" for name in names)
 
 
-def _registry() -> str:
+def _check_registry() -> str:
     from longwave.platform.registry import all_models, all_tasks
 
     return f"{len(all_models())} models, {len(all_tasks())} tasks"
 
 
-def _device() -> str:
+def _check_device() -> str:
     from longwave.models.lem import LEM
     from longwave.platform.training.environment import describe, device
 
     return f"{describe()['device']}; time loops by {LEM(1, 128).to(device()).why()}"
 
 
-def _placement() -> str:
+def _check_placement() -> str:
     from longwave.platform.sweeps.place.workers import Workers
     from longwave.platform.sweeps.run.estimate import describe_devices_here
     from longwave.platform.training import energy
@@ -80,26 +80,26 @@ def _placement() -> str:
     return f"train on {describe_devices_here(Workers(None, home()))}.{why}"
 
 
-def _commit() -> str:
+def _describe_commit() -> str:
     from longwave.platform.training.environment import describe
 
     facts = describe()
     return facts["commit"][:12] + (", with changes not committed" if facts["dirty"] == "true" else "")
 
 
-def _writable(folder: Path) -> str:
+def _check_writable(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return f"{folder}, {shutil.disk_usage(folder).free / 2**30:.0f} GiB free"
 
 
-def _cache() -> str:
+def _check_cache() -> str:
     from longwave.tasks.base.cache import folder
 
-    return _writable(folder())
+    return _check_writable(folder())
 
 
-def _store(given: str | None) -> list[Finding]:
+def _check_store(given: str | None) -> list[Finding]:
     """Return what is found of the store: one line, or one of each thing that is wrong with it."""
     from longwave.platform.storage.engine import without_password
     from longwave.platform.storage.integrity import find_damage_at
@@ -112,7 +112,7 @@ def _store(given: str | None) -> list[Finding]:
     except LongwaveError as error:
         return [Finding("store", False, str(error))]
     if not wrong:
-        return [_finding("store", lambda: f"{without_password(url)}: {_results(url)}")]
+        return [_look("store", lambda: f"{without_password(url)}: {_list_results(url)}")]
     cure = (
         f"longwave doctor --repair --store {without_password(url)}"
         if url.startswith("sqlite")
@@ -122,7 +122,7 @@ def _store(given: str | None) -> list[Finding]:
     return [Finding("store", False, line), *(Finding("store", False, fault) for fault in wrong)]
 
 
-def _results(url: str) -> str:
+def _list_results(url: str) -> str:
     from longwave.platform.storage.store import Store
 
     with Store(url, create=False) as store:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Iterable
 
-from longwave.platform.names import nearest
+from longwave.platform.names import nearest_names
 from longwave.platform.redaction import redacted
 
 LISTED = 30
@@ -79,7 +79,7 @@ class Interrupted(LongwaveError):
 def did_you_mean(kind: str, name: str, known: Iterable[str], hint: str = "", first: Collection[str] = ()) -> str:
     """Return one line that names the unknown ``name``, the nearest known ones, ``first`` ahead, and where to look."""
     known = sorted(known)
-    near = nearest(name, known, first)
+    near = nearest_names(name, known, first)
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
     listed = f"{', '.join(known[:LISTED])}{more}" if known else "none"
     guess = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}."

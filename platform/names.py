@@ -15,32 +15,32 @@ SHOWN = 3
 """Names that are proposed."""
 
 
-def names(package: str) -> list[str]:
+def list_names(package: str) -> list[str]:
     """Return the names of all models or tasks: the files of ``longwave.models`` or ``longwave.tasks``, unread."""
-    found = find_spec(package)
-    folders = (found.submodule_search_locations if found else None) or ()
+    spec = find_spec(package)
+    folders = (spec.submodule_search_locations if spec else None) or ()
     return sorted(file.stem for folder in folders for file in Path(folder).glob("*.py") if file.stem != "__init__")
 
 
-def spelled(name: str, known: Collection[str]) -> str:
+def find_spelling(name: str, known: Collection[str]) -> str:
     """Return the known name that ``name`` is in another case or spelling, ``psMNIST`` or ``Lorenz-96``; else itself."""
     if name in known:
         return name
-    same = [each for each in known if _bare(each) == _bare(name)] if _bare(name) else []
+    same = [each for each in known if _letters_of(each) == _letters_of(name)] if _letters_of(name) else []
     return same[0] if len(same) == 1 else name
 
 
-def nearest(name: str, known: Iterable[str], first: Collection[str] = ()) -> list[str]:
+def nearest_names(name: str, known: Iterable[str], first: Collection[str] = ()) -> list[str]:
     """Return known names that ``name`` may stand for, the likeliest first: short edits of what is in ``first`` lead."""
-    bare = {each: _bare(each) for each in sorted(known)}
-    near = difflib.get_close_matches(_bare(name), bare.values(), n=2 * SHOWN)
-    far = {each: edits(_bare(name), letters) for each, letters in bare.items()}
-    slip = min(SHORT_EDITS, len(_bare(name)) // 2)
+    bare = {each: _letters_of(each) for each in sorted(known)}
+    near = difflib.get_close_matches(_letters_of(name), bare.values(), n=2 * SHOWN)
+    far = {each: edit_distance(_letters_of(name), letters) for each, letters in bare.items()}
+    slip = min(SHORT_EDITS, len(_letters_of(name)) // 2)
     likely = [each for each in bare if far[each] <= slip or bare[each] in near]
     return sorted(likely, key=lambda each: (far[each] > slip, each not in first, far[each], each))[:SHOWN]
 
 
-def edits(a: str, b: str) -> int:
+def edit_distance(a: str, b: str) -> int:
     """Return how many letters are to be put in, left out, changed or swapped with the next to make ``b`` of ``a``."""
     before: list[int] = []
     last: list[int]
@@ -55,6 +55,6 @@ def edits(a: str, b: str) -> int:
     return last[-1]
 
 
-def _bare(name: str) -> str:
+def _letters_of(name: str) -> str:
     """Return letters and digits alone, small."""
     return "".join(GREEK.get(sign, sign) for sign in name.lower() if sign.isalnum())

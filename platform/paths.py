@@ -52,11 +52,13 @@ def sweep_storage(given: str | None, sweep: str) -> AnyPath:
     """
     if not given:
         return home() / "sweeps" / sweep
-    found = to_path(given)
-    there = next((p for p in (found, *found.parents) if p.exists()), found) if isinstance(found, Path) else found
+    storage = to_path(given)
+    there = (
+        next((p for p in (storage, *storage.parents) if p.exists()), storage) if isinstance(storage, Path) else storage
+    )
     if isinstance(there, Path) and there.exists() and not there.is_dir():
         raise ConfigError(f"--storage is a folder or an address such as s3://..., got {given}: {there} is a file.")
-    return found / sweep
+    return storage / sweep
 
 
 def to_path(where: str) -> AnyPath:
@@ -72,14 +74,14 @@ def to_path(where: str) -> AnyPath:
     scheme = where.partition("://")[0]
     try:
         with warnings.catch_warnings(action="ignore"):  # of schemes that are rare
-            found = UPath(where, use_listings_cache=False)
-            found.fs  # noqa: B018  it is made here, or not at all
+            path = UPath(where, use_listings_cache=False)
+            path.fs  # noqa: B018  it is made here, or not at all
     except ImportError as error:
-        told = f"Install what fsspec asks for, where drivers and workers run: {error}"
-        raise ConfigError(f"Nothing here reads {scheme}://. {told}") from None
+        advice = f"Install what fsspec asks for, where drivers and workers run: {error}"
+        raise ConfigError(f"Nothing here reads {scheme}://. {advice}") from None
     except ValueError as error:
         raise ConfigError(f"{redacted(where)} is no place for checkpoints: {error}") from None
-    return Path(found.path) if scheme in ("file", "local") else found
+    return Path(path.path) if scheme in ("file", "local") else path
 
 
 def make_ready(folder: AnyPath) -> None:
@@ -93,22 +95,22 @@ def make_ready(folder: AnyPath) -> None:
         return
     probe, copy = (folder / f"probe-{secrets.token_hex(6)}{end}" for end in ("", ".copy"))
     try:
-        with reachable(folder):
+        with raise_os_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             folder.fs.pipe_file(probe.path, probe.name.encode())
             folder.fs.cp_file(probe.path, copy.path)
-            found = copy.read_bytes()
+            content = copy.read_bytes()
             for file in (probe, copy):
                 file.unlink()
     except OSError as error:
         raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: {error}") from None
-    if found != probe.name.encode():
+    if content != probe.name.encode():
         raise ConfigError(f"Checkpoints cannot be kept at {redacted(str(folder))}: what is read is not what was put.")
 
 
 @contextmanager
-def reachable(path: AnyPath) -> Iterator[None]:
+def raise_os_errors(path: AnyPath) -> Iterator[None]:
     """Turn whatever a library of an object store raises inside the block into OSError, as local files do."""
     try:
         yield
@@ -132,8 +134,8 @@ def mlflow_server(given: str | None) -> str | None:
         return None
     scheme, _, rest = chosen.partition("://")
     if not rest or scheme.partition("+")[0] not in MLFLOW:
-        told = "An MLflow server is http://127.0.0.1:5000, a file as sqlite:///mlflow.db, or off for none"
-        raise ConfigError(f"{told}; got {redacted(chosen)!r}.")
+        advice = "An MLflow server is http://127.0.0.1:5000, a file as sqlite:///mlflow.db, or off for none"
+        raise ConfigError(f"{advice}; got {redacted(chosen)!r}.")
     if scheme == "sqlite" and Path(rest[1:]).is_dir():
         raise ConfigError(f"MLflow's SQLite file is a file, and {rest[1:]} is a folder. Name a file in it.")
     return chosen

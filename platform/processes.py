@@ -20,26 +20,26 @@ CLOSE = 1.0
 
 def birth_times(processes: Iterable[psutil.Process]) -> Births:
     """Return processes so that they can be told from strangers later."""
-    found: Births = {}
+    births: Births = {}
     for process in processes:
         try:
-            found[str(process.pid)] = process.create_time()
+            births[str(process.pid)] = process.create_time()
         except psutil.NoSuchProcess:
             continue
-    return found
+    return births
 
 
 def living_processes(processes: Births) -> list[psutil.Process]:
     """Return those of the processes that live, and no stranger that has the id of one that ended."""
-    found = []
+    living = []
     for pid, created in processes.items():
         try:
             process = psutil.Process(int(pid))
             if abs(process.create_time() - created) < CLOSE and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                living.append(process)
         except psutil.NoSuchProcess:
             continue
-    return found
+    return living
 
 
 def is_running(process: int, born: float) -> bool:

@@ -44,9 +44,9 @@ def redacted(text: str, url: str = "") -> str:
         url: One that the text is about. Parts of its password are left out wherever they stand: libraries that
             misread a malformed URL complain about such parts.
     """
-    for part in _parts(url):
+    for part in _password_parts(url):
         text = text.replace(part, HIDDEN)
-    text = "".join(_pieces(text))
+    text = "".join(_split_at_urls(text))
     text = WORD.sub(_without_user, text) if "@" in text else text
     for pattern in (PARAMETER, ENTRY):
         text = pattern.sub(rf"\g<1>{HIDDEN}", text)
@@ -61,25 +61,25 @@ def _without_user(word: re.Match[str]) -> str:
     return f"{text[: user.start()]}{HIDDEN}{text[at:]}" if user else text
 
 
-def _pieces(text: str) -> list[str]:
+def _split_at_urls(text: str) -> list[str]:
     """Return the text cut before each URL, these without their users."""
     pieces, at = [], 0
-    while found := URL.search(text, at):
-        pieces.append(text[at : found.end()])
-        following = NEXT.search(text, found.end())
-        rest = text[found.end() : following.start() if following else len(text)]
-        if following and not _sound(found[0], rest):  # a password that looks like another URL
-            rest = text[found.end() :]
-        pieces.append(_userless(found[0], rest))
-        at = found.end() + len(rest)
+    while match := URL.search(text, at):
+        pieces.append(text[at : match.end()])
+        following = NEXT.search(text, match.end())
+        rest = text[match.end() : following.start() if following else len(text)]
+        if following and not _is_url(match[0], rest):  # a password that looks like another URL
+            rest = text[match.end() :]
+        pieces.append(_remove_user(match[0], rest))
+        at = match.end() + len(rest)
     return [*pieces, text[at:]]
 
 
-def _sound(start: str, rest: str) -> bool:
+def _is_url(start: str, rest: str) -> bool:
     return bool("@" in rest or NOBODY.match(start + rest) or CLEAN.match(rest))
 
 
-def _userless(start: str, rest: str) -> str:
+def _remove_user(start: str, rest: str) -> str:
     """Return what follows a URL's ``start`` without the user in it."""
     if rest.startswith(f"{HIDDEN}@") or rest == HIDDEN or NOBODY.match(start + rest):
         return rest
@@ -89,12 +89,12 @@ def _userless(start: str, rest: str) -> str:
     return rest if CLEAN.match(rest) else HIDDEN
 
 
-def _parts(url: str) -> list[str]:
+def _password_parts(url: str) -> list[str]:
     """Return the password of a URL, and what is left of it where it is cut at a separator; the longest first."""
-    found = URL.search(url)
-    if not found or NOBODY.match(url, found.start()):
+    start = URL.search(url)
+    if not start or NOBODY.match(url, start.start()):
         return []
-    user = url[found.end() :].rpartition("@")[0]
+    user = url[start.end() :].rpartition("@")[0]
     secrets = [user.partition(":")[2], *(match[2].strip("'\"") for match in PARAMETER.finditer(url))]
     secrets += [unquote(secret) for secret in secrets]
     cut = [part for secret in secrets for part in re.split(r"[@:/?#&=\s\\'\"\[\]]+", secret)]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.names import spelled
+from longwave.platform.names import find_spelling
 from longwave.platform.plugins.known import plugins_by_name
 from longwave.platform.plugins.plugin import PluginKind, is_plugin
 from longwave.platform.plugins.specs import plugin_spec
@@ -33,7 +33,7 @@ class Named(Protocol):
 Bound = TypeVar("Bound", bound=Named)
 
 
-def collect(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
+def collect_specs(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
     """Import every file of ``package`` and return ``{file name: what it binds}``, sorted by name.
 
     Raises:
@@ -41,7 +41,7 @@ def collect(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
         ImportError: A file does not import. It is not skipped: a missing row is worse than a stop.
     """
     folder: Any = importlib.import_module(package)
-    found: dict[str, Bound] = {}
+    specs: dict[str, Bound] = {}
     for info in sorted(pkgutil.iter_modules(folder.__path__), key=lambda i: i.name):
         if info.ispkg:
             continue  # what the files share
@@ -49,20 +49,20 @@ def collect(package: str, bound: str, kind: type[Bound]) -> dict[str, Bound]:
         if not isinstance(spec, kind) or spec.name != info.name:
             wanted = f"{bound} = {kind.__name__}(name={info.name!r}, ...)"
             raise TypeError(f"{package.rpartition('.')[2]}/{info.name}.py must bind {wanted}, got {spec!r}.")
-        found[info.name] = spec
-    return found
+        specs[info.name] = spec
+    return specs
 
 
 @cache
 def shipped_models() -> Mapping[str, ModelSpec]:
     """Return every model of Longwave's own by name."""
-    return collect("longwave.models", "MODEL", ModelSpec)
+    return collect_specs("longwave.models", "MODEL", ModelSpec)
 
 
 @cache
 def shipped_tasks() -> Mapping[str, TaskSpec]:
     """Return every task of Longwave's own by name."""
-    return collect("longwave.tasks", "TASK", TaskSpec)
+    return collect_specs("longwave.tasks", "TASK", TaskSpec)
 
 
 def all_models() -> Mapping[str, ModelSpec]:
@@ -89,11 +89,11 @@ def get_model(name: str) -> ModelSpec:
     Raises:
         ConfigError: No such model; the message names the nearest ones.
     """
-    key = spelled(name, shipped_models())
-    found = shipped_models().get(key) or (plugin_spec("model", name) if is_plugin(name) else None)
-    if not isinstance(found, ModelSpec):
-        raise ConfigError(_unknown("model", name, shipped_models()))
-    return found
+    key = find_spelling(name, shipped_models())
+    spec = shipped_models().get(key) or (plugin_spec("model", name) if is_plugin(name) else None)
+    if not isinstance(spec, ModelSpec):
+        raise ConfigError(_unknown_name("model", name, shipped_models()))
+    return spec
 
 
 def get_task(name: str) -> TaskSpec:
@@ -102,14 +102,14 @@ def get_task(name: str) -> TaskSpec:
     Raises:
         ConfigError: No such task; the message names the nearest ones.
     """
-    key = spelled(name, shipped_tasks())
-    found = shipped_tasks().get(key) or (plugin_spec("task", name) if is_plugin(name) else None)
-    if not isinstance(found, TaskSpec):
-        raise ConfigError(_unknown("task", name, shipped_tasks()))
-    return found
+    key = find_spelling(name, shipped_tasks())
+    spec = shipped_tasks().get(key) or (plugin_spec("task", name) if is_plugin(name) else None)
+    if not isinstance(spec, TaskSpec):
+        raise ConfigError(_unknown_name("task", name, shipped_tasks()))
+    return spec
 
 
-def _unknown(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
+def _unknown_name(kind: PluginKind, name: str, shipped: Collection[str]) -> str:
     """Return one line about a name that no model, or task, has."""
     hint = "If it is your own, give its file: --plugins FILE" if is_plugin(name) else f"List all with: longwave {kind}s"
     return did_you_mean(kind, name, [*shipped, *plugins_by_name(kind)], hint)
@@ -121,7 +121,7 @@ def of_family(known: Mapping[str, Spec], family: str) -> list[Spec]:
     Raises:
         ConfigError: None is; the message names the nearest families.
     """
-    found = [spec for spec in known.values() if spec.family == family]
-    if not found:
+    specs = [spec for spec in known.values() if spec.family == family]
+    if not specs:
         raise ConfigError(did_you_mean("family", family, {spec.family for spec in known.values()}))
-    return found
+    return specs

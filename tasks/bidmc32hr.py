@@ -34,7 +34,7 @@ def source(problem: str, record: int) -> Source:
     )
 
 
-def windows(files: Source, variant: str) -> Data[Sequences]:
+def load_windows(files: Source, variant: str) -> Data[Sequences]:
     """Return TRAIN and TEST together, shuffled and split 70/15/15 as LEM's code does: 5565/1192/1192 of 7949.
 
     Raises:
@@ -46,9 +46,9 @@ def windows(files: Source, variant: str) -> Data[Sequences]:
     key = f"{files.name}-2-{fingerprint(place / name for name in files.needs)}"
     arrays = cached(key, lambda: both_parts(files, STEPS, FEATURES))
     values, targets = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
-    order = _shuffled(len(values))
+    order = _shuffle_order(len(values))
     rest = order[len(order) - int(0.3 * len(order)) :]
-    test, valid = rest[_shuffled(len(rest))].tensor_split([len(rest) // 2])
+    test, valid = rest[_shuffle_order(len(rest))].tensor_split([len(rest) // 2])
 
     def split(index: torch.Tensor) -> Sequences:
         return Sequences(values[index], targets[index])
@@ -56,7 +56,7 @@ def windows(files: Source, variant: str) -> Data[Sequences]:
     return Data(train=split(order[: -len(rest)]), valid=split(valid), test=split(test))
 
 
-def _shuffled(n: int) -> torch.Tensor:
+def _shuffle_order(n: int) -> torch.Tensor:
     """Return the order in which ``torch.utils.data.random_split`` deals."""
     return torch.randperm(n, generator=torch.Generator().manual_seed(SEED))
 
@@ -66,7 +66,7 @@ FILES = source("BIDMC32HR", 4001456)
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    return windows(FILES, variant)
+    return load_windows(FILES, variant)
 
 
 TASK = TaskSpec(

@@ -9,14 +9,14 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, note
 from longwave.tasks.bidmc32hr import TASK as HEART_RATE
-from longwave.tasks.bidmc32hr import source, windows
+from longwave.tasks.bidmc32hr import load_windows, source
 
 FILES = source("BIDMC32SpO2", 4001464)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    return windows(FILES, variant)
+    return load_windows(FILES, variant)
 
 
 TASK = replace(

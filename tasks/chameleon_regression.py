@@ -12,7 +12,7 @@ from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
 from longwave.tasks.chameleon import TWINS_NOTE
 from longwave.tasks.formats.geom_gcn import TOLD
-from longwave.tasks.formats.musae import source, traffic
+from longwave.tasks.formats.musae import load_traffic, source
 from longwave.tasks.texas import SPLIT_NOTE
 from longwave.tasks.trivial.constant import Mean
 from longwave.tasks.trivial.graphs import FeatureRidge
@@ -28,7 +28,7 @@ NMSE = replace(
 
 @cache
 def _load(variant: str) -> Data[Graphs]:
-    return traffic(FILES, FEATURES, variant)
+    return load_traffic(FILES, FEATURES, variant)
 
 
 TASK = TaskSpec(

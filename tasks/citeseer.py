@@ -9,7 +9,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.spec import Recipe
 from longwave.tasks.cora import TASK as CORA
-from longwave.tasks.formats.planetoid import papers, source
+from longwave.tasks.formats.planetoid import load_papers, source
 from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES, CLASSES = 3703, 6
@@ -18,7 +18,7 @@ FILES = source("citeseer", "Planetoid's Citeseer", 3327, 9104)
 
 @cache
 def _load(variant: str) -> Data[Graphs]:
-    return papers(FILES, FEATURES, CLASSES, variant)
+    return load_papers(FILES, FEATURES, CLASSES, variant)
 
 
 TASK = replace(

@@ -12,7 +12,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import CROSS_ENTROPY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded_generator
 
 DELAYS = {f"L={delay}": delay for delay in (100, 200, 500, 1000)}
 """Silent steps of each variant."""
@@ -28,20 +28,20 @@ def sequences(delay: int, seed: int, n: int) -> Sequences:
 
     The class is blank at all steps but the last ten, where it is the symbols in their order.
     """
-    symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=seeded(seed))
+    symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=seeded_generator(seed))
     blanks = torch.full((n, delay), BLANK)
     markers = torch.full((n, LENGTH), MARKER)
     inputs = torch.cat((symbols, blanks, markers), 1).to(torch.int8)
     return Sequences(inputs, torch.cat((torch.full((n, LENGTH), BLANK), blanks, symbols), 1))
 
 
-def memoryless(data: Data[Sequences]) -> Tensor:
+def answer_at_once(data: Data[Sequences]) -> Tensor:
     """Return logits of one who sees the present step alone: blank, then all eight symbols alike."""
     marked = (data.test.inputs == MARKER).unsqueeze(-1)
     return torch.where(marked == (torch.arange(SYMBOLS + 1) == BLANK), -100.0, 0.0)
 
 
-def guessing(variant: str) -> float:
+def guess_nats(variant: str) -> float:
     """Return the cross-entropy without memory: ln 8 at ten of the L + 20 steps, and nothing at the others."""
     return LENGTH * math.log(SYMBOLS) / (DELAYS[variant] + 2 * LENGTH)
 
@@ -63,7 +63,7 @@ TASK = TaskSpec(
     asked="at every step",
     loss=cross_entropy,
     metric=CROSS_ENTROPY,
-    chance=guessing,
+    chance=guess_nats,
     load=_load,
     recipes={"": Recipe(hidden=128, batch=128, epochs=40, steps=100, source="ours: 4000 steps; the papers' differ")},
     variant="L=100",
@@ -79,5 +79,5 @@ TASK = TaskSpec(
             " marker and score all steps, as here",
         ),
     ),
-    baselines={"memoryless": memoryless},
+    baselines={"memoryless": answer_at_once},
 )

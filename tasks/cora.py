@@ -9,7 +9,7 @@ from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.smoothing import SMOOTHING
 from longwave.tasks.base.spec import Recipe, TaskSpec, note
-from longwave.tasks.formats.planetoid import TOLD, papers, source
+from longwave.tasks.formats.planetoid import TOLD, load_papers, source
 from longwave.tasks.trivial.graphs import of_classes
 
 FEATURES, CLASSES = 1433, 7
@@ -18,7 +18,7 @@ FILES = source("cora", "Planetoid's Cora", 2708, 10556)
 
 @cache
 def _load(variant: str) -> Data[Graphs]:
-    return papers(FILES, FEATURES, CLASSES, variant)
+    return load_papers(FILES, FEATURES, CLASSES, variant)
 
 
 TASK = TaskSpec(

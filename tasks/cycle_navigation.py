@@ -10,7 +10,7 @@ import torch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant, note
-from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 from longwave.tasks.trivial.constant import Majority
 
@@ -21,7 +21,7 @@ MOVES = (0, 1, -1)
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform moves; the class is the place reached from place 0."""
-    g = seeded(seed)
+    g = seeded_generator(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
     moves = torch.randint(len(MOVES), (n, longest), generator=g)
     return ask_last(moves + 1, torch.tensor(MOVES)[moves].cumsum(1) % PLACES, lengths)

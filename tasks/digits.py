@@ -24,7 +24,7 @@ CORNN = changes(batch=120, clip=None, source="coRNN's sequential MNIST, Tables 1
 LEM = replace(SMNIST.recipe(""), source="LEM's sequential MNIST, Table 8 and code")
 
 
-def pixels(order: np.ndarray) -> Data[Sequences]:
+def read_pixels(order: np.ndarray) -> Data[Sequences]:
     """Return scikit-learn's 1797 digits as 64 steps of one pixel in [0, 1], taken in ``order``, (64,)."""
     from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
@@ -41,7 +41,7 @@ def pixels(order: np.ndarray) -> Data[Sequences]:
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("digits", variant)
-    return pixels(np.arange(64))
+    return read_pixels(np.arange(64))
 
 
 TASK = TaskSpec(

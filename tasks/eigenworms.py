@@ -35,7 +35,7 @@ FILES = Source(
 )
 
 
-def parted(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+def split_indices(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices that scikit-learn's ``train_test_split(test_size=share, random_state=1234)`` gives."""
     order = np.random.RandomState(SEED).permutation(n)
     held_out = math.ceil(n * share)
@@ -55,8 +55,8 @@ def _load(variant: str) -> Data[Sequences]:
     place = FILES.locate("eigenworms")
     arrays = cached(f"eigenworms-2-{fingerprint(place / name for name in FILES.needs)}", _parse)
     values, labels = torch.from_numpy(arrays["values"]), torch.from_numpy(arrays["labels"])
-    train, rest = parted(len(values), 0.3)
-    valid, test = (rest[half] for half in parted(len(rest), 0.5))
+    train, rest = split_indices(len(values), 0.3)
+    valid, test = (rest[half] for half in split_indices(len(rest), 0.5))
 
     def split(index: np.ndarray) -> Sequences:
         return Sequences(values[index], labels[index])

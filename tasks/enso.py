@@ -15,7 +15,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
+from longwave.tasks.formats.ode import States, forecast_data, solve_delayed, split_path
 from longwave.tasks.trivial.forecasts import FORECASTS
 
 C, GAMMA, DELAY = 0.93, 0.49, 4.8
@@ -42,13 +42,13 @@ def starts() -> np.ndarray:
 
 
 def _generate() -> dict[str, np.ndarray]:
-    return drawn(paths(starts())[FIRST : FIRST + POINTS], SIZES)
+    return split_path(paths(starts())[FIRST : FIRST + POINTS], SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("enso", variant, HORIZONS)
-    return forecasts(cached("enso-1", _generate), HORIZONS[variant])
+    return forecast_data(cached("enso-1", _generate), HORIZONS[variant])
 
 
 TASK = TaskSpec(

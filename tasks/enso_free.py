@@ -24,7 +24,7 @@ STEP, KEPT, FIRST = 0.1, 5, 1000
 PROTOCOL = FreeProtocol(centre=0.0, spread=0.8, noise=0.1, warm=100, horizon=100)
 
 
-def drawn(n: int) -> tuple[States, States, States, States, np.random.RandomState]:
+def draw_starts(n: int) -> tuple[States, States, States, States, np.random.RandomState]:
     """Return c and γ, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and what random comes after."""
     random = np.random.RandomState(1234)
     c, gamma = random.uniform(*C, (n, 1)), random.uniform(*GAMMA, (n, 1))
@@ -42,7 +42,7 @@ def paths(start: States, c: States, gamma: States, delay: States, steps: int) ->
 
 
 def _generate() -> dict[str, np.ndarray]:
-    c, gamma, delay, start, random = drawn(sum(SIZES.values()))
+    c, gamma, delay, start, random = draw_starts(sum(SIZES.values()))
     path = paths(start, c, gamma, delay, FIRST + KEPT * (PROTOCOL.steps - 1))
     return PROTOCOL.arrays(path[FIRST::KEPT], random)
 

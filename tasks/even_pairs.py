@@ -10,7 +10,7 @@ import torch
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
-from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 
 
@@ -19,7 +19,7 @@ def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
 
     Then the pairs 01 and 10 of neighbours are odd in number, which gave the task its name.
     """
-    g = seeded(seed)
+    g = seeded_generator(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
     bits = torch.randint(2, (n, longest), generator=g)
     return ask_last(bits + 1, (bits != bits[:, :1]).long(), lengths)

@@ -26,7 +26,7 @@ SWEEP = "infra/sweeps/free_runs.toml"
 """The short search of three models on each task that runs free."""
 
 
-def drawn(n: int) -> tuple[States, States, np.random.RandomState]:
+def draw_starts(n: int) -> tuple[States, States, np.random.RandomState]:
     """Return I, τ, a and b, (4, n), the states (v, w) at time 0, (n, 2), and the random numbers that come after."""
     random = np.random.RandomState(1234)
     parameters = np.stack([random.uniform(*each, n) for each in (CURRENT, TAU, A, B)])
@@ -48,7 +48,7 @@ def paths(start: States, parameters: States, steps: int, substeps: int = SUBSTEP
 
 
 def _generate() -> dict[str, np.ndarray]:
-    parameters, start, random = drawn(sum(SIZES.values()))
+    parameters, start, random = draw_starts(sum(SIZES.values()))
     path = paths(start, parameters, FIRST + PROTOCOL.steps - 1)
     return PROTOCOL.arrays(path[FIRST:, :, :1], random)
 

@@ -14,7 +14,7 @@ from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.raw import DataError, Remote, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.audio import decibels, listing, mapped, mel_filters, read_sound, spectrum
+from longwave.tasks.formats.audio import decibels, list_digest, map_rows, mel_filters, read_sound, spectrum
 from longwave.tasks.trivial.constant import Majority
 
 RATE, SIZE, HOP, BANDS, FRAMES = 16000, 1024, 128, 80, 126
@@ -43,7 +43,7 @@ Item = tuple[Path, int]
 
 
 @cache
-def _filters() -> np.ndarray:
+def _mel_filters() -> np.ndarray:
     return mel_filters(RATE, SIZE, BANDS, 40.0, RATE / 2)
 
 
@@ -55,7 +55,7 @@ def features(x: np.ndarray) -> np.ndarray:
     missing are 0 dB.
     """
     mirrored = np.pad(x.astype(np.float64), SIZE // 2, mode="reflect")
-    levels = decibels(spectrum(mirrored, SIZE, HOP) @ _filters().T)
+    levels = decibels(spectrum(mirrored, SIZE, HOP) @ _mel_filters().T)
     fed = np.zeros((FRAMES, BANDS))
     fed[: len(levels)] = levels
     spread = fed.std(ddof=1)
@@ -63,7 +63,7 @@ def features(x: np.ndarray) -> np.ndarray:
     return scaled.astype(np.float32)
 
 
-def _listed(place: Path) -> dict[str, list[str]]:
+def _read_lists(place: Path) -> dict[str, list[str]]:
     """Return the names in the lists of the validation and the test split, sorted."""
     names: dict[str, list[str]] = {}
     for part, file in LISTS.items():
@@ -79,9 +79,9 @@ def _listed(place: Path) -> dict[str, list[str]]:
     return names
 
 
-def _items(place: Path) -> dict[str, list[Item]]:
+def _list_items(place: Path) -> dict[str, list[Item]]:
     """Return the items of each split: every word, and for training every whole second of noise."""
-    listed = _listed(place)
+    listed = _read_lists(place)
     words = sorted(path.relative_to(place).as_posix() for path in place.glob("[!_.]*/*.wav"))
     FILES.check_count("words", len(words))
     held_out = {name for names in listed.values() for name in names}
@@ -94,12 +94,12 @@ def _items(place: Path) -> dict[str, list[Item]]:
     return items
 
 
-def _rows(items: list[Item]) -> Iterator[np.ndarray]:
+def _read_rows(items: list[Item]) -> Iterator[np.ndarray]:
     for path, start in items:
         yield features(read_sound(path, RATE)[start : start + RATE])
 
 
-def _class(path: Path) -> int:
+def _class_of(path: Path) -> int:
     word = path.parent.name
     return 1 if word == NOISE else WORDS.index(word) + 2 if word in WORDS else 0
 
@@ -109,10 +109,10 @@ def _load(variant: str) -> Data[Sequences]:
     check_variant("google12", variant)
     place = FILES.locate("google12")
     splits = {}
-    for part, items in _items(place).items():
-        key = f"google12-1-{part}-{listing(place, [path for path, _ in items])}"
-        inputs = mapped(key, len(items), _rows(items))
-        splits[part] = Sequences(torch.from_numpy(inputs), torch.tensor([_class(path) for path, _ in items]))
+    for part, items in _list_items(place).items():
+        key = f"google12-1-{part}-{list_digest(place, [path for path, _ in items])}"
+        inputs = map_rows(key, len(items), _read_rows(items))
+        splits[part] = Sequences(torch.from_numpy(inputs), torch.tensor([_class_of(path) for path, _ in items]))
     return Data(train=splits["train"], valid=splits["valid"], test=splits["test"])
 
 

@@ -26,7 +26,7 @@ ONES = (1, 3, 5)
 FOLDER = "UCI HAR Dataset"
 
 
-def _paths(part: str) -> list[str]:
+def _signal_paths(part: str) -> list[str]:
     """Return the files of ``"train"`` or ``"test"``: nine channels, then the activities."""
     signals = [f"{FOLDER}/{part}/Inertial Signals/{channel}_{part}.txt" for channel in CHANNELS]
     return [*signals, f"{FOLDER}/{part}/y_{part}.txt"]
@@ -36,7 +36,7 @@ FILES = Source(
     name="uci_har",
     title="UCI Human Activity Recognition Using Smartphones",
     licence="CC BY 4.0 at UCI; the README in the archive forbids commercial use",
-    needs=(*_paths("train"), *_paths("test")),
+    needs=(*_signal_paths("train"), *_signal_paths("test")),
     remotes=(
         Remote(
             "https://archive.ics.uci.edu/ml/machine-learning-databases/00240/UCI%20HAR%20Dataset.zip",
@@ -79,7 +79,7 @@ def _parse(place: Path) -> dict[str, np.ndarray]:
     """Return inputs (N, 128, 9) and activities 1 to 6, (N,), of both parts."""
     arrays: dict[str, np.ndarray] = {}
     for part in ("train", "test"):
-        *signals, labels = (place / name for name in _paths(part))
+        *signals, labels = (place / name for name in _signal_paths(part))
         activities = read_table(labels, 1)[:, 0]
         if (wrong := ~np.isin(activities, range(1, 7))).any():
             raise DataError(f"{labels}: an activity must be one of 1 to 6, got {activities[wrong][0]:g}.")

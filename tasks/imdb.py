@@ -15,7 +15,7 @@ from longwave.tasks.base.losses import ACCURACY, binary_cross_entropy
 from longwave.tasks.base.raw import DataError, fingerprint
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.text import GLOVE, IMDB, glove, numbered, read, reviews, tokenised
+from longwave.tasks.formats.text import GLOVE, IMDB, number_texts, read_glove, read_reviews, read_text, tokenise
 from longwave.tasks.trivial.constant import Majority
 
 LONGEST = 1000
@@ -28,7 +28,7 @@ TRAIN_PERCENT = 70
 """Of the training half; the rest validates."""
 
 
-def order(n: int) -> tuple[np.ndarray, np.ndarray]:
+def shuffle_reviews(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return which of n reviews train and which validate: two pieces of one fixed shuffle."""
     shuffle, cut = np.random.RandomState(1234).permutation(n), n * TRAIN_PERCENT // 100
     return shuffle[:cut], shuffle[cut:]
@@ -40,22 +40,22 @@ def _parse(train: list[Path], test: list[Path], vectors: Path | None) -> dict[st
     Raises:
         DataError: A review is empty or not UTF-8, or GloVe's file is broken.
     """
-    learnt = order(len(train))[0].tolist()
-    rows, words = numbered((tokenised(read(path))[:LONGEST] for path in train + test), learnt)
+    learnt = shuffle_reviews(len(train))[0].tolist()
+    rows, words = number_texts((tokenise(read_text(path))[:LONGEST] for path in train + test), learnt)
     for path, row in zip(train + test, rows, strict=True):
         if not len(row):
             raise DataError(f"{path}: a review must have at least one word, got none.")
     tokens = np.concatenate(rows)
     kept = (tokens >= 0) & (tokens < WORDS)
-    found = {
+    arrays = {
         "tokens": np.where(kept, tokens + RESERVED, UNKNOWN).astype(np.int16),
         "lengths": np.array([len(row) for row in rows]),
     }
     if vectors:
         places = {word: k for k, word in enumerate(words[:WORDS], RESERVED)}
-        found["embedding"] = glove(vectors, places, (WORDS + RESERVED, FEATURES))
-        found["embedding"][[UNKNOWN, PADDING]] = 0
-    return found
+        arrays["embedding"] = read_glove(vectors, places, (WORDS + RESERVED, FEATURES))
+        arrays["embedding"][[UNKNOWN, PADDING]] = 0
+    return arrays
 
 
 def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bool) -> Sequences:
@@ -69,7 +69,7 @@ def _split(rows: np.ndarray, lengths: np.ndarray, labels: np.ndarray, padded: bo
 def _load(variant: str) -> Data[Sequences]:
     check_variant("imdb", variant, ("", "padded"))
     place = IMDB.locate("imdb")
-    sides = [reviews(place / part) for part in IMDB.needs]
+    sides = [read_reviews(place / part) for part in IMDB.needs]
     for side in sides:
         IMDB.check_count("reviews in each folder", len(side))
     labels = np.repeat([0, 1, 0, 1], [len(side) for side in sides])
@@ -79,14 +79,14 @@ def _load(variant: str) -> Data[Sequences]:
     if len(set(marks)) < len(marks):
         raise DataError(f"{place}: its four folders must hold different reviews, got a copy.")
     key = "-".join([*marks, *([fingerprint([vectors])] if vectors else [])])
-    found = cached(f"imdb-1-{key}", lambda: _parse(train, test, vectors))
-    lengths = found["lengths"]
+    arrays = cached(f"imdb-1-{key}", lambda: _parse(train, test, vectors))
+    lengths = arrays["lengths"]
     rows = np.full((len(lengths), LONGEST), PADDING, np.int16)
-    rows[np.arange(LONGEST) < lengths[:, None]] = found["tokens"]
-    learn, check = order(len(train))
+    rows[np.arange(LONGEST) < lengths[:, None]] = arrays["tokens"]
+    learn, check = shuffle_reviews(len(train))
     pieces = (learn, check, np.arange(len(train), len(rows)))
     splits = [_split(rows[k], lengths[k], labels[k], variant == "padded") for k in pieces]
-    start = torch.from_numpy(found["embedding"]) if vectors else None
+    start = torch.from_numpy(arrays["embedding"]) if vectors else None
     return Data(train=splits[0], valid=splits[1], test=splits[2], embedding=start)
 
 

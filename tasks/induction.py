@@ -10,7 +10,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded_generator
 from longwave.tasks.trivial.constant import Majority
 
 TRAINING = 256
@@ -29,7 +29,7 @@ def sequences(length: int, seed: int, n: int) -> Sequences:
 
     The class, asked at the last step, is the token after the first special one, always an ordinary one.
     """
-    g = seeded(seed)
+    g = seeded_generator(seed)
     tokens = torch.randint(SYMBOLS, (n, length), generator=g)
     place = torch.randint(length - 2, (n, 1), generator=g)
     tokens.scatter_(1, place, SPECIAL)

@@ -39,7 +39,7 @@ DIGIT, OPERATOR, CLOSE = 1, 11, 15
 """Symbols: the digit d is 1 + d, an operator 11 ... 14."""
 
 
-def expression(draw: Callable[[], float], symbols: list[int], depth: int = 1) -> int:
+def draw_expression(draw: Callable[[], float], symbols: list[int], depth: int = 1) -> int:
     """Append a random expression to ``symbols`` and return its value.
 
     Args:
@@ -53,23 +53,23 @@ def expression(draw: Callable[[], float], symbols: list[int], depth: int = 1) ->
         return digit
     operator = int(len(OPERATORS) * draw())
     symbols.append(OPERATOR + operator)
-    arguments = [expression(draw, symbols, depth + 1) for _ in range(2 + int((MOST - 1) * draw()))]
+    arguments = [draw_expression(draw, symbols, depth + 1) for _ in range(2 + int((MOST - 1) * draw()))]
     symbols.append(CLOSE)
     return OPERATORS[operator](arguments)
 
 
-def expressions(seed: int, n: int) -> dict[str, np.ndarray]:
+def draw_expressions(seed: int, n: int) -> dict[str, np.ndarray]:
     """Return n expressions of 501 to 1999 symbols, (n, 1999) int8 padded at the end, and their values, (n,) int8."""
     draw = Random(seed).random  # the one method whose numbers Python promises to keep
-    found, values = np.full((n, LONGEST), PAD, np.int8), np.empty(n, np.int8)
+    rows, values = np.full((n, LONGEST), PAD, np.int8), np.empty(n, np.int8)
     row = 0
     while row < n:
         symbols: list[int] = []
-        values[row] = expression(draw, symbols)
+        values[row] = draw_expression(draw, symbols)
         if SHORTEST <= len(symbols) <= LONGEST:
-            found[row, : len(symbols)] = symbols
+            rows[row, : len(symbols)] = symbols
             row += 1
-    return {"symbols": found, "values": values}
+    return {"symbols": rows, "values": values}
 
 
 def _split(made: dict[str, np.ndarray]) -> Sequences:
@@ -82,10 +82,10 @@ def _split(made: dict[str, np.ndarray]) -> Sequences:
 def _load(variant: str) -> Data[Sequences]:
     check_variant("listops", variant)
     valid, test = (
-        _split(cached(f"listops-1-{seed}-{HELD_OUT}", partial(expressions, seed, HELD_OUT)))
+        _split(cached(f"listops-1-{seed}-{HELD_OUT}", partial(draw_expressions, seed, HELD_OUT)))
         for seed in (VALID_SEED, TEST_SEED)
     )
-    return Data(valid=valid, test=test, stream=lambda seed, n: _split(expressions(seed, n)))
+    return Data(valid=valid, test=test, stream=lambda seed, n: _split(draw_expressions(seed, n)))
 
 
 TASK = TaskSpec(

@@ -11,7 +11,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import NRMSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.ode import States, drawn, forecasts, solve
+from longwave.tasks.formats.ode import States, forecast_data, solve, split_path
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.linear import Iterated
 
@@ -36,13 +36,13 @@ def trajectories(start: States, force: float, substeps: int = SUBSTEPS) -> State
 
 def _generate(force: float) -> dict[str, np.ndarray]:
     start = np.random.RandomState(1234).uniform(force - 0.5, force + 0.5, (sum(SIZES.values()), 5))
-    return drawn(trajectories(start, force), SIZES)
+    return split_path(trajectories(start, force), SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("lorenz96", variant, FORCES)
-    return forecasts(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
+    return forecast_data(cached(f"lorenz96-1-{variant}", partial(_generate, FORCES[variant])), HORIZON)
 
 
 TASK = TaskSpec(

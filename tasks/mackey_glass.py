@@ -13,7 +13,7 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.enso import FIRST, HORIZONS, POINTS, SIZES, STEPS, starts
 from longwave.tasks.enso import TASK as ENSO
-from longwave.tasks.formats.ode import States, drawn, forecasts, solve_delayed
+from longwave.tasks.formats.ode import States, forecast_data, solve_delayed, split_path
 
 A, B, DELAY = 0.2, 0.1, 17.0
 STEP = 0.25
@@ -33,13 +33,13 @@ def paths(start: States, step: float = STEP) -> States:
 
 
 def _generate() -> dict[str, np.ndarray]:
-    return drawn(paths(starts())[FIRST : FIRST + POINTS], SIZES)
+    return split_path(paths(starts())[FIRST : FIRST + POINTS], SIZES)
 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("mackey_glass", variant, HORIZONS)
-    return forecasts(cached("mackey_glass-1", _generate), HORIZONS[variant])
+    return forecast_data(cached("mackey_glass-1", _generate), HORIZONS[variant])
 
 
 TASK = replace(

@@ -24,7 +24,7 @@ STEP, KEPT, FIRST = 0.25, 8, 1200
 PROTOCOL = FreeProtocol(centre=0.92, spread=0.24, noise=0.1, warm=100, horizon=100)
 
 
-def drawn(n: int) -> tuple[States, States, States, States, np.random.RandomState]:
+def draw_starts(n: int) -> tuple[States, States, States, States, np.random.RandomState]:
     """Return a and b, (n, 1) each, the delays, (n,), the states until time 0, (n, 1), and what random comes after."""
     random = np.random.RandomState(1234)
     a, b = random.uniform(*A, (n, 1)), random.uniform(*B, (n, 1))
@@ -43,7 +43,7 @@ def paths(start: States, a: States, b: States, delay: States, steps: int) -> Sta
 
 
 def _generate() -> dict[str, np.ndarray]:
-    a, b, delay, start, random = drawn(sum(SIZES.values()))
+    a, b, delay, start, random = draw_starts(sum(SIZES.values()))
     path = paths(start, a, b, delay, FIRST + KEPT * (PROTOCOL.steps - 1))
     return PROTOCOL.arrays(path[FIRST::KEPT], random)
 

@@ -8,7 +8,7 @@ from functools import cache
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import changes, check_variant, note
-from longwave.tasks.formats.images import divided, mnist
+from longwave.tasks.formats.images import read_mnist, split_images
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
 
@@ -16,7 +16,7 @@ from longwave.tasks.smnist import TASK as SMNIST
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("mnist98", variant)
-    return divided(mnist("mnist98"), SHARES["lipschitz"], lambda x: x.reshape(-1, 98, 8))
+    return split_images(read_mnist("mnist98"), SHARES["lipschitz"], lambda x: x.reshape(-1, 98, 8))
 
 
 TASK = replace(

@@ -11,7 +11,7 @@ from torch import Tensor
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
-from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.parity import TASK as PARITY
 from longwave.tasks.trivial.constant import Majority
 
@@ -20,7 +20,7 @@ PLUS, MINUS, TIMES, EQUALS, ZERO = 1, 2, 3, 4, 5
 """Symbols, as in xLSTM's repository; the number d is the symbol 5 + d."""
 
 
-def values(numbers: Tensor, operators: Tensor) -> Tensor:
+def evaluate(numbers: Tensor, operators: Tensor) -> Tensor:
     """Return the value modulo 5 of the expression up to each number, (n, K); products bind tighter.
 
     Args:
@@ -28,25 +28,25 @@ def values(numbers: Tensor, operators: Tensor) -> Tensor:
         operators: (n, K), symbols; operator k stands after number k, and the last one is not used.
     """
     total, product = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
-    found = [product]
+    sums = [product]
     for number, operator in zip(numbers.unbind(1)[1:], operators.unbind(1), strict=False):
         times = operator == TIMES
         total = torch.where(times, total, total + product)
         product = torch.where(times, product * number, torch.where(operator == MINUS, -number, number)) % BASE
-        found.append((total + product) % BASE)
-    return torch.stack(found, 1)
+        sums.append((total + product) % BASE)
+    return torch.stack(sums, 1)
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences number, operator, ..., number, '='; all even lengths are alike likely."""
-    g = seeded(seed)
+    g = seeded_generator(seed)
     count = longest // 2
     lengths = 2 * torch.randint((shortest + 1) // 2, count + 1, (n,), generator=g)
     numbers = torch.randint(BASE, (n, count), generator=g)
     operators = torch.randint(PLUS, TIMES + 1, (n, count), generator=g)
     symbols = torch.stack((numbers + ZERO, operators), -1).flatten(1)
     symbols.scatter_(1, lengths.unsqueeze(1) - 1, EQUALS)
-    return ask_last(symbols, values(numbers, operators).repeat_interleave(2, 1), lengths)
+    return ask_last(symbols, evaluate(numbers, operators).repeat_interleave(2, 1), lengths)
 
 
 @cache

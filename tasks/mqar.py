@@ -12,7 +12,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, draw_distinct, seeded_generator
 
 SIZES = {"T=64,kv=4": (64, 4), "T=128,kv=8": (128, 8), "T=256,kv=16": (256, 16), "T=512,kv=64": (512, 64)}
 """Steps T and pairs of each variant."""
@@ -31,10 +31,10 @@ def sequences(length: int, pairs: int, seed: int, n: int) -> Sequences:
     Keys are distinct, and so are values. The value is asked where the key comes again: at step 2·pairs + 2(g − 1),
     the g distinct, each from 1 to length/2 − pairs.
     """
-    g = seeded(seed)
-    keys = 1 + distinct(n, pairs, torch.ones(VALUES - 1), g)
-    values = VALUES + distinct(n, pairs, torch.ones(VALUES), g)
-    places = 2 * pairs + 2 * distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
+    g = seeded_generator(seed)
+    keys = 1 + draw_distinct(n, pairs, torch.ones(VALUES - 1), g)
+    values = VALUES + draw_distinct(n, pairs, torch.ones(VALUES), g)
+    places = 2 * pairs + 2 * draw_distinct(n, pairs, torch.arange(1, length // 2 - pairs + 1) ** (POWER - 1), g)
     inputs = torch.randint(VOCABULARY, (n, length), generator=g)
     inputs[:, : 2 * pairs] = torch.stack((keys, values), -1).flatten(1)
     targets = torch.full((n, length), NOT_ASKED)

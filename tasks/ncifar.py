@@ -13,7 +13,7 @@ from torch import Tensor
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences, Tail
 from longwave.tasks.base.spec import Recipe, changes, note
-from longwave.tasks.formats.images import cifar10, divided, pick
+from longwave.tasks.formats.images import pick_choice, read_cifar10, split_images
 from longwave.tasks.scifar import BY_SGD, SHARE
 from longwave.tasks.scifar import TASK as SCIFAR
 
@@ -25,7 +25,7 @@ Tails = list[Tail]
 """Of the training, the validation and the test split."""
 
 
-def rows(images: Tensor) -> Tensor:
+def image_rows(images: Tensor) -> Tensor:
     """Turn images (N, 3, 32, 32) into sequences (N, 32, 96): step r is row r in red, then in green, then in blue."""
     return images.permute(0, 2, 1, 3).reshape(-1, 32, 96)
 
@@ -51,8 +51,8 @@ LAWS: dict[str, Callable[[], Tails]] = {"": _normal, "noise=uniform": _uniform, 
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    tails = pick("ncifar", LAWS, variant)()
-    return divided(cifar10("ncifar"), SHARE, rows, tails)
+    tails = pick_choice("ncifar", LAWS, variant)()
+    return split_images(read_cifar10("ncifar"), SHARE, image_rows, tails)
 
 
 TASK = replace(

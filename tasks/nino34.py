@@ -16,23 +16,23 @@ FIRST = {"train": 0, "valid": 432, "test": 576}
 WINDOW = 48
 
 
-def anomalies() -> np.ndarray:
+def read_anomalies() -> np.ndarray:
     """Return the anomaly of Niño 3.4 of each month, January 1950 to December 2010, °C.
 
     Raises:
         DataError: The file is missing, or not that of statsmodels 0.15.
     """
     path = FILES.locate("nino34") / FILE
-    found = np.loadtxt(path, skiprows=1)
-    FILES.check_count("months", len(found))
-    if not np.array_equal(found[:, 0] * 12 + found[:, 1], found[0, 0] * 12 + 1 + np.arange(len(found))):
+    table = np.loadtxt(path, skiprows=1)
+    FILES.check_count("months", len(table))
+    if not np.array_equal(table[:, 0] * 12 + table[:, 1], table[0, 0] * 12 + 1 + np.arange(len(table))):
         raise DataError(f"{path}: each month must follow the one before.")
-    return np.asarray(found[:, 9])
+    return np.asarray(table[:, 9])
 
 
 TASK = monthly_task(
     FILES,
-    anomalies,
+    read_anomalies,
     FIRST,
     WINDOW,
     6,

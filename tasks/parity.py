@@ -10,13 +10,13 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded
+from longwave.tasks.formats.symbols import ask_last, length_generalisation, seeded_generator
 from longwave.tasks.trivial.constant import Majority
 
 
 def sequences(shortest: int, longest: int, seed: int, n: int) -> Sequences:
     """Return n sequences of uniform bits, fed as 1 and 2; the class is their sum modulo 2."""
-    g = seeded(seed)
+    g = seeded_generator(seed)
     lengths = torch.randint(shortest, longest + 1, (n,), generator=g)
     bits = torch.randint(2, (n, longest), generator=g)
     return ask_last(bits + 1, bits.cumsum(1) % 2, lengths)

@@ -10,7 +10,7 @@ import numpy as np
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import check_variant
-from longwave.tasks.digits import CORNN, LEM, pixels
+from longwave.tasks.digits import CORNN, LEM, read_pixels
 from longwave.tasks.digits import TASK as DIGITS
 
 SEED = 12008
@@ -20,7 +20,7 @@ SEED = 12008
 @cache
 def _load(variant: str) -> Data[Sequences]:
     check_variant("pdigits", variant)
-    return pixels(np.random.RandomState(SEED).permutation(64))
+    return read_pixels(np.random.RandomState(SEED).permutation(64))
 
 
 TASK = replace(

@@ -12,7 +12,7 @@ from torch import Tensor
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import changes, note
-from longwave.tasks.formats.images import divided, mnist, pick
+from longwave.tasks.formats.images import pick_choice, read_mnist, split_images
 from longwave.tasks.smnist import SHARES
 from longwave.tasks.smnist import TASK as SMNIST
 
@@ -23,14 +23,14 @@ DIGESTS = {
 """SHA-256 of each permutation's numbers, in decimal with a comma between: torch promises no stable generator."""
 
 
-def permutation(variant: str) -> Tensor:
+def draw_permutation(variant: str) -> Tensor:
     """Return the order in which a variant reads the 784 pixels: step k shows pixel ``order[k]``.
 
     Raises:
         ValueError: No such variant.
         RuntimeError: This version of torch draws another permutation than the papers'.
     """
-    expected = pick("psmnist", DIGESTS, variant)
+    expected = pick_choice("psmnist", DIGESTS, variant)
     seed = int(variant.removeprefix("seed="))
     order = torch.randperm(784, generator=torch.Generator().manual_seed(seed))
     if hashlib.sha256(",".join(map(str, order.tolist())).encode()).hexdigest() != expected:
@@ -40,8 +40,8 @@ def permutation(variant: str) -> Tensor:
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    order = permutation(variant)
-    return divided(mnist("psmnist"), SHARES[""], lambda x: x.reshape(-1, 784, 1)[:, order])
+    order = draw_permutation(variant)
+    return split_images(read_mnist("psmnist"), SHARES[""], lambda x: x.reshape(-1, 784, 1)[:, order])
 
 
 TASK = replace(

@@ -8,7 +8,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import BITS, cross_entropy
 from longwave.tasks.base.sequences import Text
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.text import PTB, bigram, penn_treebank, unigram
+from longwave.tasks.formats.text import PTB, bigram_logits, penn_treebank, unigram_logits
 
 SYMBOLS = 50
 """Different characters, the end of a line included."""
@@ -16,7 +16,7 @@ SEGMENTS = {"T=150": 150, "T=300": 300}
 """Steps of truncated backpropagation by variant."""
 
 
-def characters(words: list[str]) -> str:
+def split_characters(words: list[str]) -> str:
     """Return a line's characters: its words with one space between, and the end of the line."""
     return " ".join(words) + "\n"
 
@@ -24,7 +24,7 @@ def characters(words: list[str]) -> str:
 @cache
 def _load(variant: str) -> Data[Text]:
     check_variant("ptb_char", variant, SEGMENTS)
-    return penn_treebank("ptb_char", characters, SYMBOLS, SEGMENTS[variant])
+    return penn_treebank("ptb_char", split_characters, SYMBOLS, SEGMENTS[variant])
 
 
 TASK = TaskSpec(
@@ -84,5 +84,5 @@ TASK = TaskSpec(
         ),
     ),
     files=PTB,
-    baselines={"unigram": partial(unigram, tokens=SYMBOLS), "bigram": partial(bigram, tokens=SYMBOLS)},
+    baselines={"unigram": partial(unigram_logits, tokens=SYMBOLS), "bigram": partial(bigram_logits, tokens=SYMBOLS)},
 )

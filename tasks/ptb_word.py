@@ -8,7 +8,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import PERPLEXITY, cross_entropy
 from longwave.tasks.base.sequences import Text
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.text import PTB, penn_treebank, unigram
+from longwave.tasks.formats.text import PTB, penn_treebank, unigram_logits
 
 WORDS = 10_000
 """Different words, <unk> and the end of a line included."""
@@ -16,7 +16,7 @@ SEGMENTS = {"T=70": 70, "T=300": 300}
 """Steps of truncated backpropagation by variant."""
 
 
-def marked(words: list[str]) -> list[str]:
+def mark_end(words: list[str]) -> list[str]:
     """Return a line's words and the mark of its end."""
     return [*words, "<eos>"]
 
@@ -24,7 +24,7 @@ def marked(words: list[str]) -> list[str]:
 @cache
 def _load(variant: str) -> Data[Text]:
     check_variant("ptb_word", variant, SEGMENTS)
-    return penn_treebank("ptb_word", marked, WORDS, SEGMENTS[variant])
+    return penn_treebank("ptb_word", mark_end, WORDS, SEGMENTS[variant])
 
 
 TASK = TaskSpec(
@@ -83,5 +83,5 @@ TASK = TaskSpec(
         ),
     ),
     files=PTB,
-    baselines={"unigram": partial(unigram, tokens=WORDS)},
+    baselines={"unigram": partial(unigram_logits, tokens=WORDS)},
 )

@@ -23,7 +23,7 @@ SPLIT = (100, 50)
 """Nodes to train and to validate; the others are tested."""
 
 
-def blocks(homophily: float, seed: int) -> Data[Graphs]:
+def draw_blocks(homophily: float, seed: int) -> Data[Graphs]:
     """Return a contextual stochastic block model of equal blocks (Deshpande et al. 2018), its nodes split at random.
 
     Two nodes of one block are joined with probability h D / (V/C − 1), two of different ones with
@@ -49,7 +49,7 @@ def blocks(homophily: float, seed: int) -> Data[Graphs]:
 @cache
 def _load(variant: str) -> Data[Graphs]:
     check_variant("sbm", variant, HOMOPHILY)
-    return blocks(HOMOPHILY[variant], seed=20)
+    return draw_blocks(HOMOPHILY[variant], seed=20)
 
 
 TASK = TaskSpec(

@@ -10,7 +10,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, note
-from longwave.tasks.formats.images import CIFAR10, CLASSES, cifar10, divided, pick
+from longwave.tasks.formats.images import CIFAR10, CLASSES, pick_choice, read_cifar10, split_images
 from longwave.tasks.trivial.constant import Majority
 
 SHARE = 25
@@ -37,8 +37,8 @@ ARRANGEMENTS = {"": colours, "neighbours": neighbours}
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    arrange = pick("scifar", ARRANGEMENTS, variant)
-    return divided(cifar10("scifar"), SHARE, arrange)
+    arrange = pick_choice("scifar", ARRANGEMENTS, variant)
+    return split_images(read_cifar10("scifar"), SHARE, arrange)
 
 
 TASK = TaskSpec(

@@ -11,7 +11,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, distinct, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, draw_distinct, seeded_generator
 from longwave.tasks.trivial.constant import Majority
 
 LENGTHS = {"T=256": 256, "T=4096": 4096}
@@ -28,9 +28,9 @@ def sequences(length: int, seed: int, n: int) -> Sequences:
 
     At the markers, and there alone, the classes are the symbols less 1, in the order of their places.
     """
-    g = seeded(seed)
+    g = seeded_generator(seed)
     symbols = torch.randint(1, SYMBOLS + 1, (n, LENGTH), generator=g)
-    places = distinct(n, LENGTH, torch.ones(length), g).sort(1).values
+    places = draw_distinct(n, LENGTH, torch.ones(length), g).sort(1).values
     shown = torch.full((n, length), BLANK).scatter(1, places, symbols)
     inputs = torch.cat((shown, torch.full((n, LENGTH), MARKER)), 1).to(torch.int8)
     return Sequences(inputs, torch.cat((torch.full((n, length), NOT_ASKED), symbols - 1), 1))

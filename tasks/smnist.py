@@ -8,7 +8,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import ACCURACY, cross_entropy
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, note
-from longwave.tasks.formats.images import CLASSES, MNIST, divided, mnist, pick
+from longwave.tasks.formats.images import CLASSES, MNIST, pick_choice, read_mnist, split_images
 from longwave.tasks.trivial.constant import Majority
 
 SHARES = {"": 20, "lipschitz": 30}
@@ -17,8 +17,8 @@ SHARES = {"": 20, "lipschitz": 30}
 
 @cache
 def _load(variant: str) -> Data[Sequences]:
-    share = pick("smnist", SHARES, variant)
-    return divided(mnist("smnist"), share, lambda x: x.reshape(-1, 784, 1))
+    share = pick_choice("smnist", SHARES, variant)
+    return split_images(read_mnist("smnist"), share, lambda x: x.reshape(-1, 784, 1))
 
 
 TASK = TaskSpec(

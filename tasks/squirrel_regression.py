@@ -8,7 +8,7 @@ from functools import cache
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.chameleon_regression import TASK as CHAMELEON
-from longwave.tasks.formats.musae import source, traffic
+from longwave.tasks.formats.musae import load_traffic, source
 
 FEATURES = 3148
 FILES = source("squirrel", 5201, 198353)
@@ -16,7 +16,7 @@ FILES = source("squirrel", 5201, 198353)
 
 @cache
 def _load(variant: str) -> Data[Graphs]:
-    return traffic(FILES, FEATURES, variant)
+    return load_traffic(FILES, FEATURES, variant)
 
 
 TASK = replace(

@@ -19,21 +19,21 @@ WINDOW = 264
 YEAR = re.compile(r"^(?P<year>\d{4})(?P<months>(?: +\d+\.\d){1,12})\s*$", re.MULTILINE)
 
 
-def numbers() -> np.ndarray:
+def read_numbers() -> np.ndarray:
     """Return the mean number of each month, January 1749 to June 2009.
 
     Raises:
         DataError: The file is missing, or not that of statsmodels 0.15.
     """
     text = (FILES.locate("sunspots") / FILE).read_text(encoding="ascii")
-    found = [float(value) for year in YEAR.finditer(text) for value in year["months"].split()]
-    FILES.check_count("months", len(found))
-    return np.array(found)
+    values = [float(value) for year in YEAR.finditer(text) for value in year["months"].split()]
+    FILES.check_count("months", len(values))
+    return np.array(values)
 
 
 TASK = monthly_task(
     FILES,
-    numbers,
+    read_numbers,
     FIRST,
     WINDOW,
     12,

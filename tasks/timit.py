@@ -15,7 +15,7 @@ from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, changes, check_variant, note
-from longwave.tasks.formats.audio import listing, mapped, read_sound, spectrum
+from longwave.tasks.formats.audio import list_digest, map_rows, read_sound, spectrum
 from longwave.tasks.trivial.constant import Mean, Persistence
 
 RATE, SIZE, HOP = 16000, 256, 128
@@ -42,26 +42,26 @@ FILES = Source(
 )
 
 
-def _utterances(place: Path) -> dict[str, list[Path]]:
+def _list_utterances(place: Path) -> dict[str, list[Path]]:
     """Return the files of each split, sorted: the sentences SI and SX; all speakers read the two sentences SA."""
-    found: dict[str, dict[str, list[Path]]] = {}
+    by_part: dict[str, dict[str, list[Path]]] = {}
     for part in ("TRAIN", "TEST"):
         for path in sorted((place / part).glob("*/*/*")):
             if re.fullmatch(r"S[IX]\d+\.WAV", path.name, re.IGNORECASE):
-                found.setdefault(part, {}).setdefault(path.parent.name.upper(), []).append(path)
-    test = found.get("TEST", {})
+                by_part.setdefault(part, {}).setdefault(path.parent.name.upper(), []).append(path)
+    test = by_part.get("TEST", {})
     if absent := [speaker for speaker in CORE + DEVELOPMENT if speaker not in test]:
         raise DataError(f"{place / 'TEST'}: there must be sentences SI or SX of the speaker {absent[0]}, found none.")
-    if "TRAIN" not in found:
+    if "TRAIN" not in by_part:
         raise DataError(f"{place / 'TRAIN'}: there must be sentences SI or SX, found none.")
-    chosen = {"train": found["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
+    chosen = {"train": by_part["TRAIN"], "valid": {s: test[s] for s in CORE}, "test": {s: test[s] for s in DEVELOPMENT}}
     sentences = {part: sorted(p for paths in speakers.values() for p in paths) for part, speakers in chosen.items()}
     for part, paths in sentences.items():
         FILES.check_count(f"sentences of {part}", len(paths))
     return sentences
 
 
-def frames(x: np.ndarray) -> np.ndarray:
+def log_spectrum(x: np.ndarray) -> np.ndarray:
     """Return 10 log10(10⁻⁵ + |STFT|²) of a sound at 16 kHz, (F, 129) float32, in dB.
 
     As the papers' code: brought to 8 kHz, filled with zeros to whole hops and by a frame of zeros at each end, then
@@ -74,11 +74,11 @@ def frames(x: np.ndarray) -> np.ndarray:
     return (10 * np.log10(1e-5 + spectrum(filled, SIZE, HOP) ** 2)).astype(np.float32)
 
 
-def _rows(paths: list[Path]) -> Iterator[np.ndarray]:
+def _read_rows(paths: list[Path]) -> Iterator[np.ndarray]:
     """Yield (F, 129) for each file, NaN past its end; F is the number of frames of the longest."""
-    found = [frames(read_sound(path, RATE)) for path in paths]
-    longest = max(map(len, found))
-    for levels in found:
+    sounds = [log_spectrum(read_sound(path, RATE)) for path in paths]
+    longest = max(map(len, sounds))
+    for levels in sounds:
         yield np.pad(levels, ((0, longest - len(levels)), (0, 0)), constant_values=np.nan)
 
 
@@ -95,14 +95,14 @@ def _load(variant: str) -> Data[Sequences]:
     check_variant("timit", variant, ("", "normalised", "previous"))
     place = FILES.locate("timit")
     levels = {}
-    for part, paths in _utterances(place).items():
-        key = f"timit-1-{part}-{listing(place, paths)}"
-        levels[part] = torch.from_numpy(mapped(key, len(paths), _rows(paths)))
+    for part, paths in _list_utterances(place).items():
+        key = f"timit-1-{part}-{list_digest(place, paths)}"
+        levels[part] = torch.from_numpy(map_rows(key, len(paths), _read_rows(paths)))
     if variant == "normalised":
-        heard = levels["train"].flatten(0, 1)
-        heard = heard[~heard[:, 0].isnan()]
-        shift, scale = heard.mean(0), heard.std(0)
-        if (heard.amin(0) == heard.amax(0)).any():
+        training = levels["train"].flatten(0, 1)
+        training = training[~training[:, 0].isnan()]
+        shift, scale = training.mean(0), training.std(0)
+        if (training.amin(0) == training.amax(0)).any():
             raise DataError(f"{place}: every bin must vary over the training split, or it has no norm.")
         levels = {part: (values - shift) / scale for part, values in levels.items()}
     train, valid, test = (_split(levels[part], variant) for part in ("train", "valid", "test"))

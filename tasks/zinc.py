@@ -15,11 +15,11 @@ from torch import Tensor
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 from longwave.tasks.base.losses import MAE, mean_absolute_error
 from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant, note
-from longwave.tasks.formats.pickles import TENSORS, PickledTensor, unpickled
+from longwave.tasks.formats.pickles import TENSORS, PickledTensor, unpickle
 from longwave.tasks.trivial.constant import Mean
 from longwave.tasks.trivial.graphs import CountRidge
 
@@ -41,21 +41,21 @@ FILES = Source(
 )
 
 
-def _indices(part: str, most: int) -> list[int]:
+def _read_indices(part: str, most: int) -> list[int]:
     """Return which molecules of a pickle are taken."""
     path = FILES.root / f"{part}.index"
     check_ended(path)
     words = path.read_text(encoding="utf-8", errors="replace").strip().split(",")
-    found = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
-    if len(found) < len(words) or len({*found}) < len(found) or max(found) >= most:
+    numbers = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 10]
+    if len(numbers) < len(words) or len({*numbers}) < len(numbers) or max(numbers) >= most:
         raise DataError(
             f"{path}: there must be numbers of 0 to {most - 1}, each once, with commas between, got others."
         )
-    FILES.check_count(f"molecules in {path.name}", len(found))
-    return found
+    FILES.check_count(f"molecules in {path.name}", len(numbers))
+    return numbers
 
 
-def _molecule(held: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
+def _parse_molecule(held: Any, where: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return kinds of atoms (V,), bonds (2, E), once each way, and the property (1,)."""
     names = ("atom_type", "bond_type", "logP_SA_cycle_normalized")
     if not isinstance(held, dict) or not all(isinstance(held.get(name), PickledTensor) for name in names):
@@ -79,12 +79,12 @@ def _parse(place: Path) -> dict[str, Any]:
     arrays = {}
     for part in SIZES:
         path = place / "molecules" / f"{part}.pickle"
-        every = unpickled(path, TENSORS)
+        every = unpickle(path, TENSORS)
         if not isinstance(every, list) or not every:
             raise DataError(f"{path}: there must be a list of molecules, got {type(every).__name__}.")
-        found = [_molecule(every[k], f"{path}: molecule {k}") for k in _indices(part, len(every))]
-        atoms, bonds, values = zip(*found, strict=True)
-        graphs = padded(atoms, bonds, torch.stack(values))
+        molecules = [_parse_molecule(every[k], f"{path}: molecule {k}") for k in _read_indices(part, len(every))]
+        atoms, bonds, values = zip(*molecules, strict=True)
+        graphs = pad_graphs(atoms, bonds, torch.stack(values))
         for name in ("nodes", "real", "edges", "targets"):
             arrays[f"{part} {name}"] = getattr(graphs, name).numpy()
     return arrays

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from longwave.files import whole
+from longwave.files import atomic_file
 
 
 def test_a_file_takes_its_place_at_the_end_and_its_partner_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with whole(path) as partial:
+    with atomic_file(path) as partial:
         partial.write_text("new")
         assert path.read_text() == "old" and partial.parent == tmp_path and partial.suffix == ".txt"
     assert path.read_text() == "new" and [file.name for file in tmp_path.iterdir()] == ["a.txt"]
@@ -26,7 +26,7 @@ def test_a_file_takes_its_place_at_the_end_and_its_partner_is_gone(tmp_path: Pat
 def test_an_error_inside_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(ValueError, match="half way"), whole(path) as partial:
+    with pytest.raises(ValueError, match="half way"), atomic_file(path) as partial:
         partial.write_text("half")
         raise ValueError("half way")
     assert path.read_text() == "old" and [file.name for file in tmp_path.iterdir()] == ["a.txt"]
@@ -39,13 +39,13 @@ def test_the_content_is_on_the_disk_before_the_name_and_the_name_before_the_end(
     sync, move = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda number: (done.append("sync"), sync(number))[1])
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append("move"), move(a, b))[1])
-    with whole(tmp_path / "a") as partial:
+    with atomic_file(tmp_path / "a") as partial:
         partial.write_text("new")
     assert done == ["sync", "move", "sync"]
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), whole(tmp_path / "none" / "a") as partial:
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "none" / "a") as partial:
         partial.write_text("new")
     assert list(tmp_path.iterdir()) == []
 
@@ -53,9 +53,9 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     program = (
-        "import sys; from pathlib import Path; from longwave.files import whole\n"
+        "import sys; from pathlib import Path; from longwave.files import atomic_file\n"
         "for k in range(10**6):\n"
-        "    with whole(Path(sys.argv[1])) as partial: partial.write_text(str(k % 10) * 100_000)\n"
+        "    with atomic_file(Path(sys.argv[1])) as partial: partial.write_text(str(k % 10) * 100_000)\n"
         "    print(flush=True)\n"
     )
     for k in range(5):

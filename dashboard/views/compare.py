@@ -35,9 +35,9 @@ def draw(url: str) -> None:
         pairs = [(a.config, b.config) for a, b in combinations(chosen, 2)]
     tables = []
     for a, b in pairs:
-        found = compare(rows, a, b)
-        tables.append(as_text.contests(found))
-        st.markdown(f"**{in_streamlit(found.verdict)}**")
+        comparison = compare(rows, a, b)
+        tables.append(as_text.comparison_table(comparison))
+        st.markdown(f"**{in_streamlit(comparison.verdict)}**")
     for table in tables:
         st.dataframe(
             pd.DataFrame(table.lines, columns=list(table.columns)), hide_index=True, height="content", key=table.title
@@ -47,7 +47,7 @@ def draw(url: str) -> None:
     drawn = None
     if len({row.place for row in chosen}) == 1:
         drawn = page_frame.draw_figure(
-            lambda: forest(chosen, table_frames.labels(chosen), chosen[0].goal == "min"), "forest"
+            lambda: forest(chosen, table_frames.row_labels(chosen), chosen[0].goal == "min"), "forest"
         )
     bar = st.container(horizontal=True)
     for row in chosen:

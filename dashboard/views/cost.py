@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
-from longwave.dashboard.table import wide
+from longwave.dashboard.table import text_width
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, plain
 from longwave.platform.errors import ConfigError
-from longwave.platform.figures.bars import BarPart, bars
+from longwave.platform.figures.bars import BarPart, cost_bars
 from longwave.platform.figures.scatter import COSTS, against_cost
 from longwave.platform.render.export import of_texts
 
@@ -40,7 +40,7 @@ def draw(url: str) -> None:
     st.markdown(
         f"**{duration(total)} in all**, of which the searches took {duration(sum(r.find_seconds for r in rows))}."
     )
-    drawn = {"hours": page_frame.draw_figure(lambda: bars(parts(rows, by), "hours"), "bars")}
+    drawn = {"hours": page_frame.draw_figure(lambda: cost_bars(cost_parts(rows, by), "hours"), "bars")}
     places = sorted({row.place for row in rows})
     pick, _ = page_frame.draw_head()
     place = state.draw_choice("Board", "board", places, place=pick)
@@ -49,16 +49,16 @@ def draw(url: str) -> None:
     log = state.draw_switch("Log axis", "log", shown[0].goal == "min", pick)
     lacking = "No row of this board has both a median and this cost."
     drawn[f"{place} against {COSTS[cost][0].partition(' [')[0]}"] = page_frame.draw_figure(
-        lambda: against_cost(shown, table_frames.labels(shown), cost, log), "scatter", lacking
+        lambda: against_cost(shown, table_frames.row_labels(shown), cost, log), "scatter", lacking
     )
-    shapes = {"model": st.column_config.Column(width=wide(table_frames.labels(rows)))}
+    shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels(rows)))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame_, hide_index=True, height="content", key="costs", column_config=shapes)
     with corner:
         page_frame.draw_share_menu("Cost", [table], drawn)
 
 
-def parts(rows: list[Row], by: str) -> list[BarPart]:
+def cost_parts(rows: list[Row], by: str) -> list[BarPart]:
     """Return the parts of the bars: hours of the search and of the retrainings."""
     sums: dict[tuple[str, str], float] = {}
     for row in rows:

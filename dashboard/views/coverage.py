@@ -24,15 +24,15 @@ def draw(url: str) -> None:
         key = (row.model, (row.task, row.variant))
         if key not in best or row.asked > best[key].asked:
             best[key] = row
-    found = [cell(titles[model], place, best.get((model, place))) for model in titles for place in places]
+    squares = [make_square(titles[model], place, best.get((model, place))) for model in titles for place in places]
     head = ("model", *(named(place) for place in places))
-    lines = [(title, *(c.word for c in found if c.line == title)) for title in titles.values()]
-    said, corner = page_frame.draw_head()
-    holes = sum(c.state == "not run" for c in found)
-    done = sum(c.state == "done" for c in found)
-    said.markdown(f"**{len(found) - holes} of {len(found)} cells were run**, {done} with {ENOUGH} seeds or more.")
+    lines = [(title, *(c.word for c in squares if c.line == title)) for title in titles.values()]
+    body, corner = page_frame.draw_head()
+    holes = sum(c.state == "not run" for c in squares)
+    done = sum(c.state == "done" for c in squares)
+    body.markdown(f"**{len(squares) - holes} of {len(squares)} cells were run**, {done} with {ENOUGH} seeds or more.")
     drawn = page_frame.draw_figure(
-        lambda: grid(found, list(titles.values()), [named(place) for place in places]), "grid"
+        lambda: grid(squares, list(titles.values()), [named(place) for place in places]), "grid"
     )
     with corner:
         page_frame.draw_share_menu("Coverage", [of_texts("Coverage", head, lines)], {"Coverage": drawn})
@@ -46,7 +46,7 @@ def draw(url: str) -> None:
     )
 
 
-def cell(title: str, place: tuple[str, str], row: Row | None) -> Square:
+def make_square(title: str, place: tuple[str, str], row: Row | None) -> Square:
     """Return what a cell is: its state in a colour and in a word."""
     where = f"{title} on {named(place)}"
     if row is None:

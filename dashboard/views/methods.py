@@ -19,8 +19,8 @@ def draw(_: str) -> None:
         with st.expander(title):
             st.markdown(body)
     with st.expander("What each column means"):
-        told = [(column.heading, column.meaning) for column in columns.of("dashboard")]
-        st.table(pd.DataFrame(told, columns=["column", "meaning"]), hide_index=True, border="horizontal")
+        meanings = [(column.heading, column.meaning) for column in columns.of("dashboard")]
+        st.table(pd.DataFrame(meanings, columns=["column", "meaning"]), hide_index=True, border="horizontal")
 
 
 page_frame.draw_page("Methods", draw)

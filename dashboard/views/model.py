@@ -12,9 +12,9 @@ from longwave.platform.boards.compare import Comparison, compare
 from longwave.platform.boards.landmarks import BASELINES
 from longwave.platform.errors import ConfigError
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.palette import colour
+from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
-from longwave.platform.figures.search import varied
+from longwave.platform.figures.search import varied_settings
 from longwave.platform.figures.surface import surface
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.render import board as as_text
@@ -40,37 +40,37 @@ def draw(url: str) -> None:
     if others:
         against = state.draw_choice("Against", "against", list(dict.fromkeys(others)), titles.__getitem__, pickers)
         try:
-            found = compare(rows, model, against)
+            comparison = compare(rows, model, against)
         except ConfigError as error:
             st.info(in_streamlit(str(error)))
         else:
-            tables = [as_text.contests(found)]
-            drawn[f"{found.a} against {found.b}"] = standing(found, mine[0].family)
+            tables = [as_text.comparison_table(comparison)]
+            drawn[f"{comparison.a} against {comparison.b}"] = draw_standing(comparison, mine[0].family)
     st.subheader("Its rows", anchor=False)
     st.dataframe(table_frames.rows_frame(mine), hide_index=True, height="content", key="its rows")
-    drawn[f"{titles[model]}, settings"] = searched(url, model, sorted({row.task for row in mine}))
+    drawn[f"{titles[model]}, settings"] = draw_searches(url, model, sorted({row.task for row in mine}))
     with corner:
         page_frame.draw_share_menu(titles[model], tables, drawn)
     if about:
-        described(about)
+        draw_description(about)
 
 
-def standing(found: Comparison, family: str) -> Figure | None:
+def draw_standing(comparison: Comparison, family: str) -> Figure | None:
     """Draw how a model stands to another, board by board: below 1 its errors are smaller."""
-    st.markdown(f"**{in_streamlit(found.verdict)}**")
+    st.markdown(f"**{in_streamlit(comparison.verdict)}**")
     lines = [
-        Ratio(c.place, r.value, r.low, r.high, colour(family), f"{c.place}: × {r.value:.3g}, {c.word}")
-        for c in found.contests
+        Ratio(c.place, r.value, r.low, r.high, family_colour(family), f"{c.place}: × {r.value:.3g}, {c.word}")
+        for c in comparison.contests
         if c.contrast and (r := c.contrast.ratio)
     ]
     if not lines:
         return None
     return page_frame.draw_figure(
-        lambda: ratios(lines, f"error of {found.a} over that of {found.b}: left of 1 is better"), "ratios"
+        lambda: ratios(lines, f"error of {comparison.a} over that of {comparison.b}: left of 1 is better"), "ratios"
     )
 
 
-def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
+def draw_searches(url: str, model: str, tasks: list[str]) -> Figure | None:
     """Draw what the settings of its search trials did, two at a time, and return that."""
     st.subheader("What its settings do", anchor=False)
     bar, _ = page_frame.draw_head()
@@ -78,7 +78,7 @@ def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
     row = next(r for r in cached_reads.read_board_rows(url, task) if r.model == model and r.kind == "reproduced")
     ids = tuple(run.id for run in cached_reads.open_store(url).search_runs(row.config))
     trials = cached_reads.read_trials(url, ids)
-    names = varied(trials)
+    names = varied_settings(trials)
     pairs = [f"{a} × {b}" for a, b in combinations(names, 2)]
     if not pairs:
         st.caption("No search of this model drew two settings on this task.")
@@ -90,7 +90,7 @@ def searched(url: str, model: str, tasks: list[str]) -> Figure | None:
     )
 
 
-def described(about: CatalogueEntry) -> None:
+def draw_description(about: CatalogueEntry) -> None:
     """Draw the model's equation, source, parameters and options."""
     facts = about.facts
     st.subheader("What it is", anchor=False)

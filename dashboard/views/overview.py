@@ -37,34 +37,34 @@ def draw(url: str) -> None:
     boards: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         boards.setdefault((row.task, row.variant), []).append(row)
-    tables = [answers(list(boards.values()))]
-    found = overviews(rows)
-    tables += [as_text.overall(one) for one in found if any(line.rank for line in one.lines)]
-    said, corner = page_frame.draw_head()
+    tables = [answer_table(list(boards.values()))]
+    tables_of_tasks = overviews(rows)
+    tables += [as_text.overview_table(one) for one in tables_of_tasks if any(line.rank for line in one.lines)]
+    body, corner = page_frame.draw_head()
     ran = sum(row.asked for row in rows if row.kind == "reproduced")
     models = {row.model for row in rows if row.kind == "reproduced"}
     places = f"{len(boards)} board{'s' if len(boards) != 1 else ''}"
-    said.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
+    body.markdown(f"**{len(models)} models on {places}, {ran:,} retrainings.**")
     with corner:
         page_frame.draw_share_menu("Longwave overview", tables)
-    best(list(boards.values()))
+    draw_best(list(boards.values()))
     if len(boards) > 1:
         st.subheader("Models by boards", anchor=False)
-        for k, one in enumerate(found):
-            grid(as_text.overall(one), f"grid {k}")
+        for k, one in enumerate(tables_of_tasks):
+            draw_grid(as_text.overview_table(one), f"grid {k}")
         st.caption(in_streamlit(as_text.OVERALL))
 
 
-def best(boards: Sequence[Sequence[Row]]) -> None:
+def draw_best(boards: Sequence[Sequence[Row]]) -> None:
     """Draw one line a board: its best rows, and how sure that is. A click opens the board."""
-    told = [(rows[0], answer(rows), rows) for rows in boards]
+    winners = [(rows[0], answer(rows), rows) for rows in boards]
     lines = pd.DataFrame(
         {
-            "board": [row.place for row, _, _ in told],
-            "best": [found.first or DASH for _, found, _ in told],
-            "best median [94–95 %]": [median(found.leaders[0]) if found.leaders else DASH for _, found, _ in told],
-            "how sure": [found.sure for _, found, _ in told],
-            "rows": [found.ranked for _, found, _ in told],
+            "board": [row.place for row, _, _ in winners],
+            "best": [best.first or DASH for _, best, _ in winners],
+            "best median [94–95 %]": [median(best.leaders[0]) if best.leaders else DASH for _, best, _ in winners],
+            "how sure": [best.sure for _, best, _ in winners],
+            "rows": [best.ranked for _, best, _ in winners],
         }
     )
     event = st.dataframe(
@@ -72,17 +72,17 @@ def best(boards: Sequence[Sequence[Row]]) -> None:
         column_config=WIDTHS, alt="The best rows of each board",
     )  # fmt: skip
     if picked := event["selection"]["rows"]:
-        row = told[picked[0]][0]
+        row = winners[picked[0]][0]
         page_frame.open_page("task", task=row.task, variant=row.variant)
 
 
-def answers(boards: Sequence[Sequence[Row]]) -> Table:
+def answer_table(boards: Sequence[Sequence[Row]]) -> Table:
     """Return the answers as a table to take along."""
     lines = [(rows[0].place, answer(rows).sentence) for rows in boards]
     return of_texts("Best models", ("board", "best"), lines)
 
 
-def grid(table: Table, key: str) -> None:
+def draw_grid(table: Table, key: str) -> None:
     """Draw a table of texts, its best cells on a ground of their own."""
     lines = pd.DataFrame(table.lines, columns=list(table.columns))
     tints = [[f"background-color: {BEST_COLOUR}" if (i, j) in table.bold else "" for j in range(len(table.columns))]

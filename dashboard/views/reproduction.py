@@ -11,11 +11,11 @@ import streamlit as st
 
 from longwave.dashboard import cached_reads, page_frame, state, table_frames
 from longwave.dashboard.filters import VERDICTS
-from longwave.dashboard.table import wide
+from longwave.dashboard.table import text_width
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import quoted, ratio, weighed
 from longwave.platform.errors import ConfigError
-from longwave.platform.figures.palette import colour
+from longwave.platform.figures.palette import family_colour
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.render.export import of_texts
 
@@ -50,8 +50,8 @@ def draw(url: str) -> None:
         + f"** of {len(pairs)} printed numbers."
     )
     drawn = [
-        Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"], colour(row.family),
-              f"{row.label} on {row.place}: {n['verdict']}, {weighed(n)}")
+        Ratio(f"{row.label}, {row.place}", float(n["ratio"]), n["ratio_low"], n["ratio_high"],
+              family_colour(row.family), f"{row.label} on {row.place}: {n['verdict']}, {weighed(n)}")
         for row, n in kept if n["ratio"]
     ]  # fmt: skip
     made = None
@@ -61,7 +61,7 @@ def draw(url: str) -> None:
         made = page_frame.draw_figure(lambda: ratios(drawn, said_of, margin), "ratios")
     with corner:
         page_frame.draw_share_menu("Reproduction", [table], {"Reproduction": made})
-    shapes = {"model": st.column_config.Column(width=wide(table_frames.labels([row for row, _ in kept])))}
+    shapes = {"model": st.column_config.Column(width=text_width(table_frames.row_labels([row for row, _ in kept])))}
     frame_ = pd.DataFrame(lines, columns=list(HEAD))
     st.dataframe(frame_, hide_index=True, height="content", key="numbers", column_config=shapes)
 

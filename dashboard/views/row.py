@@ -25,17 +25,17 @@ def draw(url: str) -> None:
         raise ConfigError("No row is named. Select one on a task's board.")
     row = cached_reads.find_row(url, name)
     board = [other for other in cached_reads.read_board_rows(url, row.task) if other.variant == row.variant]
-    said, corner = page_frame.draw_head(1000)
-    said.subheader(in_streamlit(f"{row.label} on {row.place}: {median(row)}"), anchor=False)
+    body, corner = page_frame.draw_head(1000)
+    body.subheader(in_streamlit(f"{row.label} on {row.place}: {median(row)}"), anchor=False)
     bar = st.container(horizontal=True)
     page_frame.draw_link(bar, "task", f"Board of {row.place}", task=row.task, variant=row.variant)
     if row.kind != "reproduced":
         st.caption("Nobody retrained it here; it has no rank.")
-        published(row)
+        draw_published(row)
         with corner:
-            page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.table([row])])
+            page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.board_table([row])])
         return
-    st.caption(in_streamlit(table_frames.in_short(row)))
+    st.caption(in_streamlit(table_frames.short_text(row)))
     if row.superseded:
         st.warning(in_streamlit(f"Superseded: {row.superseded}. It is ranked with nobody."))
     st.code(row.command, language=None)
@@ -43,17 +43,17 @@ def draw(url: str) -> None:
     left, right = st.columns([5, 3], gap="large")
     with left:
         drawn = {"learning curves": seed_curves(url, row, trials)}
-        retrainings(trials)
-        published(row)
+        draw_retrainings(trials)
+        draw_published(row)
         drawn["medians"] = page_frame.draw_figure(
-            lambda: forest(board, table_frames.labels(board), row.goal == "min"), "forest"
+            lambda: forest(board, table_frames.row_labels(board), row.goal == "min"), "forest"
         )
     with right:
         st.markdown("**Configuration**")
         st.table(table_frames.config_frame(row, trials[0]), border="horizontal", hide_index=True, hide_header=True)
-        provenance(row)
+        draw_provenance(row)
     with corner:
-        page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.table([row])], drawn)
+        page_frame.draw_share_menu(f"{row.label} on {row.place}", [as_text.board_table([row])], drawn)
 
 
 def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
@@ -68,7 +68,7 @@ def seed_curves(url: str, row: Row, trials: Sequence[Trial]) -> Figure | None:
     return page_frame.draw_figure(lambda: curves(trials, points, row.family, what, names[what], log), "curves")
 
 
-def retrainings(trials: Sequence[Trial]) -> None:
+def draw_retrainings(trials: Sequence[Trial]) -> None:
     """Draw how each retraining ended."""
     st.markdown("**Retrainings**")
     number = st.column_config.NumberColumn
@@ -78,7 +78,7 @@ def retrainings(trials: Sequence[Trial]) -> None:
     st.dataframe(frame_, key="seeds", hide_index=True, placeholder="—", column_config=shapes, height="content")
 
 
-def published(row: Row) -> None:
+def draw_published(row: Row) -> None:
     """Draw the published numbers of the row's model."""
     st.markdown("**Published**")
     if row.published:
@@ -87,7 +87,7 @@ def published(row: Row) -> None:
         st.caption("No paper in the library prints a number for this model on this task.")
 
 
-def provenance(row: Row) -> None:
+def draw_provenance(row: Row) -> None:
     """Draw where the row's retrainings ran."""
     st.markdown("**Provenance**")
     known = [facts for facts in row.environments if facts]

@@ -9,7 +9,7 @@ from longwave.dashboard import cached_reads, page_frame, search_view, state
 from longwave.platform.errors import ConfigError
 from longwave.platform.render.export import Table, of_texts
 from longwave.platform.render.harmless import in_streamlit
-from longwave.platform.render.sweeps import duration, line, took
+from longwave.platform.render.sweeps import cost_lines, duration_text, status_line
 from longwave.platform.sweeps.run.status import SweepStatus
 
 STEER = {
@@ -39,51 +39,51 @@ def draw(url: str) -> None:
         raise ConfigError("The store holds no sweep yet.")
     pickers, corner = page_frame.draw_head()
     name = state.draw_choice("Sweep", "sweep", names, place=pickers)
-    found = cached_reads.read_sweep_status(url, name)
-    st.markdown(f"**{in_streamlit(line(found))}**")
-    if found.expected:
-        st.progress(min(1.0, found.epochs / found.expected), text="Epochs of all trials")
-    tables = [counts(found)]
-    drivers(found)
-    packs(url, name, found)
-    failures(found)
-    steer(found)
+    status = cached_reads.read_sweep_status(url, name)
+    st.markdown(f"**{in_streamlit(status_line(status))}**")
+    if status.expected:
+        st.progress(min(1.0, status.epochs / status.expected), text="Epochs of all trials")
+    tables = [draw_counts(status)]
+    draw_drivers(status)
+    draw_packs(url, name, status)
+    draw_failures(status)
+    draw_commands(status)
     trials = cached_reads.read_trials_of_sweep(url, name)
     drawn = search_view.draw_search(url, name, trials) if trials else {}
     with corner:
         page_frame.draw_share_menu(f"Sweep {name}", tables, drawn)
 
 
-def counts(found: SweepStatus) -> Table:
+def draw_counts(status: SweepStatus) -> Table:
     """Draw how many trials stand how, in all and by cell; return that as a table."""
     row = st.container(horizontal=True)
     for key, (heading, meaning) in STATES.items():
-        row.metric(heading, found.counts.get(key, 0), border=True, help=meaning, width=112)
-    told = [found.name, *found.cells] if len(found.cells) > 1 else [found.name]
-    tallies = [found.counts, *found.cells.values()]
-    lines = [(label, *(str(tally.get(key, 0)) for key in STATES)) for label, tally in zip(told, tallies, strict=False)]
-    table = of_texts(f"Sweep {found.name}", ("cell", *(heading for heading, _ in STATES.values())), lines)
+        row.metric(heading, status.counts.get(key, 0), border=True, help=meaning, width=112)
+    labels = [status.name, *status.cells] if len(status.cells) > 1 else [status.name]
+    tallies = zip(labels, [status.counts, *status.cells.values()], strict=False)
+    lines = [(label, *(str(tally.get(key, 0)) for key in STATES)) for label, tally in tallies]
+    table = of_texts(f"Sweep {status.name}", ("cell", *(heading for heading, _ in STATES.values())), lines)
     if len(lines) > 1:
         shown = pd.DataFrame(table.lines[1:], columns=list(table.columns))
         st.dataframe(shown, hide_index=True, height="content", key="cells", alt="Trials by cell and state")
     return table
 
 
-def drivers(found: SweepStatus) -> None:
+def draw_drivers(status: SweepStatus) -> None:
     """Draw who runs it and when it was last heard of, and what it took beside what was expected."""
-    for driver in found.drivers:
-        seen = f"last heard of {duration(driver.silent) or '0 s'} ago"
-        told = f"runs since {duration(driver.seconds)}" if driver.alive else "is gone"
+    for driver in status.drivers:
+        seen = f"last heard of {duration_text(driver.silent) or '0 s'} ago"
+        words = f"runs since {duration_text(driver.seconds)}" if driver.alive else "is gone"
         note = f": {driver.note}" if driver.note else ""
-        st.caption(in_streamlit(f"process {driver.process} on {driver.host} {told}, {seen}{note}"))
-    if found.spent.used:
-        st.caption(in_streamlit("; ".join(took(found.spent, {})) + "."))
+        st.caption(in_streamlit(f"process {driver.process} on {driver.host} {words}, {seen}{note}"))
+    if status.spent.used:
+        st.caption(in_streamlit("; ".join(cost_lines(status.spent, {})) + "."))
 
 
-def packs(url: str, name: str, found: SweepStatus) -> None:
+def draw_packs(url: str, name: str, status: SweepStatus) -> None:
     """Draw the packs that are trained now, on which machine and devices: progress, time left, last epoch."""
-    hosts = {d.owner: f"{d.host}, process {d.process}" for d in found.drivers}
-    kinds = {d.owner: ", ".join(d.devices) for d in found.drivers}
+    hosts = {d.owner: f"{d.host}, process {d.process}" for d in status.drivers}
+    kinds = {d.owner: ", ".join(d.devices) for d in status.drivers}
     lines = [
         {
             "pack": pack.pack[:8],
@@ -91,8 +91,8 @@ def packs(url: str, name: str, found: SweepStatus) -> None:
             "trials": ", ".join(f"{pack.counts[key]} {STATES[key][0]}" for key in STATES if pack.counts.get(key)),
             "progress": pack.epochs / max(1, pack.expected),
             "epochs": f"{pack.epochs} of {pack.expected}",
-            "left": duration(pack.left) or "not known yet",
-            "last epoch": f"{duration(pack.silent)} ago",
+            "left": duration_text(pack.left) or "not known yet",
+            "last epoch": f"{duration_text(pack.silent)} ago",
             "devices": kinds.get(pack.owner, ""),
             "driver": hosts.get(pack.owner, "gone"),
         }
@@ -108,11 +108,11 @@ def packs(url: str, name: str, found: SweepStatus) -> None:
     )  # fmt: skip
 
 
-def failures(found: SweepStatus) -> None:
+def draw_failures(status: SweepStatus) -> None:
     """Draw why trials failed."""
-    if found.failures:
+    if status.failures:
         st.markdown("**Failures**")
-        lines = sorted(found.failures.items(), key=lambda item: -item[1])
+        lines = sorted(status.failures.items(), key=lambda item: -item[1])
         shown = pd.DataFrame(lines, columns=["why", "trials"])
         wide = {"why": st.column_config.Column("why", width="large")}
         st.dataframe(
@@ -120,13 +120,13 @@ def failures(found: SweepStatus) -> None:
         )
 
 
-def steer(found: SweepStatus) -> None:
+def draw_commands(status: SweepStatus) -> None:
     """Draw the commands that steer it now."""
-    verbs = [*STEER.get(found.state, ()), *(["retry"] if found.failures else [])]
+    verbs = [*STEER.get(status.state, ()), *(["retry"] if status.failures else [])]
     if verbs:
         bar = st.container(horizontal=True)
         for verb in verbs:
-            bar.code(f"longwave sweep {verb} {found.name}", language=None, width="content")
+            bar.code(f"longwave sweep {verb} {status.name}", language=None, width="content")
 
 
 page_frame.draw_page("Sweep", draw, LEAST)

@@ -29,7 +29,7 @@ def draw(url: str) -> None:
     pickers, corner = page_frame.draw_head()
     task = state.draw_choice("Task", "task", tasks, place=pickers)
     everything = cached_reads.read_board_rows(url, task)
-    variants = table_frames.variants(everything)
+    variants = table_frames.list_variants(everything)
     variant = variants[0]
     if len(variants) > 1:
         variant = state.draw_choice("Variant", "variant", variants, place=pickers)
@@ -40,20 +40,20 @@ def draw(url: str) -> None:
         bar = st.container(horizontal=True, vertical_alignment="bottom")
         ours = filters.draw_sort_order([row for row in left if row.kind == "reproduced"], bar)
         printed = state.draw_switch("Published numbers", "published", True, bar)
-    about(url, task, variant)
+    draw_about(url, task, variant)
     if not ours:
         raise ConfigError("No row is left by these filters. Take one of them back.")
     st.markdown(f"**{in_streamlit(answer(rows).sentence)}**")
-    beside(rows)
+    draw_baselines(rows)
     st.caption(
         f"{len(ours)} of {sum(row.kind == 'reproduced' for row in everything if row.variant == variant)} rows "
         "that were trained here" + filters.describe_filters()
     )
     made = view_board(ours)
-    follow(draw_board(made))
+    draw_links(draw_board(made))
     others = [row for row in left if row.trivial or (printed and row.kind == "published")]
     figures = board_figures.board_figures(url, [*ours, *others], everything, printed)
-    references(others)
+    draw_references(others)
     st.caption(table_frames.ranked_how(rows[0], {"best"}))
     with corner:
         tables = [
@@ -63,23 +63,23 @@ def draw(url: str) -> None:
         page_frame.draw_share_menu(named((task, variant)), tables, figures)
 
 
-def about(url: str, task: str, variant: str) -> None:
+def draw_about(url: str, task: str, variant: str) -> None:
     """Draw what the task tests, how long its sequences are, and what chance reaches."""
     known = [k for k in cached_reads.read_catalogue(url) if k.kind == "task" and k.name == task]
-    found = next((k.facts for k in known if k.variant == variant), None)
-    if not found:
+    facts = next((k.facts for k in known if k.variant == variant), None)
+    if not facts:
         return
-    length = found.get("length")
-    told = [
-        str(found.get("summary", "")),
-        f"Length {length}" + (f", {found['lag']}." if found.get("lag") else ".") if length else "",
-        f"Chance reaches {found['chance']:.4g}." if found.get("chance") is not None else "",
-        f"Source: {found['source']}." if found.get("source") else "",
+    length = facts.get("length")
+    sentences = [
+        str(facts.get("summary", "")),
+        f"Length {length}" + (f", {facts['lag']}." if facts.get("lag") else ".") if length else "",
+        f"Chance reaches {facts['chance']:.4g}." if facts.get("chance") is not None else "",
+        f"Source: {facts['source']}." if facts.get("source") else "",
     ]
-    st.caption(f"**{in_streamlit(str(found.get('title', task)))}.** {in_streamlit(' '.join(filter(None, told)))}")
+    st.caption(f"**{in_streamlit(str(facts.get('title', task)))}.** {in_streamlit(' '.join(filter(None, sentences)))}")
 
 
-def beside(rows: Sequence[Row]) -> None:
+def draw_baselines(rows: Sequence[Row]) -> None:
     """Draw what the board is read against: best row, baselines, best printed number, best trivial predictor."""
     lines = [list(asdict(line).values()) for line in landmarks(rows)]
     shown = pd.DataFrame(lines, columns=list(LANDMARKS)).map(in_streamlit)
@@ -87,7 +87,7 @@ def beside(rows: Sequence[Row]) -> None:
         st.table(shown, border="horizontal", hide_index=True)
 
 
-def follow(chosen: Sequence[Row]) -> None:
+def draw_links(chosen: Sequence[Row]) -> None:
     """Draw where the selected rows lead to."""
     if not chosen:
         st.caption("Select a row for its seeds, curves and command; select two or more to compare them.")
@@ -99,7 +99,7 @@ def follow(chosen: Sequence[Row]) -> None:
         page_frame.draw_link(bar, "compare", "Compare them", rows=",".join(row.config[:SHORT] for row in chosen))
 
 
-def references(rows: Sequence[Row]) -> None:
+def draw_references(rows: Sequence[Row]) -> None:
     """Draw what nobody trained here, best first: it is ranked with nobody."""
     if rows:
         st.markdown("**Not trained here**: printed numbers without a row, and trivial predictors")

@@ -77,7 +77,7 @@ CHANGED = f"""
 """Notes the milliseconds until a table with another first line, or of another height, has been painted."""
 
 
-def chromium() -> str:
+def find_chromium() -> str:
     """Return the path of Chromium or Chrome: that on PATH, else Playwright's own.
 
     Raises:
@@ -88,8 +88,8 @@ def chromium() -> str:
     except ImportError:
         raise ConfigError("Playwright is absent. Install it: pip install playwright") from None
     for name in NAMES:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path
     if not Path(own).exists():
@@ -98,14 +98,14 @@ def chromium() -> str:
 
 
 @contextmanager
-def listening(command: Sequence[str], said: str) -> Iterator[tuple[str, psutil.Process]]:
+def run_server(command: Sequence[str], ready: str) -> Iterator[tuple[str, psutil.Process]]:
     """Run a server on a free port, the last word of its command; give its address and process once it says so."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) as server:
         try:
-            if not any(said in line for line in server.stdout or ()):
+            if not any(ready in line for line in server.stdout or ()):
                 raise WorkerError(f"Nothing listens: {' '.join(command[1:4])} has ended.")
             yield f"http://127.0.0.1:{port}", psutil.Process(server.pid)
         finally:

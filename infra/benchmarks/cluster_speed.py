@@ -20,7 +20,7 @@ from longwave.platform.cli.app import ListFormat
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.report import Ending, Report
-from longwave.platform.render.terminal import as_json, table, waiting
+from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.sweeps.on_ray.local_cluster import LocalCluster, local_cluster
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
@@ -52,7 +52,7 @@ class Scaling:
     each: float
 
 
-def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
+def measure_scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
     """Return a line for the first node, both, and the second; each has one core of this machine and trains all packs.
 
     Raises:
@@ -72,10 +72,10 @@ def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
             cluster.add(1, cores=(core,), labels={"core": name})
         with running_workers(Workers(2, Path(), cluster.address, cpu=True)):
             for name in ("first", "second"):
-                _seconds(warm, 1, cluster.address, nodes[name])
+                _time_jobs(warm, 1, cluster.address, nodes[name])
             for name, labels in nodes.items():
-                with _metered(cluster) as meter:
-                    seconds[name] = _seconds(jobs, 1 + (not labels), cluster.address, labels)
+                with _count_core_seconds(cluster) as meter:
+                    seconds[name] = _time_jobs(jobs, 1 + (not labels), cluster.address, labels)
                 used[name] = meter()
     alone, lines = (seconds["first"] + seconds["second"]) / 2, []
     for name, s in seconds.items():
@@ -85,7 +85,7 @@ def scaling(model: str, packs: int, members: int, epochs: int) -> list[Scaling]:
     return lines
 
 
-class _Deaf:
+class _PackEnds:
     """Hears that packs end, and nothing else."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class _Deaf:
 
 
 @contextmanager
-def _metered(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
+def _count_core_seconds(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
     """Give what tells, after the block, how many core seconds the nodes used in it: looked at often, as workers end."""
     before, over = cluster.core_seconds(), threading.Event()
     seen = dict(before)
@@ -129,8 +129,8 @@ def _metered(cluster: LocalCluster) -> Iterator[Callable[[], float]]:
         thread.join()
 
 
-def _seconds(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[str, str]) -> float:
-    sink, began = _Deaf(), time.perf_counter()
+def _time_jobs(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[str, str]) -> float:
+    sink, began = _PackEnds(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         run_packs([jobs], sink, Workers(count, Path(folder), address, cpu=True, labels=labels))
     seconds = time.perf_counter() - began
@@ -142,9 +142,9 @@ def _seconds(jobs: Mapping[str, Job], count: int, address: str, labels: Mapping[
 def print_report(measured: Sequence[Scaling], format: str) -> None:
     """Print how packs scale with nodes."""
     if format == "json":
-        as_json([asdict(line) for line in measured])
+        print_json([asdict(line) for line in measured])
         return
-    table(
+    print_table(
         ["nodes", "s", "trials an hour", "× one node", "of its cores", "core s a trial"],
         [
             (m.name, f"{m.seconds:.1f}", f"{m.hourly:.0f}", f"{m.ratio:.2f}", f"{m.share:.0%}", f"{m.each:.2f}")
@@ -168,8 +168,8 @@ def measure(
 
     The same packs are trained by the first node, by both, and by the second; the ratio is to the mean of the two alone.
     """
-    with waiting("Measuring"):
-        measured = scaling(model, packs, members, epochs)
+    with show_waiting("Measuring"):
+        measured = measure_scaling(model, packs, members, epochs)
     print_report(measured, format.value)
 
 

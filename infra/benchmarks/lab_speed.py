@@ -23,20 +23,20 @@ from chromium import (
     PAINTED,
     QUIET,
     SEARCHED,
-    chromium,
     filtered,
-    listening,
+    find_chromium,
     opened,
+    run_server,
 )
-from plain_page import plain
+from plain_page import measure_plain
 
-from longwave.files import whole
-from longwave.platform.bench.board import fill
+from longwave.files import atomic_file
+from longwave.platform.bench.board import fill_store
 from longwave.platform.bench.report import Target
 from longwave.platform.cli.app import ListFormat, OutOption
 from longwave.platform.cli.main import main
 from longwave.platform.render.bench import print_targets
-from longwave.platform.render.terminal import as_json, print_line, waiting
+from longwave.platform.render.terminal import print_json, print_line, show_waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class LabReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data, with the targets."""
-        return asdict(self) | {"targets": [asdict(target) | {"met": target.met} for target in self.targets]}
+        return asdict(self) | {"targets": [target.to_dict() for target in self.targets]}
 
 
 def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Callable[[str], None]) -> LabReport:
@@ -115,26 +115,26 @@ def lab_benchmark(runs: int, repeats: int, sessions: int, turns: int, say: Calla
     """
     from longwave.platform.training.environment import describe
 
-    path, load = chromium(), os.getloadavg()[0]
+    path, load = find_chromium(), os.getloadavg()[0]
     facts = describe() | {name: version(name) for name in ("streamlit", "pandas", "altair", "playwright")}
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'store.db'}"
         say("Filling the store")
         with Store(url) as store:
-            made = fill(store, runs)
+            made = fill_store(store, runs)
         report = LabReport(facts | {"cores": str(os.cpu_count())}, made, sessions, load=load)
-        with serving(url) as (address, server):
+        with serve_lab(url) as (address, server):
             memory = asyncio.run(_visited(path, address, server, report, (repeats, turns), say))
         say("Opening a plain page")
-        report.floor.update(plain(path, Path(folder), repeats))
+        report.floor.update(measure_plain(path, Path(folder), repeats))
     return replace(report, memory=memory)
 
 
 @contextmanager
-def serving(url: str) -> Iterator[tuple[str, psutil.Process]]:
+def serve_lab(url: str) -> Iterator[tuple[str, psutil.Process]]:
     """Serve the Lab of a store on a free port of this machine; give its address and the server's process."""
     command = [sys.executable, "-m", "longwave", "dashboard", "--store", url, "--port"]
-    with listening(command, "The Lab is at") as (address, lab):
+    with run_server(command, "The Lab is at") as (address, lab):
         yield address, lab.children()[0]
 
 
@@ -195,7 +195,7 @@ async def _clicking(browser: Browser, address: str, number: int, report: LabRepo
 def print_report(report: LabReport, format: str) -> None:
     """Print how fast the Lab was."""
     if format == "json":
-        as_json(report.to_dict())
+        print_json(report.to_dict())
         return
     print_targets(report.targets)
     if report.floor:
@@ -217,10 +217,10 @@ def measure(
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Measure how long the Lab takes in a headless Chromium: pages, filters, many visitors, memory."""
-    with waiting("Measuring") as say:
+    with show_waiting("Measuring") as say:
         report = lab_benchmark(runs, repeats, sessions, clicks, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print_report(report, format.value)
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from chromium import DESK, PAINTED, QUIET, SEARCHED, filtered, listening, opened
+from chromium import DESK, PAINTED, QUIET, SEARCHED, filtered, opened, run_server
 
 PAGE = """
 import pandas as pd
@@ -20,7 +20,7 @@ st.dataframe(rows[rows["model"].str.contains(text)], height="content", hide_inde
 QUIETLY = ("--server.headless=true", "--server.address=127.0.0.1", "--browser.gatherUsageStats=false")
 
 
-def plain(path: str, folder: Path, repeats: int) -> dict[str, list[float]]:
+def measure_plain(path: str, folder: Path, repeats: int) -> dict[str, list[float]]:
     """Return the milliseconds until the page is painted, and until its filter has changed it.
 
     Args:
@@ -31,7 +31,7 @@ def plain(path: str, folder: Path, repeats: int) -> dict[str, list[float]]:
     script = folder / "plain.py"
     script.write_text(PAGE, encoding="utf-8")
     command = [sys.executable, "-m", "streamlit", "run", str(script), *QUIETLY, "--server.port"]
-    with listening(command, "URL:") as (address, _):
+    with run_server(command, "URL:") as (address, _):
         return asyncio.run(_visited(path, address, repeats))
 
 

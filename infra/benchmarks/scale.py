@@ -19,15 +19,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import scale_page
 import typer
-from scale_parts import ScaleSize, audited, driven, killed_at_half, planned, tell, watched
+from scale_parts import (
+    ScaleSize,
+    audit_results,
+    killed_at_half,
+    measure_plan,
+    measure_questions,
+    measure_run,
+    send_result,
+)
 
-from longwave.files import whole
-from longwave.platform.bench.board import fill, urls
+from longwave.files import atomic_file
+from longwave.platform.bench.board import empty_databases, fill_store
 from longwave.platform.cli.app import ListFormat, OutOption, in_a_folder
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.render.bench import print_targets
-from longwave.platform.render.terminal import as_json, table, waiting
+from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -111,7 +119,7 @@ class ScaleReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data, with what follows from the measurements."""
         runs = [asdict(run) | {"overhead": run.overhead, "pace": run.pace} for run in self.runs]
-        judged = [asdict(target) | {"met": target.met} for run in self.runs for target in run.targets]
+        judged = [target.to_dict() for run in self.runs for target in run.targets]
         versions, size = dict(self.versions), asdict(self.size)
         return {"versions": versions, "size": size, "sound": self.sound, "runs": runs, "targets": judged}
 
@@ -128,13 +136,13 @@ def scale_benchmark(size: ScaleSize, only: str = "", say: Callable[[str], None] 
 
     runs = []
     with tempfile.TemporaryDirectory() as folder:
-        for url in urls(Path(folder)):
+        for url in empty_databases(Path(folder)):
             if url.startswith(only):
-                runs.append(_measured(url, size, Path(folder), say))
+                runs.append(_measure_database(url, size, Path(folder), say))
     return ScaleReport(describe() | {"cores": str(os.cpu_count())}, size, runs)
 
 
-def _measured(url: str, size: ScaleSize, folder: Path, say: Callable[[str], None]) -> ScaleRun:
+def _measure_database(url: str, size: ScaleSize, folder: Path, say: Callable[[str], None]) -> ScaleRun:
     """Return what one database takes."""
     path, load = url.partition(":")[0], dict[str, float]()
 
@@ -147,29 +155,29 @@ def _measured(url: str, size: ScaleSize, folder: Path, say: Callable[[str], None
     part("before")
     with Store(url) as store:
         if size.earlier:
-            fill(store, size.earlier)
-    plan = _apart(planned, url, size)
+            fill_store(store, size.earlier)
+    plan = _in_own_process(measure_plan, url, size)
     part("planned")
-    with _process(killed_at_half, url, size, str(storage)) as child:
+    with _start_process(killed_at_half, url, size, str(storage)) as child:
         first = child()
     part("half done, then killed")
-    with _process(watched, url) as looker:
-        second = _apart(driven, url, size, str(storage))
+    with _start_process(measure_questions, url) as looker:
+        second = _in_own_process(measure_run, url, size, str(storage))
         part("done")
-        asked = looker(over=True)
-    audit = _apart(audited, url)
+        questions = looker(over=True)
+    audit = _in_own_process(audit_results, url)
     part("compared with what was said")
-    return ScaleRun(path, plan, first, second, asked, audit, load)
+    return ScaleRun(path, plan, first, second, questions, audit, load)
 
 
-def _apart(work: Callable[..., Any], *arguments: Any) -> Any:
+def _in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function returns in a process of its own."""
-    with _process(tell, work, *arguments) as child:
+    with _start_process(send_result, work, *arguments) as child:
         return child()
 
 
 @contextmanager
-def _process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[..., Any]]:
+def _start_process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[..., Any]]:
     """Start a process that gets a pipe behind its arguments; give what returns its word, with ``over`` asked for.
 
     Raises:
@@ -198,14 +206,16 @@ def _process(target: Callable[..., None], *arguments: Any) -> Iterator[Callable[
 def print_report(report: ScaleReport, format: str) -> None:
     """Print what a driver under simulated workers took."""
     if format == "json":
-        as_json(report.to_dict())
+        print_json(report.to_dict())
         return
     for run in report.runs:
         print_targets(run.targets)
-        table(["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()])
+        print_table(
+            ["time of the driver's main thread", "share"], [(p, f"{s:.0%}") for p, s in run.second["shares"].items()]
+        )
         times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
         ms = [(n, t["count"], *(f"{t[at]:.1f}" for at in ("p50", "p95", "p99", "most"))) for n, t in times.items()]
-        table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
+        print_table(["ms, meanwhile", "times", "half", "95 %", "99 %", "longest"], ms)
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -231,14 +241,14 @@ def measure(
     """
     if database not in ("", "sqlite", "postgresql"):
         raise ConfigError(f"--database is sqlite or postgresql, got {database!r}.")
-    with waiting("Measuring") as say:
+    with show_waiting("Measuring") as say:
         report = scale_benchmark(ScaleSize(trials, workers, pack, epochs, earlier), database, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(json.dumps(report.to_dict(), indent=2, ensure_ascii=False), encoding="utf-8")
     if page is not None:
-        with whole(page) as partial:
-            partial.write_text(scale_page.page(report), encoding="utf-8")
+        with atomic_file(page) as partial:
+            partial.write_text(scale_page.scale_report(report), encoding="utf-8")
     print_report(report, format.value)
     return 0 if report.sound else 1
 

@@ -11,7 +11,7 @@ MILLION, GPUS = 1_000_000, 1_000
 """What the page extrapolates to: trials of a sweep, and GPUs with a pack each."""
 
 
-def page(report: ScaleReport) -> str:
+def scale_report(report: ScaleReport) -> str:
     """Return ``infra/scale.md``."""
     size, versions = report.size, report.versions
     head = (
@@ -31,7 +31,7 @@ def page(report: ScaleReport) -> str:
 
 def _of_run(report: ScaleReport, run: ScaleRun) -> str:
     load = ", ".join(f"{what} {mean:.1f}" for what, mean in run.load.items())
-    targets = [f"| {t.what} | {t.found:.3g} | {t.bound:g} | {'met' if t.met else 'not met'} |" for t in run.targets]
+    targets = [f"| {t.what} | {t.ratio:.3g} | {t.bound:g} | {'met' if t.met else 'not met'} |" for t in run.targets]
     shares = [f"| {part} | {share:.0%} |" for part, share in run.second["shares"].items()]
     times = {f"store, to {kind}": took for kind, took in run.second["latencies"].items()} | dict(run.asked)
     rows = [f"| {n} | {t['count']:.0f} | {t['p50']:.0f} | {t['p95']:.0f} | {t['most']:.0f} |" for n, t in times.items()]
@@ -46,12 +46,12 @@ def _of_run(report: ScaleReport, run: ScaleRun) -> str:
             "\n| ms, while the driver is saturated | times | half | 95 % | longest |\n|---|---|---|---|---|",
             *rows,
             "",
-            _beyond(report, run),
+            _extrapolate(report, run),
         ]
     )
 
 
-def _beyond(report: ScaleReport, run: ScaleRun) -> str:
+def _extrapolate(report: ScaleReport, run: ScaleRun) -> str:
     """Return what follows for a million trials and a thousand GPUs: what grows with trials grows tenfold."""
     more = MILLION / int(run.plan["trials"])
     plan, resume = (more * float(run.plan["seconds"]), more * float(run.second["first"]))

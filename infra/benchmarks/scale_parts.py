@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from rich.console import Console
 from scale_shares import Shares
-from virtual_workers import curve, end
+from virtual_workers import trial_curve, trial_end
 
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import ENDED
@@ -69,7 +69,7 @@ class ScaleSize:
         return check_sweep({**content, "grid": {"hidden": list(HIDDEN)}}, NAME)
 
 
-class Heard(DriverMetrics):
+class CountingRecorder(DriverMetrics):
     """A driver's numbers, with what its benchmark needs beside them.
 
     Args:
@@ -104,17 +104,17 @@ class Heard(DriverMetrics):
             self.then()
 
 
-def planned(url: str, size: ScaleSize) -> dict[str, Any]:
+def measure_plan(url: str, size: ScaleSize) -> dict[str, Any]:
     """Plan the sweep, and return the seconds it took from its settings to the last trial in the store."""
     from longwave.platform.sweeps.plan.resolve import resolve
 
     with Store(url) as store:
         began = time.perf_counter()
         trials = plan_trials(store_plan(resolve(size.file), store), store)
-        return {"seconds": time.perf_counter() - began, "trials": len(trials), "peak": peak()}
+        return {"seconds": time.perf_counter() - began, "trials": len(trials), "peak": peak_memory()}
 
 
-def driven(
+def measure_run(
     url: str, size: ScaleSize, storage: str, half: int | None = None, die: Callable[[dict[str, Any]], None] = print
 ) -> dict[str, Any]:
     """Resume the sweep and run it to its end; return what that took.
@@ -127,31 +127,38 @@ def driven(
     """
     workers, began, cpu = Workers(size.workers, Path(storage)), time.perf_counter(), time.process_time()
 
-    def told() -> dict[str, Any]:
+    def summarise() -> dict[str, Any]:
         seconds, used = time.perf_counter() - began, time.process_time() - cpu
-        found = {"seconds": seconds, "cpu": used, "epochs": heard.epochs, "reports": heard.reports, "peak": peak()}
-        latencies = {kind: percentiles(took) for kind, took in heard.latencies.items()}
-        first = {"first": heard.first - began, "first_cpu": heard.first_cpu - cpu}
-        return {**found, **first, "latencies": latencies, "shares": shares.of_one()}
+        sums = {
+            "seconds": seconds,
+            "cpu": used,
+            "epochs": recorder.epochs,
+            "reports": recorder.reports,
+            "peak": peak_memory(),
+        }
+        latencies = {kind: percentiles(took) for kind, took in recorder.latencies.items()}
+        first = {"first": recorder.first - began, "first_cpu": recorder.first_cpu - cpu}
+        return {**sums, **first, "latencies": latencies, "shares": shares.of_one()}
 
-    heard = Heard(lambda: die(told()), half)
-    found = patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))  # simulated workers are no part of the package
-    with found, Shares() as shares, running_workers(workers, SIMULATED), Store(url, create=False) as store:
-        driver.resume_sweep(read_sweep_plan(store, NAME), store, workers, None, Console(file=io.StringIO()), heard)
-    return told()
+    recorder = CountingRecorder(lambda: die(summarise()), half)
+    # Workers find the simulated ones, which are no part of the package, on this path.
+    environment = patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    with environment, Shares() as shares, running_workers(workers, SIMULATED), Store(url, create=False) as store:
+        driver.resume_sweep(read_sweep_plan(store, NAME), store, workers, None, Console(file=io.StringIO()), recorder)
+    return summarise()
 
 
 def killed_at_half(url: str, size: ScaleSize, storage: str, pipe: Connection) -> None:
     """Run the sweep until half of its trials have ended, tell what that took, and die of SIGKILL."""
 
-    def die(told: dict[str, Any]) -> None:
-        pipe.send(told)
+    def die(summary: dict[str, Any]) -> None:
+        pipe.send(summary)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    driven(url, size, storage, size.trials // 2, die)
+    measure_run(url, size, storage, size.trials // 2, die)
 
 
-def watched(url: str, pipe: Connection) -> None:
+def measure_questions(url: str, pipe: Connection) -> None:
     """Ask what people ask while a sweep runs, until something is sent; then tell how long each question takes."""
     took: dict[str, list[float]] = defaultdict(list)
     with Store(url, create=False) as store:
@@ -170,7 +177,7 @@ def watched(url: str, pipe: Connection) -> None:
     pipe.send({name: percentiles(seconds) for name, seconds in took.items()})
 
 
-def audited(url: str) -> dict[str, int]:
+def audit_results(url: str) -> dict[str, int]:
     """Return how many trials were ``lost``: without the end and the curve their workers told, and ``duplicated``.
 
     What workers tell follows from a trial alone, so it is worked out anew here. A trial is trained twice where an
@@ -185,20 +192,20 @@ def audited(url: str) -> dict[str, int]:
             for point in store.curves(part):
                 curves[point.trial].append(point.valid)
             for trial in store.trials_by_id(part):
-                said, run = end(trial.config, 1, 0.0), trial.run
+                expected, run = trial_end(trial.config, 1, 0.0), trial.run
                 same = run and (run.status, run.epochs, run.valid, run.test) == (
-                    said.status,
-                    said.epochs,
-                    said.valid,
-                    said.test,
+                    expected.status,
+                    expected.epochs,
+                    expected.valid,
+                    expected.test,
                 )
-                lost += not same or curves[trial.config.id] != curve(trial.config)
+                lost += not same or curves[trial.config.id] != trial_curve(trial.config)
             ends = store.attempts(part)
             duplicated += sum(sum(how in ENDED for how in ends[i]) > 1 or ends[i][-1] not in ENDED for i in ends)
         return {"trials": len(ids), "lost": lost, "duplicated": duplicated}
 
 
-def tell(*given: Any) -> None:
+def send_result(*given: Any) -> None:
     """Send what a function returns: ``tell(function, *arguments, pipe)``."""
     work, *arguments, pipe = given
     pipe.send(work(*arguments))
@@ -211,7 +218,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"count": len(ranked), **{name: 1000 * value for name, value in {**at, "most": ranked[-1]}.items()}}
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Return the most memory that this process ever held, in MiB; 0 where the system does not say it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()

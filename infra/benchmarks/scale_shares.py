@@ -67,7 +67,7 @@ class Shares:
     def _follow(self) -> None:
         while not self._over.wait(SECONDS):
             if (frame := sys._current_frames().get(self._thread)) is not None:
-                self.counts[part_of(_calls(frame))] += 1
+                self.counts[part_of(_call_stack(frame))] += 1
 
 
 def part_of(calls: list[tuple[str, str]]) -> str:
@@ -99,9 +99,9 @@ def _is_store(file: str) -> bool:
     return os.path.basename(os.path.dirname(file)) == "storage" and os.path.basename(file) != "retry.py"
 
 
-def _calls(frame: FrameType | None) -> list[tuple[str, str]]:
-    found = []
+def _call_stack(frame: FrameType | None) -> list[tuple[str, str]]:
+    calls = []
     while frame is not None:
-        found.append((frame.f_code.co_filename, frame.f_code.co_name))
+        calls.append((frame.f_code.co_filename, frame.f_code.co_name))
         frame = frame.f_back
-    return found
+    return calls

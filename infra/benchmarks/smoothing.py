@@ -15,7 +15,7 @@ from longwave.platform.cli.app import ListFormat
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_model
-from longwave.platform.render.terminal import as_json, table
+from longwave.platform.render.terminal import print_json, print_table
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
 
@@ -33,7 +33,7 @@ STUDY: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """What the study compares: model, options and parameters."""
 
 
-def grid(side: int = SIDE, seed: int = 0) -> Graphs:
+def make_grid(side: int = SIDE, seed: int = 0) -> Graphs:
     """Return a square grid with four neighbours a node and features U[0, 1), (1, side², 1), float64."""
     place = torch.arange(side * side).view(side, side)
     pairs = torch.cat([torch.stack((place[:, :-1].flatten(), place[:, 1:].flatten()), 1),
@@ -44,7 +44,7 @@ def grid(side: int = SIDE, seed: int = 0) -> Graphs:
 
 
 @torch.no_grad()
-def traced(model: str, layers: int, batch: Graphs, seed: int = 0, **chosen: Any) -> list[tuple[float, float]]:
+def trace_energies(model: str, layers: int, batch: Graphs, seed: int = 0, **chosen: Any) -> list[tuple[float, float]]:
     """Return Dirichlet energy and mean average distance of the hidden states, after each layer, of a drawn network.
 
     Args:
@@ -57,16 +57,16 @@ def traced(model: str, layers: int, batch: Graphs, seed: int = 0, **chosen: Any)
     layer = get_model(model).build(Sizes(batch.nodes.shape[-1], HIDDEN, 1, batch.places), layers=layers, **chosen)
     assert isinstance(layer, GraphLayer)
     layer.reset_parameters([torch.Generator().manual_seed(seed)])
-    found = []
+    energies = []
     for state in layer.double().eval().trace(batch):
         x = state.unsqueeze(0)
         sums = dirichlet_sums(x, batch), distance_sums(x, batch)
         energy, distance = ((total / count).item() for total, count in sums)
-        found.append((energy, distance))
-    return found[-layers:]
+        energies.append((energy, distance))
+    return energies[-layers:]
 
 
-def study(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
+def study_models(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
     """Return ``traced`` on the grid of all that ``STUDY`` compares, by name.
 
     Raises:
@@ -76,19 +76,19 @@ def study(layers: int = 100) -> dict[str, list[tuple[float, float]]]:
         raise ConfigError(missing)
     if layers not in DEPTHS:
         raise ConfigError(f"layers: it must be one of {', '.join(map(str, DEPTHS))}, got {layers}.")
-    return {name: traced(model, layers, grid(), **chosen) for name, (model, chosen) in STUDY.items()}
+    return {name: trace_energies(model, layers, make_grid(), **chosen) for name, (model, chosen) in STUDY.items()}
 
 
 def print_report(lines: Mapping[str, Sequence[tuple[float, float]]], format: str) -> None:
     """Print Dirichlet energy and mean average distance by layer: as JSON of each, as a table of a few."""
     if format == "json":
-        as_json([{"name": n, "energy": [e for e, _ in t], "mad": [d for _, d in t]} for n, t in lines.items()])
+        print_json([{"name": n, "energy": [e for e, _ in t], "mad": [d for _, d in t]} for n, t in lines.items()])
         return
     count = len(next(iter(lines.values())))
     shown = [k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if k <= count]
     for place, what in enumerate(("Dirichlet energy", "mean average distance")):
         rows = [(name, *(f"{trace[k - 1][place]:.2g}" for k in shown)) for name, trace in lines.items()]
-        table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
+        print_table([f"{what} after layer", *map(str, shown)], rows, prose=[0], drop=[2, 5, 8, 1, 4, 7, 3, 6])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -100,7 +100,7 @@ def measure(
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Follow the differences between neighbours through untrained graph models, on a grid of 10 by 10 nodes."""
-    print_report(study(layers), format.value)
+    print_report(study_models(layers), format.value)
 
 
 if __name__ == "__main__":

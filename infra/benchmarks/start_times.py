@@ -26,7 +26,7 @@ from longwave.platform.cli.main import main
 from longwave.platform.errors import WorkerError
 from longwave.platform.records.report import Ending, Report
 from longwave.platform.registry import get_task
-from longwave.platform.render.terminal import as_json, table, waiting
+from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
 from longwave.platform.sweeps.on_ray.switches import environment
@@ -76,7 +76,7 @@ class Start:
     over: float | None
 
 
-def starts(model: str, repeats: int) -> list[Start]:
+def measure_starts(model: str, repeats: int) -> list[Start]:
     """Return the seconds of ``ray.init`` with one ready worker, which is the floor, and of sweeps.
 
     That is of a sweep's first epoch; of the first step of a killed driver's sweep on its resume, from the start of the
@@ -90,13 +90,13 @@ def starts(model: str, repeats: int) -> list[Start]:
     get_task(TASK).load("")
     config = replace(some_configs(model, 1)[0], epochs=1)
     ways: dict[str, Callable[[], float]] = {
-        "ray.init with one ready worker": _floor,
+        "ray.init with one ready worker": _measure_floor,
         "first epoch, on Ray": lambda: _first_epoch(Job([config]), here=False),
         "first epoch, --here": lambda: _first_epoch(Job([config]), here=True),
-        "first epoch, --here, from the start of the command": lambda: _command(model),
-        "first new step of a resume, on Ray": lambda: _resumed(model, []),
-        "first new step of a resume, --here": lambda: _resumed(model, ["--here"]),
-        NO_FLOOR: lambda: _many(model),
+        "first epoch, --here, from the start of the command": lambda: _measure_command(model),
+        "first new step of a resume, on Ray": lambda: _measure_resume(model, []),
+        "first new step of a resume, --here": lambda: _measure_resume(model, ["--here"]),
+        NO_FLOOR: lambda: _measure_many(model),
     }
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(repeats):
@@ -106,7 +106,7 @@ def starts(model: str, repeats: int) -> list[Start]:
     return [Start(way, seconds, None if way == NO_FLOOR else seconds - floor) for way, seconds in best.items()]
 
 
-def _floor() -> float:
+def _measure_floor() -> float:
     began = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", FLOOR], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
@@ -149,13 +149,13 @@ def _first_epoch(job: Job, here: bool) -> float:
     return clock.at - began
 
 
-def _command(model: str) -> float:
+def _measure_command(model: str) -> float:
     """Return the seconds from the start of ``longwave sweep run --here`` to its first epoch."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         return _Small(Path(name), model, ["--here"]).until_new("run", saved=False)
 
 
-def _resumed(model: str, options: list[str]) -> float:
+def _measure_resume(model: str, options: list[str]) -> float:
     """Return the seconds from the start of a process that resumes a killed driver's sweep to its first new step."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         sweep = _Small(Path(name), model, options)
@@ -181,7 +181,7 @@ class _Small:
         env = {**os.environ, VARIABLE: str(self.folder / "journal"), "LONGWAVE_CHECKPOINT_SECONDS": "0.1"}
         began = time.monotonic()
         with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as process:
-            while not (_stepped(self.folder) and (not saved or [*self.folder.rglob("*.safetensors")])):
+            while not (_has_stepped(self.folder) and (not saved or [*self.folder.rglob("*.safetensors")])):
                 if process.poll() is not None or time.monotonic() - began > PATIENCE:
                     process.kill()
                     raise WorkerError(f"A sweep to measure did not begin: longwave sweep {verb}.")
@@ -191,19 +191,19 @@ class _Small:
         return seconds
 
 
-def _stepped(folder: Path) -> bool:
+def _has_stepped(folder: Path) -> bool:
     """Return whether a journal has an epoch that its newest training did not begin with."""
     for log in folder.glob("journal/*.jsonl"):
         began, last = None, 0
         for line in log.read_text().splitlines():
-            said = json.loads(line)
-            began, last = said.get("began", began), said.get("began", said.get("epoch", last))
+            record = json.loads(line)
+            began, last = record.get("began", began), record.get("began", record.get("epoch", last))
         if began is not None and last > began:
             return True
     return False
 
 
-def _many(model: str) -> float:
+def _measure_many(model: str) -> float:
     """Return the seconds of a sweep of many trials of one step."""
     with tempfile.TemporaryDirectory() as name, Store(f"sqlite:///{name}/store.db") as store:
         workers = Workers(os.cpu_count() or 1, Path(name))
@@ -220,10 +220,10 @@ def _many(model: str) -> float:
 def print_report(measured: Sequence[Start], format: str) -> None:
     """Print how long starting takes."""
     if format == "json":
-        as_json([asdict(line) for line in measured])
+        print_json([asdict(line) for line in measured])
         return
     lines = [(m.what, f"{m.seconds:.2f}", "" if m.over is None else f"{m.over:+.2f}") for m in measured]
-    table(["what", "s", "s over the floor"], lines, prose=[0])
+    print_table(["what", "s", "s over the floor"], lines, prose=[0])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -236,8 +236,8 @@ def measure(
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Measure how long a sweep, new or resumed, takes to its first epoch, on Ray and without; beside it, Ray itself."""
-    with waiting("Measuring"):
-        measured = starts(model, repeats)
+    with show_waiting("Measuring"):
+        measured = measure_starts(model, repeats)
     print_report(measured, format.value)
 
 

@@ -14,11 +14,11 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.bench.board import fill, urls
+from longwave.platform.bench.board import empty_databases, fill_store
 from longwave.platform.cli.app import ListFormat
 from longwave.platform.cli.main import main
 from longwave.platform.records.run import Point
-from longwave.platform.render.terminal import as_json, table, waiting
+from longwave.platform.render.terminal import print_json, print_table, show_waiting
 from longwave.platform.storage.database import Database, insert_new
 from longwave.platform.storage.schema import CurveRow
 from longwave.platform.storage.store import Store
@@ -60,48 +60,48 @@ def store_benchmark(points: int, commits: int, writers: int) -> list[StoreSpeed]
     """
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        for url in urls(Path(folder)):
+        for url in empty_databases(Path(folder)):
             with Store(url) as store:
-                fill(store, 100, 1, 1)
+                fill_store(store, 100, 1, 1)
                 trials = [t.config.id for t in store.trials(store.tasks()[0])][:writers]
                 path = store.engine.dialect.name
-            seconds = _write(url, trials[0], 1, points, BATCH)
-            measured.append(_line("points", path, 1, points, seconds))
+            seconds = _write_points(url, trials[0], 1, points, BATCH)
+            measured.append(_make_line("points", path, 1, points, seconds))
             each = commits // writers
-            with _together(url, trials, each) as took:
-                measured.append(_line("commits", path, writers, each * writers, took))
+            with _write_together(url, trials, each) as took:
+                measured.append(_make_line("commits", path, writers, each * writers, took))
             with Store(url, create=False) as store:
                 assert len(store.curves(trials)) == points + each * writers
     return measured
 
 
-def _line(name: str, path: str, writers: int, rows: int, seconds: float) -> StoreSpeed:
+def _make_line(name: str, path: str, writers: int, rows: int, seconds: float) -> StoreSpeed:
     per_second = rows / seconds
     return StoreSpeed(name, path, writers, rows, per_second, per_second / ASKED[name])
 
 
-def _write(url: str, trial: str, first: int, rows: int, batch: int) -> float:
+def _write_points(url: str, trial: str, first: int, rows: int, batch: int) -> float:
     """Write epochs of a trial, ``batch`` a commit; return the seconds."""
     made = [asdict(Point(trial, first + k, 1.0, 1.0, 1.0, 1.0)) for k in range(rows)]
     with Database(url, create=False) as database:
         start = time.perf_counter()
         for k in range(0, rows, batch):
-            database.with_retry(lambda part=made[k : k + batch]: _commit(database, part))  # type: ignore[misc]
+            database.with_retry(lambda part=made[k : k + batch]: _commit_rows(database, part))  # type: ignore[misc]
         return time.perf_counter() - start
 
 
-def _commit(database: Database, rows: list[dict[str, object]]) -> None:
+def _commit_rows(database: Database, rows: list[dict[str, object]]) -> None:
     with database.transaction() as connection:
         insert_new(connection, CurveRow, rows)
 
 
 @contextmanager
-def _together(url: str, trials: list[str], rows: int) -> Iterator[float]:
+def _write_together(url: str, trials: list[str], rows: int) -> Iterator[float]:
     """Give the seconds that one process a trial takes, at once, to write rows a commit each."""
     spawn = multiprocessing.get_context("spawn")
     ready, processes = spawn.Barrier(len(trials) + 1), []
     for trial in trials:
-        processes.append(spawn.Process(target=_alone, args=(url, trial, rows, ready)))
+        processes.append(spawn.Process(target=_write_alone, args=(url, trial, rows, ready)))
         processes[-1].start()
     ready.wait(120)
     start = time.perf_counter()
@@ -111,23 +111,23 @@ def _together(url: str, trials: list[str], rows: int) -> Iterator[float]:
         process.join(60)
 
 
-def _alone(url: str, trial: str, rows: int, ready: object) -> None:
+def _write_alone(url: str, trial: str, rows: int, ready: object) -> None:
     wait = ready.wait  # type: ignore[attr-defined]
     made = [asdict(Point(trial, 1_000_000 + k, 1.0, 1.0, 1.0, 1.0)) for k in range(rows)]
     with Database(url, create=False) as database:
         wait(120)
         for row in made:
-            database.with_retry(lambda part=[row]: _commit(database, part))  # type: ignore[misc]
+            database.with_retry(lambda part=[row]: _commit_rows(database, part))  # type: ignore[misc]
         wait(600)
 
 
 def print_report(lines: Sequence[StoreSpeed], format: str) -> None:
     """Print how fast a store is written."""
     if format == "json":
-        as_json([asdict(line) for line in lines])
+        print_json([asdict(line) for line in lines])
         return
     rows = [(s.name, s.path, s.writers, s.rows, f"{s.per_second:.0f}", f"{s.ratio:.2f}") for s in lines]
-    table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
+    print_table(["what", "database", "writers", "rows", "a second", "of what is asked"], rows, prose=[0, 1])
 
 
 command = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -141,7 +141,7 @@ def measure(
     format: Annotated[ListFormat, typer.Option(help="table or json")] = ListFormat.table,
 ) -> None:
     """Measure how fast a store is written: curve points in batches, and commits of one row by several processes."""
-    with waiting("Measuring"):
+    with show_waiting("Measuring"):
         measured = store_benchmark(points, commits, writers)
     print_report(measured, format.value)
 

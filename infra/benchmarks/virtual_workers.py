@@ -38,22 +38,22 @@ FACTS = {"device": "virtual worker", "system": "simulated", "torch": "none", "co
 """Where runs were; as many facts as a real one has would change nothing, as the store keeps them once."""
 
 
-def curve(config: TrialConfig) -> list[float]:
+def trial_curve(config: TrialConfig) -> list[float]:
     """Return the validation metric of each epoch of a trial; one in twenty diverges, and has fewer than were asked."""
     number = int(config.id, 16)
     epochs = config.epochs if number % 20 else number // 20 % config.epochs
     return [(number * (2 * epoch + 1) % 1_000_003 + 1) / 1e6 for epoch in range(epochs)]
 
 
-def end(config: TrialConfig, members: int, each: float) -> Run:
+def trial_end(config: TrialConfig, members: int, each: float) -> Run:
     """Return how a trial ends that trains in a pack of so many, with so many seconds an epoch."""
-    told = curve(config)
-    best = min(told, default=None)
-    facts: dict[str, Any] = {"valid": best, "best_epoch": told.index(best) + 1 if best else None, "members": members}
-    facts |= {"seconds": each * len(told) / members, "parameters": 1000, "environment": FACTS}
-    if len(told) < config.epochs:
-        return Run(config.id, "diverged", f"loss nan at epoch {len(told) + 1}", len(told) + 1, **facts)
-    return Run(config.id, "ok", "", len(told), test=best if config.phase == "retrain" else None, **facts)
+    losses = trial_curve(config)
+    best = min(losses, default=None)
+    facts: dict[str, Any] = {"valid": best, "best_epoch": losses.index(best) + 1 if best else None, "members": members}
+    facts |= {"seconds": each * len(losses) / members, "parameters": 1000, "environment": FACTS}
+    if len(losses) < config.epochs:
+        return Run(config.id, "diverged", f"loss nan at epoch {len(losses) + 1}", len(losses) + 1, **facts)
+    return Run(config.id, "ok", "", len(losses), test=best if config.phase == "retrain" else None, **facts)
 
 
 class VirtualPack:
@@ -69,15 +69,15 @@ class VirtualPack:
         self.key, self.configs = key, [TrialConfig.from_dict(c) for c in job["configs"]]
         files = [storage / "checkpoints" / f"{k}.safetensors" for k in (key, *job["before"])]
         self.file = files[0]
-        self.curves = {c.id: curve(c) for c in self.configs}
+        self.curves = {c.id: trial_curve(c) for c in self.configs}
         self.ends = {c.id: min(len(self.curves[c.id]) + 1, c.epochs) for c in self.configs}
         self.last = max(self.ends.values())
         self.seconds = 0.5 + int(key[:4], 16) % 1000 / 666  # 0.5 to 2 an epoch
         self.dies = int(key[-4:], 16) % 20 == 0
         self.saved = next((int(file.read_text()) for file in files if file.exists()), 0)
 
-    def said(self, draining: Callable[[], bool]) -> Iterator[tuple[float, dict[str, Any]]]:
-        """Yield what is said until its end or its pause, each with the seconds that pass before."""
+    def events(self, draining: Callable[[], bool]) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Yield its events until its end or its pause, each with the seconds that pass before."""
         if self.dies and self.saved < self.last // 2:
             yield from self._session(lambda epoch: epoch > self.last // 2)
         epoch = yield from self._session(lambda epoch: draining())
@@ -108,12 +108,12 @@ class VirtualPack:
         share = self.seconds / len(self.configs)
         points, runs = [], []
         for config in self.configs:
-            told = self.curves[config.id]
-            if epoch <= len(told):
-                valid, at = told[epoch - 1], BORN + self.seconds * epoch
+            losses = self.curves[config.id]
+            if epoch <= len(losses):
+                valid, at = losses[epoch - 1], BORN + self.seconds * epoch
                 points.append(Point(config.id, epoch, valid / 2, valid, share * epoch, at))
             if epoch == self.ends[config.id]:
-                runs.append(end(config, len(self.configs), self.seconds))
+                runs.append(trial_end(config, len(self.configs), self.seconds))
         return Report(points, runs)
 
     def _told(self, journal: Journal, report: Report) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class VirtualPack:
         partial.replace(self.file)  # whole, or as it was: a driver's death ends this process anywhere
 
 
-def work(
+def run_jobs(
     first: Mapping[str, Any],
     more: Callable[[bool], Iterator[Mapping[str, Any]]],
     count: int,
@@ -148,21 +148,21 @@ def work(
     packs, last, now = deque(first["jobs"].items()), first["last"], 0.0
     busy: list[tuple[float, str, dict[str, Any], Iterator[tuple[float, dict[str, Any]]]]] = []
 
-    def follow(key: str, told: Iterator[tuple[float, dict[str, Any]]]) -> None:
-        if (step := next(told, None)) is not None:
-            heapq.heappush(busy, (now + step[0], key, step[1], told))
+    def follow(key: str, events: Iterator[tuple[float, dict[str, Any]]]) -> None:
+        if (step := next(events, None)) is not None:
+            heapq.heappush(busy, (now + step[0], key, step[1], events))
 
     while busy or not (draining() or (last and not packs)):
-        for told in more(not busy and not packs):
-            packs.extend(told["jobs"].items())
-            last = told["last"]
+        for payload in more(not busy and not packs):
+            packs.extend(payload["jobs"].items())
+            last = payload["last"]
         while packs and len(busy) < count and not draining():
             key, job = packs.popleft()
-            follow(key, VirtualPack(key, job, storage).said(draining))
+            follow(key, VirtualPack(key, job, storage).events(draining))
         if busy:
-            now, key, event, said = heapq.heappop(busy)
+            now, key, event, events = heapq.heappop(busy)
             say({**event, "pack": key})
-            follow(key, said)
+            follow(key, events)
 
 
 def main() -> None:
@@ -174,21 +174,21 @@ def main() -> None:
             sys.stdout.flush()
         return inbox.more(wait)
 
-    for told in inbox:
-        if told["ask"] == "machines":
+    for message in inbox:
+        if message["ask"] == "machines":
             machine = ClusterNode(json.loads(sys.argv[1])["cores"])
             print(json.dumps({"event": "machines", "machines": [asdict(machine)]}))
             print(json.dumps({"event": "finished"}), flush=True)
             continue
-        flag, looked = Path(told["storage"]) / told["flag"], [0.0, False]
+        flag, looked = Path(message["storage"]) / message["flag"], [0.0, False]
 
         def draining(flag: Path = flag, looked: list[Any] = looked) -> bool:
             if time.monotonic() - looked[0] >= LOOK_SECONDS:
                 looked[:] = time.monotonic(), flag.exists()
             return bool(looked[1])
 
-        count = told["workers"]["count"]
-        work(told, more, count, Path(told["storage"]), draining, lambda event: print(json.dumps(event)))
+        count = message["workers"]["count"]
+        run_jobs(message, more, count, Path(message["storage"]), draining, lambda event: print(json.dumps(event)))
         print(json.dumps({"event": "finished"}), flush=True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def whole(path: Path, private: bool = False) -> Iterator[Path]:
+def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
     """Give a file beside ``path`` to write; at the end of the block it takes that place, or nothing is left of it.
 
     Two processes may do so at once, and the machine may stop at any moment: what stands at ``path`` is always whole.
@@ -22,7 +22,7 @@ def whole(path: Path, private: bool = False) -> Iterator[Path]:
     partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         if private:
-            own(partial)
+            own_file(partial)
         yield partial
         if private:
             partial.chmod(0o600)  # what wrote it may have put another file there
@@ -34,7 +34,7 @@ def whole(path: Path, private: bool = False) -> Iterator[Path]:
             partial.unlink()
 
 
-def own(path: Path) -> bool:
+def own_file(path: Path) -> bool:
     """Make an empty file that its owner alone may read, 0600; return False, and change nothing, where one is."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -28,8 +28,8 @@ from pathlib import Path
 from edition_folders import EditionFolders, longwave, query, read_state, trust_bundle
 from edition_report import write_report
 
-from longwave.files import whole
-from longwave.platform.about import complete
+from longwave.files import atomic_file
+from longwave.platform.about import write_catalogue
 from longwave.platform.boards.row import Row
 from longwave.platform.editions.publish import publish as write_edition
 from longwave.platform.editions.results import FOLDER, pack_part
@@ -125,7 +125,7 @@ def pack_new(folders: EditionFolders, sweep: str, over: bool = False) -> dict[st
 def write_bundle(folders: EditionFolders, path: Path, packed: bytes) -> str:
     """Write a bundle of the store's own, and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path) as written:
+    with atomic_file(path) as written:
         written.write_bytes(packed)
     name = bundle.read(path).name
     folders.note_bundle(name, path.name)
@@ -165,7 +165,7 @@ def publish(folders: EditionFolders) -> None:
         trust = [file.name for path in folders.results if (file := bundle.read(path)).content.rows]
         longwave(fresh, "import", *folders.results)
         with Store(fresh.store) as store:
-            complete(store)
+            write_catalogue(store)
             commit = describe()["commit"]
             made = write_edition(pages, store, TITLE, commit, None, True, print, trust, folders.results)
             rows = read_board(store, pool=Pool(trust=trust))

@@ -26,11 +26,11 @@ from typing import Any
 
 import chaos_control as control
 import chaos_faults as faults
-from chaos_audit import Findings, Told, audit
-from chaos_sweep import Running, clear, tell
+from chaos_audit import Findings, TrialRecord, audit
+from chaos_sweep import Running, clear_episode, read_store
 from tree import ROOT
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow.server import TrackingServer
 
@@ -74,13 +74,13 @@ CASES = (
     Case("driver kills", faults.driver_kills, 100, 10),
     Case("worker kills", faults.worker_kills, 100, 10),
     Case("node kills", faults.node_kills, 30, 5),
-    Case("checkpoint corruptions", faults.corruptions, 100, 10),
+    Case("checkpoint corruptions", faults.corrupt_checkpoints, 100, 10),
     Case("database restarts", faults.database_restarts, 20, 4),
     Case("full disks", faults.full_disks, 20, 4),
     Case("one of each", faults.one_of_each, 5, 5, short=True),
     Case("control: driver kills", control.driver_kills, 10, 5, ours=False),
     Case("control: worker kills", control.worker_kills, 10, 5, ours=False),
-    Case("control: checkpoint corruptions", control.corruptions, 10, 5, ours=False),
+    Case("control: checkpoint corruptions", control.corrupt_checkpoints, 10, 5, ours=False),
 )
 
 
@@ -91,19 +91,19 @@ class Line:
     case: Case
     sweeps: int = 0
     faults: int = 0
-    found: Findings = Findings()
+    findings: Findings = Findings()
     skipped: str = ""
 
     def add(self, done: Mapping[str, Any]) -> None:
         """Count an episode."""
         self.sweeps, self.faults = self.sweeps + 1, self.faults + done["faults"]
-        ours, more = asdict(self.found), done["found"]
-        self.found = Findings(**{name: [*value, *more[name]] if name in WRONG else value + more[name]
+        ours, more = asdict(self.findings), done["found"]
+        self.findings = Findings(**{name: [*value, *more[name]] if name in WRONG else value + more[name]
                                  for name, value in ours.items()})  # fmt: skip
 
     def cells(self) -> list[str]:
         """Return what the table shows."""
-        f = self.found
+        f = self.findings
         counts = [str(len(getattr(f, name))) for name in WRONG]
         equal = [f"{f.equal} of {f.trials}", str(f.to_the_bit)] if self.case.ours else ["-", "-"]
         return [self.case.name, str(self.sweeps), self.skipped or str(self.faults), *counts, *equal]
@@ -141,20 +141,20 @@ class Harness:
 
     def _episode(self, case: Case, number: int, most: int, done: Path) -> None:
         folder, began = self.folder / "work" / done.stem, time.monotonic()
-        clear(folder)
+        clear_episode(folder)
         folder.mkdir()
         count, scene = case.fault(self.ground, folder, random.Random(f"{case.name} {number}"), most)
-        found, seconds = audit(scene), time.monotonic() - began
-        content = {"faults": count, "seconds": seconds, "commit": commit(), "found": asdict(found)}
-        said = ", ".join(f"{len(getattr(found, name))} {name}" for name in WRONG)
-        print(f"{case.name} {number}: {count} faults in {seconds:.0f} s; {said}; "
-              f"{found.equal} of {found.trials} equal, {found.to_the_bit} to the bit", flush=True)  # fmt: skip
+        findings, seconds = audit(scene), time.monotonic() - began
+        content = {"faults": count, "seconds": seconds, "commit": describe_commit(), "found": asdict(findings)}
+        wrong = ", ".join(f"{len(getattr(findings, name))} {name}" for name in WRONG)
+        print(f"{case.name} {number}: {count} faults in {seconds:.0f} s; {wrong}; "
+              f"{findings.equal} of {findings.trials} equal, {findings.to_the_bit} to the bit", flush=True)  # fmt: skip
         for name in WRONG:
-            for text in getattr(found, name)[:5]:
+            for text in getattr(findings, name)[:5]:
                 print(f"    {name}: {text}", flush=True)
-        with whole(done) as partial:
+        with atomic_file(done) as partial:
             partial.write_text(json.dumps(content, indent=1))
-        if found.clean or not case.ours:
+        if findings.clean or not case.ours:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _ground(self) -> faults.Ground:
@@ -176,18 +176,18 @@ class Harness:
             file, self._expected(), blank=None if self.short else blank, soon=0.3 if self.short else 4.0
         )
 
-    def _expected(self) -> dict[str, Told]:
+    def _expected(self) -> dict[str, TrialRecord]:
         with Store(f"sqlite:///{self.folder / 'reference/here/store.db'}") as store:
-            return tell(store)
+            return read_store(store)
 
 
-def commit() -> str:
+def describe_commit() -> str:
     """Return the commit of the tree, with ``+`` where it was changed."""
     done = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 
 
-def table(lines: Sequence[Line]) -> str:
+def markdown_table(lines: Sequence[Line]) -> str:
     """Return the table, as Markdown."""
     rows = [HEAD, *(line.cells() for line in lines)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(HEAD))]
@@ -197,7 +197,7 @@ def table(lines: Sequence[Line]) -> str:
     return "\n".join([text[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *text[1:]])
 
 
-def report(lines: Sequence[Line], harness: Harness) -> str:
+def markdown_report(lines: Sequence[Line], harness: Harness) -> str:
     """Return the table with the machine, the versions, the date and the sizes."""
     names = ("torch", "ray", "sqlalchemy", "mlflow", "optuna")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
@@ -213,7 +213,7 @@ def report(lines: Sequence[Line], harness: Harness) -> str:
         "same.",
         "", f"{os.cpu_count()} cores, {memory}; {time.strftime('%d %b %Y')}; {hours:.1f} hours;"
         f" commits {', '.join(sorted({d['commit'] for d in done}))}.", "",
-        table(lines), "",
+        markdown_table(lines), "",
         "Control lines are the usual wiring (Ray Tune, OptunaSearch, MLflow's callback) under the same harness.", "",
     ])  # fmt: skip
 
@@ -225,17 +225,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--short", action="store_true", help="a minute, on two cores")
     parser.add_argument("--folder", type=Path, default=ROOT / ".chaos")
     parser.add_argument("--faults", type=int, help="in place of each case's own number")
-    asked = parser.parse_args(arguments)
-    cases = [c for c in CASES if not asked.case or any(word in c.name for word in asked.case)]
-    cases = [c for c in cases if c.short == asked.short]
-    harness = Harness(asked.folder.absolute(), asked.short)
+    options = parser.parse_args(arguments)
+    cases = [c for c in CASES if not options.case or any(word in c.name for word in options.case)]
+    cases = [c for c in cases if c.short == options.short]
+    harness = Harness(options.folder.absolute(), options.short)
     lines = []
     for case in cases:
-        lines.append(harness.run(case, min(case.full, asked.faults or case.full)))
-    print(table(lines))
-    if not asked.short and not asked.case and not asked.faults:
-        (ROOT / "infra/chaos.md").write_text(report(lines, harness), encoding="utf-8")
-    return int(any(line.case.ours and not line.found.clean for line in lines))
+        lines.append(harness.run(case, min(case.full, options.faults or case.full)))
+    print(markdown_table(lines))
+    if not options.short and not options.case and not options.faults:
+        (ROOT / "infra/chaos.md").write_text(markdown_report(lines, harness), encoding="utf-8")
+    return int(any(line.case.ours and not line.findings.clean for line in lines))
 
 
 if __name__ == "__main__":

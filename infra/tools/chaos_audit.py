@@ -19,7 +19,7 @@ OPEN = ("", "planned", "running", "RUNNING")
 
 
 @dataclass(frozen=True)
-class Told:
+class TrialRecord:
     """What one party tells of one trial.
 
     Attributes:
@@ -49,9 +49,9 @@ class Scene:
         left: What is left over: processes, leases, attempts that nobody ends.
     """
 
-    expected: Mapping[str, Told]
-    store: Mapping[str, Told]
-    copies: Sequence[tuple[str, Told, int]] = ()
+    expected: Mapping[str, TrialRecord]
+    store: Mapping[str, TrialRecord]
+    copies: Sequence[tuple[str, TrialRecord, int]] = ()
     logs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     again: Sequence[str] = ()
     broken: Sequence[str] = ()
@@ -82,11 +82,11 @@ class Findings:
 
 def audit(scene: Scene) -> Findings:
     """Return what is wrong in a scene."""
-    equal, bits = _equal(scene)
+    equal, bits = _count_equal(scene)
     return Findings(
-        [*_lost(scene), *_lost_copies(scene)],
-        [*_duplicated(scene)],
-        [*_wrong(scene), *_wrong_copies(scene)],
+        [*_find_lost(scene), *_find_lost_copies(scene)],
+        [*_find_duplicated(scene)],
+        [*_find_wrong(scene), *_find_wrong_copies(scene)],
         [*scene.broken],
         [*scene.left, *(f"MLflow's run of {t} runs for ever" for t, c, _ in scene.copies if c.status in OPEN)],
         len(scene.expected),
@@ -95,7 +95,7 @@ def audit(scene: Scene) -> Findings:
     )
 
 
-def standing(log: Sequence[Mapping[str, Any]]) -> Told:
+def record_of_log(log: Sequence[Mapping[str, Any]]) -> TrialRecord:
     """Return what a trial's own log tells: its newest session's words, on what stood when that began."""
     curve: dict[int, tuple[float, float]] = {}
     status, ends, session = "", dict[str, float | None](), ""
@@ -109,31 +109,31 @@ def standing(log: Sequence[Mapping[str, Any]]) -> Told:
             status, ends = line["end"], {name: line[name] for name in ("epochs", "best_epoch", "valid", "test")}
         else:
             curve[line["epoch"]] = (line["loss"], line["valid"])
-    return Told(status, curve, ends)
+    return TrialRecord(status, curve, ends)
 
 
-def _lost(scene: Scene) -> Iterator[str]:
+def _find_lost(scene: Scene) -> Iterator[str]:
     for trial, wanted in scene.expected.items():
-        found = scene.store.get(trial)
-        if found is None or found.status in OPEN:
-            yield f"{trial} has {'no row' if found is None else 'not ended'}"
+        record = scene.store.get(trial)
+        if record is None or record.status in OPEN:
+            yield f"{trial} has {'no row' if record is None else 'not ended'}"
             continue
-        last = int(found.ends.get("epochs") or 0)
-        missing = sorted(set(range(1, last + 1)) - found.curve.keys())
+        last = int(record.ends.get("epochs") or 0)
+        missing = sorted(set(range(1, last + 1)) - record.curve.keys())
         if missing and wanted.status in ("ok", "stopped"):
             yield f"{trial} lacks epochs {missing}"
 
 
-def _lost_copies(scene: Scene) -> Iterator[str]:
+def _find_lost_copies(scene: Scene) -> Iterator[str]:
     copied = {trial: copy for trial, copy, _ in scene.copies}
-    for trial, found in scene.store.items() if scene.mirrored else ():
+    for trial, record in scene.store.items() if scene.mirrored else ():
         if trial not in copied:
             yield f"MLflow has no run of {trial}"
-        elif missing := found.curve.keys() - copied[trial].curve.keys():
+        elif missing := record.curve.keys() - copied[trial].curve.keys():
             yield f"MLflow's run of {trial} lacks epochs {sorted(missing)}"
 
 
-def _duplicated(scene: Scene) -> Iterator[str]:
+def _find_duplicated(scene: Scene) -> Iterator[str]:
     for trial in scene.store.keys() - scene.expected.keys():
         yield f"{trial} is in the store and was never to be"
     for trial in scene.again:
@@ -146,64 +146,66 @@ def _duplicated(scene: Scene) -> Iterator[str]:
             yield f"MLflow's run of {trial} has {more} values twice"
 
 
-def _wrong(scene: Scene) -> Iterator[str]:
+def _find_wrong(scene: Scene) -> Iterator[str]:
     """Compare the store with the logs, to the bit, and with what is to be."""
-    for trial, found in scene.store.items():
+    for trial, record in scene.store.items():
         if trial in scene.logs:
-            own = standing(scene.logs[trial])
-            yield from (f"{trial}: {text} in the store than its training said" for text in _differences(found, own))
-        elif found.status not in OPEN:
+            own = record_of_log(scene.logs[trial])
+            yield from (
+                f"{trial}: {text} in the store than its training said" for text in _list_differences(record, own)
+            )
+        elif record.status not in OPEN:
             yield f"{trial} ended in the store, and no training of it kept a log"
         wanted = scene.expected.get(trial)
-        if wanted and found.status not in OPEN:
-            within = 0.0 if _same_pack(wanted, found) else CLOSE
-            for text in _differences(found, wanted, within):
+        if wanted and record.status not in OPEN:
+            within = 0.0 if _same_pack(wanted, record) else CLOSE
+            for text in _list_differences(record, wanted, within):
                 yield f"{trial}: {text} than without any fault"
 
 
-def _wrong_copies(scene: Scene) -> Iterator[str]:
+def _find_wrong_copies(scene: Scene) -> Iterator[str]:
     for trial, copy, _ in scene.copies:
-        if (found := scene.store.get(trial)) is None:
+        if (record := scene.store.get(trial)) is None:
             yield f"MLflow has a run of {trial}, which the store does not know"
             continue
         for epoch, value in copy.curve.items():
-            if not _close(value, found.curve.get(epoch, (math.nan, math.nan)), 1e-12):
+            if not _are_close(value, record.curve.get(epoch, (math.nan, math.nan)), 1e-12):
                 yield f"{trial}: another epoch {epoch} in MLflow than in the store"
                 break
 
 
-def _equal(scene: Scene) -> tuple[int, int]:
+def _count_equal(scene: Scene) -> tuple[int, int]:
     """Return how many results equal those of an undisturbed run as they must, and how many to the bit."""
     must = bits = 0
     for trial, wanted in scene.expected.items():
-        if (found := scene.store.get(trial)) and found.status not in OPEN:
-            bit = not [*_differences(found, wanted)]
+        if (record := scene.store.get(trial)) and record.status not in OPEN:
+            bit = not [*_list_differences(record, wanted)]
             bits += bit
-            must += bit or (not _same_pack(wanted, found) and not [*_differences(found, wanted, CLOSE)])
+            must += bit or (not _same_pack(wanted, record) and not [*_list_differences(record, wanted, CLOSE)])
     return must, bits
 
 
-def _same_pack(wanted: Told, found: Told) -> bool:
-    return wanted.pack is not None and wanted.pack == found.pack
+def _same_pack(wanted: TrialRecord, record: TrialRecord) -> bool:
+    return wanted.pack is not None and wanted.pack == record.pack
 
 
-def _differences(found: Told, other: Told, within: float = 0.0) -> Iterator[str]:
-    if found.status != other.status:
-        yield f"ended {found.status or 'not at all'} and not {other.status or 'not at all'}, otherwise"
+def _list_differences(record: TrialRecord, other: TrialRecord, within: float = 0.0) -> Iterator[str]:
+    if record.status != other.status:
+        yield f"ended {record.status or 'not at all'} and not {other.status or 'not at all'}, otherwise"
         return
-    for name in found.ends.keys() & other.ends.keys():
-        ours, theirs = found.ends[name], other.ends[name]
+    for name in record.ends.keys() & other.ends.keys():
+        ours, theirs = record.ends[name], other.ends[name]
         exact = 0.0 if name in ("epochs", "best_epoch") else within
-        if (ours is None) != (theirs is None) or (ours is not None and not _close([ours], [theirs or 0.0], exact)):
+        if (ours is None) != (theirs is None) or (ours is not None and not _are_close([ours], [theirs or 0.0], exact)):
             yield f"another {name}, {ours} and not {theirs},"
-    for epoch in sorted(found.curve.keys() | other.curve.keys()):
-        ours_at, theirs_at = found.curve.get(epoch), other.curve.get(epoch)
-        if ours_at is None or theirs_at is None or not _close(ours_at, theirs_at, within):
+    for epoch in sorted(record.curve.keys() | other.curve.keys()):
+        ours_at, theirs_at = record.curve.get(epoch), other.curve.get(epoch)
+        if ours_at is None or theirs_at is None or not _are_close(ours_at, theirs_at, within):
             yield f"another epoch {epoch}, {ours_at} and not {theirs_at},"
             return
 
 
-def _close(ours: Sequence[float], theirs: Sequence[float], within: float) -> bool:
+def _are_close(ours: Sequence[float], theirs: Sequence[float], within: float) -> bool:
     return all(
         a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=within, abs_tol=0.0)
         for a, b in zip(ours, theirs, strict=True)

@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from chaos_audit import Scene, Told
-from chaos_faults import Ground, damage
-from chaos_sweep import Running, copied, kill, logs
+from chaos_audit import Scene, TrialRecord
+from chaos_faults import Ground, damage_file
+from chaos_sweep import Running, kill_process, read_copies, read_logs
 
 TRIALS, EPOCHS = 12, 12
 SECONDS = 25.0
@@ -30,7 +30,7 @@ SECONDS = 25.0
 LIMIT = 240.0
 
 
-def train(config: Mapping[str, float]) -> None:
+def train_lstm(config: Mapping[str, float]) -> None:
     """Train an LSTM on the adding problem, with a checkpoint each epoch, and keep a log of its own."""
     import time
 
@@ -49,7 +49,7 @@ def train(config: Mapping[str, float]) -> None:
         parts.load_state_dict(state["parts"])
         optimiser.load_state_dict(state["optimiser"])
         first, value = state["epoch"] + 1, state["value"]
-    note(trial, session, {"began": first - 1})
+    append_log(trial, session, {"began": first - 1})
     for epoch in range(first, EPOCHS + 1):
         for step in range(5):
             x = torch.rand(60, 20, 2, generator=torch.Generator().manual_seed(100 * epoch + step))
@@ -59,16 +59,16 @@ def train(config: Mapping[str, float]) -> None:
             optimiser.step()
         time.sleep(0.2)
         value = loss.item()
-        note(trial, session, {"epoch": epoch, "loss": value, "valid": value})
+        append_log(trial, session, {"epoch": epoch, "loss": value, "valid": value})
         with tempfile.TemporaryDirectory() as kept:
             state = {"parts": parts.state_dict(), "optimiser": optimiser.state_dict()}
             state |= {"epoch": epoch, "value": value}
             torch.save(state, Path(kept) / "state.pt")
             tune.report({"loss": value, "valid": value}, checkpoint=tune.Checkpoint.from_directory(kept))
-    note(trial, session, {"end": "ok", "epochs": EPOCHS, "best_epoch": None, "valid": value, "test": None})
+    append_log(trial, session, {"end": "ok", "epochs": EPOCHS, "best_epoch": None, "valid": value, "test": None})
 
 
-def note(trial: str, session: str, line: Mapping[str, Any]) -> None:
+def append_log(trial: str, session: str, line: Mapping[str, Any]) -> None:
     """Append to the trial's own log."""
     folder = Path(os.environ["LONGWAVE_JOURNAL"])
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def main(folder: Path) -> None:
     from ray.tune.search.optuna import OptunaSearch
 
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
-    trainable = tune.with_resources(train, {"cpu": 1})
+    trainable = tune.with_resources(train_lstm, {"cpu": 1})
     if tune.Tuner.can_restore(str(folder / "tune/sweep")):
         tuner = tune.Tuner.restore(str(folder / "tune/sweep"), trainable, resume_errored=True)
     else:
@@ -126,52 +126,52 @@ class Control(Running):
         if driver.returncode is None and not self.ended(driver, LIMIT):
             self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
             self.processes()
-            kill(driver)
+            kill_process(driver)
 
-    def scene(self, expected: Mapping[str, Told]) -> Scene:
+    def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
         left = self._left()
         try:
             rows = json.loads((self.folder / "results.json").read_text())
         except FileNotFoundError:
             rows = {}
-        said = logs(self.journal)
-        store = {trial: _told(row) for trial in said for name, row in rows.items() if name.startswith(trial)}
+        trials = read_logs(self.journal)
+        store = {trial: _record_of_row(row) for trial in trials for name, row in rows.items() if name.startswith(trial)}
         wanted = {
-            **{t: replace(told, status="ok") for t, told in store.items()},
-            **{f"trial {k}": Told("ok", {}) for k in range(len(store), TRIALS)},
+            **{t: replace(record, status="ok") for t, record in store.items()},
+            **{f"trial {k}": TrialRecord("ok", {}) for k in range(len(store), TRIALS)},
         }
-        again = [trial for trial in said if trial not in store] if rows else []
+        again = [trial for trial in trials if trial not in store] if rows else []
         copies = []
         if (self.folder / "mlflow.db").exists():
-            copies = [*copied(self.folder / "mlflow.db", "trial_name", "loss", "valid")]
-        own = {trial: [{**line, "trial": trial} for line in log] for trial, log in said.items()}
+            copies = [*read_copies(self.folder / "mlflow.db", "trial_name", "loss", "valid")]
+        own = {trial: [{**line, "trial": trial} for line in log] for trial, log in trials.items()}
         return Scene(wanted, store, copies, own, again, self.broken, left)
 
 
-def _told(row: Mapping[str, Any]) -> Told:
+def _record_of_row(row: Mapping[str, Any]) -> TrialRecord:
     curve = {int(epoch): (loss, valid) for epoch, (loss, valid) in row["curve"].items()}
-    return Told("failed" if row["error"] else "ok", curve, {"epochs": EPOCHS})
+    return TrialRecord("failed" if row["error"] else "ok", curve, {"epochs": EPOCHS})
 
 
 def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Kill -9 its drivers."""
-    return _interrupted(folder, draw, most, lambda sweep, left: 1)
+    return _interrupt_driver(folder, draw, most, lambda sweep, left: 1)
 
 
-def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Flip bits of its checkpoints while its driver is dead."""
 
     def flip(sweep: Control, left: int) -> int:
         sweep.quiet()
         files = sorted(sweep.folder.rglob("state.pt"), key=lambda file: file.stat().st_mtime)[-left:][-2:]
         for file in files:
-            damage(file, draw)
+            damage_file(file, draw)
         return len(files)
 
-    return _interrupted(folder, draw, most, flip)
+    return _interrupt_driver(folder, draw, most, flip)
 
 
-def _interrupted(
+def _interrupt_driver(
     folder: Path, draw: random.Random, most: int, then: Callable[[Control, int], int]
 ) -> tuple[int, Scene]:
     sweep, faults, starts = Control(folder, folder, ()), 0, 0
@@ -193,7 +193,7 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
     driver = sweep.start()
     while faults < most and not sweep.ended(driver, draw.uniform(0.2, SECONDS / most)):
         if workers := sweep.workers():
-            kill(draw.choice(workers))
+            kill_process(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
     return faults, sweep.scene({})

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from chaos_audit import Scene, Told
-from chaos_sweep import ENV, LOOK, Running, kill
+from chaos_audit import Scene, TrialRecord
+from chaos_sweep import ENV, LOOK, Running, kill_process
 from ray_nodes import LOOPBACK, Nodes
 
 from longwave.platform.storage.store import Store
@@ -46,14 +46,14 @@ class Ground:
     """
 
     file: Path
-    expected: Mapping[str, Told]
+    expected: Mapping[str, TrialRecord]
     ways: Sequence[str] = ("ray", "here")
     blank: Path | None = None
     soon: float = 4.0
 
     def sweep(self, folder: Path, way: str, **more: Any) -> Running:
         """Return a sweep that has not begun."""
-        epochs = sum(len(told.curve) for told in self.expected.values())
+        epochs = sum(len(record.curve) for record in self.expected.values())
         return Running(folder, self.file, WAYS[way], blank=self.blank, epochs=epochs, **more)
 
     def moments(self, draw: random.Random, most: int) -> list[tuple[float, float]]:
@@ -80,7 +80,7 @@ def driver_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
         if sweep.over_at(driver, *moment):
             return faults, sweep.scene(ground.expected)
         sweep.processes()
-        kill(driver)
+        kill_process(driver)
         faults += 1
     sweep.finish()
     return faults, sweep.scene(ground.expected)
@@ -97,7 +97,7 @@ def worker_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -
         if sweep.over_at(driver, *moment) or sweep.over_before(driver, sweep.workers):
             break
         if workers := sweep.workers():
-            kill(draw.choice(workers))
+            kill_process(draw.choice(workers))
             faults += 1
     sweep.finish(driver)
     return faults, sweep.scene(ground.expected)
@@ -119,7 +119,7 @@ def node_kills(ground: Ground, folder: Path, draw: random.Random, most: int) -> 
     return faults, sweep.scene(ground.expected)
 
 
-def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
+def corrupt_checkpoints(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Flip bits of checkpoints, or cut them off, between the end of a driver and its next start."""
     sweep, faults = ground.sweep(folder, draw.choice(ground.ways)), 0
     for moment in ground.moments(draw, most):
@@ -131,7 +131,7 @@ def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) ->
         sweep.quiet()
         for file in sorted((sweep.storage or folder).rglob("*.safetensors")):
             if draw.random() < 0.7 and faults < most:
-                damage(file, draw)
+                damage_file(file, draw)
                 faults += 1
         if faults == most:
             break
@@ -139,7 +139,7 @@ def corruptions(ground: Ground, folder: Path, draw: random.Random, most: int) ->
     return faults, sweep.scene(ground.expected)
 
 
-def damage(file: Path, draw: random.Random) -> None:
+def damage_file(file: Path, draw: random.Random) -> None:
     """Flip 1 to 64 bits of a file, or cut it off."""
     content = bytearray(file.read_bytes())
     if draw.random() < 0.1:
@@ -153,7 +153,7 @@ def damage(file: Path, draw: random.Random) -> None:
 def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Kill -9 the postmaster of a PostgreSQL server, and start it again within two seconds."""
     way, faults = draw.choice(ground.ways), 0
-    with _server() as server:
+    with _server_process() as server:
         url = server.get_uri()
         Store(url).close()
         sweep = ground.sweep(folder, way, url=url)
@@ -161,20 +161,20 @@ def database_restarts(ground: Ground, folder: Path, draw: random.Random, most: i
         for moment in ground.moments(draw, most):
             if sweep.over_at(driver, *moment):
                 break
-            _restart(server, draw.uniform(0, 2))
+            _restart_server(server, draw.uniform(0, 2))
             faults += 1
         sweep.finish(driver)
         return faults, sweep.scene(ground.expected)
 
 
-def _restart(server: Any, seconds: float) -> None:
-    kill(psutil.Process(server.get_pid()))
+def _restart_server(server: Any, seconds: float) -> None:
+    kill_process(psutil.Process(server.get_pid()))
     time.sleep(seconds)
     server.ensure_postgres_running()
 
 
 @contextmanager
-def _server() -> Iterator[Any]:
+def _server_process() -> Iterator[Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -192,14 +192,14 @@ def _server() -> Iterator[Any]:
 def full_disks(ground: Ground, folder: Path, draw: random.Random, most: int) -> tuple[int, Scene]:
     """Fill the disk that the store or the checkpoints lie on, and make room again within three seconds."""
     way, faults, disk = draw.choice(ground.ways), 0, folder / "disk"
-    with _small(disk):
+    with _small_disk(disk):
         holds = draw.choice([{"url": f"sqlite:///{disk / 'store.db'}"}, {"storage": disk / "storage"}])
         sweep = ground.sweep(folder, way, **holds)
         driver = sweep.start()
         for moment in ground.moments(draw, most):
             if sweep.over_at(driver, *moment):
                 break
-            _full(disk, draw.uniform(0.5, 3))
+            _fill_disk(disk, draw.uniform(0.5, 3))
             faults += 1
         sweep.finish(driver)
         return faults, sweep.scene(ground.expected)
@@ -209,7 +209,7 @@ def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) ->
     """Disturb one sweep on a cluster by each kind of fault that this machine can have, in an order that is drawn."""
     faults, disk, own = 0, folder / "disk", {**ENV, VARIABLE: str(folder / "journal")}
     with ExitStack() as stack:
-        server, small = (_where_possible(stack, context) for context in (_server(), _small(disk)))
+        server, small = (_where_possible(stack, context) for context in (_server_process(), _small_disk(disk)))
         url = server.get_uri() if server else ""
         Store(url).close() if url else None
         with Nodes(own) as nodes:
@@ -217,8 +217,8 @@ def one_of_each(ground: Ground, folder: Path, draw: random.Random, most: int) ->
             sweep.options = ("--ray", nodes.address, "--workers", "1")
             driver = sweep.start()
             kinds: list[Callable[[], Any]] = [
-                nodes.lose, lambda: kill(sweep.workers()[0]), lambda: _begin_anew(sweep, driver, draw),
-                *[lambda: _restart(server, 1.0)] * bool(server), *[lambda: _full(disk, 1.0)] * bool(small),
+                nodes.lose, lambda: kill_process(sweep.workers()[0]), lambda: _begin_anew(sweep, driver, draw),
+                *[lambda: _restart_server(server, 1.0)] * bool(server), *[lambda: _fill_disk(disk, 1.0)] * bool(small),
             ]  # fmt: skip
             for k, fault in enumerate(draw.sample(kinds, len(kinds))):
                 if sweep.over_at(driver, k / 10, draw.uniform(0, ground.soon)):
@@ -240,21 +240,21 @@ def _where_possible(stack: ExitStack, context: AbstractContextManager[Any]) -> A
 
 def _begin_anew(sweep: Running, driver: subprocess.Popen[bytes], draw: random.Random) -> subprocess.Popen[bytes]:
     """Kill a driver, damage all checkpoints once nothing writes them, and start the next driver."""
-    kill(driver)
+    kill_process(driver)
     while sweep.workers():
         time.sleep(LOOK)
     for file in sorted((sweep.storage or sweep.folder).rglob("*.safetensors")):
-        damage(file, draw)
+        damage_file(file, draw)
     return sweep.start()
 
 
-def _full(disk: Path, seconds: float) -> None:
-    fill(disk / "other")
+def _fill_disk(disk: Path, seconds: float) -> None:
+    fill_file(disk / "other")
     time.sleep(seconds)
     (disk / "other").unlink()
 
 
-def fill(file: Path) -> None:
+def fill_file(file: Path) -> None:
     """Write a file until its disk has no room."""
     with file.open("wb", buffering=0) as other:
         try:
@@ -265,7 +265,7 @@ def fill(file: Path) -> None:
 
 
 @contextmanager
-def _small(disk: Path) -> Iterator[Path]:
+def _small_disk(disk: Path) -> Iterator[Path]:
     disk.mkdir(parents=True)
     size = ["-t", "tmpfs", "-o", "size=8m", "tmpfs"]
     if os.name != "posix" or subprocess.run(["mount", *size, disk], capture_output=True).returncode:

@@ -19,13 +19,13 @@ from typing import Any
 
 import psutil
 import sqlalchemy as sa
-from chaos_audit import Scene, Told
+from chaos_audit import Scene, TrialRecord
 
 from longwave.platform.errors import LongwaveError
 from longwave.platform.processes import Births, birth_times, living_processes
 from longwave.platform.storage.integrity import describe_damage
 from longwave.platform.storage.lease_tables import AttemptRow
-from longwave.platform.storage.leases import drivers
+from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.schema import TrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow.mirror import sync
@@ -103,13 +103,13 @@ class Running:
                 env=self.environment(),
             )
 
-    def ended(self, driver: subprocess.Popen[bytes], seconds: float, asked: Sequence[int] = ()) -> bool:
+    def ended(self, driver: subprocess.Popen[bytes], seconds: float, allowed: Sequence[int] = ()) -> bool:
         """Wait for a driver; return whether it is over, and note it if it ended in another way than it should."""
         try:
             code = driver.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
-        if code != 0 and code not in asked:
+        if code != 0 and code not in allowed:
             self.broken.append(f"exit {code}: {self.last_words()}")
         return True
 
@@ -126,17 +126,17 @@ class Running:
 
     def sessions(self) -> set[str]:
         """Return the trainings that have said an epoch."""
-        return {line["session"] for log in logs(self.journal).values() for line in log if "epoch" in line}
+        return {line["session"] for log in read_logs(self.journal).values() for line in log if "epoch" in line}
 
     def _trained(self) -> int:
-        return len({(trial, line.get("epoch")) for trial, log in logs(self.journal).items() for line in log})
+        return len({(trial, line.get("epoch")) for trial, log in read_logs(self.journal).items() for line in log})
 
     def finish(self, driver: subprocess.Popen[bytes] | None = None) -> None:
         """Let the sweep come to its end."""
         driver = driver or self.start()
         if driver.returncode is None and not self.ended(driver, LIMIT):
             self.broken.append(f"a driver did not end in {LIMIT:g} s: {self.last_words()}")
-            kill(driver)
+            kill_process(driver)
 
     def last_words(self) -> str:
         lines = (self.folder / "said.log").read_text(errors="replace").strip().splitlines() or ["no word"]
@@ -145,7 +145,7 @@ class Running:
     def processes(self) -> list[psutil.Process]:
         """Return all living processes of this sweep: told by their environment, by who started them, or seen before."""
         for process in psutil.process_iter():
-            if _variable(process) == str(self.journal):
+            if _episode_variable(process) == str(self.journal):
                 with suppress(psutil.NoSuchProcess):
                     self._seen |= birth_times([process, *process.children(recursive=True)])
         return living_processes(self._seen)
@@ -153,30 +153,30 @@ class Running:
     def quiet(self) -> list[psutil.Process]:
         """Wait until nothing of the sweep lives; return what does after a minute."""
         end = time.monotonic() + GRACE
-        while (found := self.processes()) and time.monotonic() < end:
+        while (left := self.processes()) and time.monotonic() < end:
             time.sleep(0.2)
-        return found
+        return left
 
     def workers(self) -> list[psutil.Process]:
         """Return Ray's workers that train."""
-        return [p for p in self.processes() if "ray::ImplicitFunc" in _command(p)]
+        return [p for p in self.processes() if "ray::ImplicitFunc" in _command_line(p)]
 
-    def scene(self, expected: Mapping[str, Told]) -> Scene:
+    def scene(self, expected: Mapping[str, TrialRecord]) -> Scene:
         """Return all that is left of the sweep."""
         left = self._left()
         if self.blank:
             self._send()
         try:
             with Store(self.url, create=False) as store:
-                told, again = tell(store), _again(store)
-                left += _open(store)
+                records, again = read_store(store), _trained_again(store)
+                left += _open_work(store)
                 if wrong := describe_damage(store.engine):
                     self.broken.append(f"the store is damaged: {wrong}")
         except LongwaveError as error:
-            told, again = {}, []
+            records, again = {}, []
             self.broken.append(str(error))
-        copies = [*copied(self.folder / "home/mlflow.db")] if self.blank else []
-        return Scene(expected, told, copies, logs(self.journal), again, self.broken, left, bool(self.blank))
+        copies = [*read_copies(self.folder / "home/mlflow.db")] if self.blank else []
+        return Scene(expected, records, copies, read_logs(self.journal), again, self.broken, left, bool(self.blank))
 
     def _send(self) -> None:
         try:
@@ -186,23 +186,23 @@ class Running:
             self.broken.append(f"mlflow sync: {error}")
 
     def _left(self) -> list[str]:
-        found = self.quiet()
-        left = [f"process {p.pid}: {_command(p)[:80]}" for p in found]
-        for process in found:
-            kill(process)
+        running = self.quiet()
+        left = [f"process {p.pid}: {_command_line(p)[:80]}" for p in running]
+        for process in running:
+            kill_process(process)
         return left + [f"file {f.name}" for f in sorted((self.storage or self.folder).rglob("*.safetensors"))]
 
 
-def clear(folder: Path) -> None:
+def clear_episode(folder: Path) -> None:
     """End what a harness that was killed left of an episode, and delete its files."""
     for process in Running(folder, folder, ()).processes():
-        kill(process)
+        kill_process(process)
     if os.path.ismount(folder / "disk"):
         subprocess.run(["umount", "-l", folder / "disk"], check=True)
     shutil.rmtree(folder)
 
 
-def kill(process: psutil.Process | subprocess.Popen[Any]) -> None:
+def kill_process(process: psutil.Process | subprocess.Popen[Any]) -> None:
     """Kill a process at once and wait for its end."""
     try:
         process.send_signal(signal.SIGKILL)
@@ -211,7 +211,7 @@ def kill(process: psutil.Process | subprocess.Popen[Any]) -> None:
         pass
 
 
-def tell(store: Store) -> dict[str, Told]:
+def read_store(store: Store) -> dict[str, TrialRecord]:
     """Return what a store tells of its trials."""
     with store.reading() as connection:
         rows = connection.execute(sa.select(TrialRow.__table__)).mappings().all()
@@ -220,41 +220,41 @@ def tell(store: Store) -> dict[str, Told]:
         curves[point.trial][point.epoch] = (point.loss, point.valid)
     names = ("epochs", "best_epoch", "valid", "test")
     packs = {r["id"]: f"{r['members']} of {r['pack']}" for r in rows}  # a rest of a pack may train as the pack
-    return {r["id"]: Told(r["status"], curves[r["id"]], {n: r[n] for n in names}, packs[r["id"]]) for r in rows}
+    return {r["id"]: TrialRecord(r["status"], curves[r["id"]], {n: r[n] for n in names}, packs[r["id"]]) for r in rows}
 
 
-def _again(store: Store) -> list[str]:
+def _trained_again(store: Store) -> list[str]:
     """Return the trials that have an attempt begun after their end, or more than one that came to an end."""
     late = sa.select(AttemptRow.trial).join(TrialRow, TrialRow.id == AttemptRow.trial)
     ended = sa.select(AttemptRow.trial).where(AttemptRow.status.in_(("ok", "stopped", "diverged", "failed")))
     with store.reading() as connection:
-        found = [*connection.scalars(late.where(AttemptRow.started > TrialRow.ended))]
-        found += connection.scalars(ended.group_by(AttemptRow.trial).having(sa.func.count() > 1))
-    return sorted(set(found))
+        trials = [*connection.scalars(late.where(AttemptRow.started > TrialRow.ended))]
+        trials += connection.scalars(ended.group_by(AttemptRow.trial).having(sa.func.count() > 1))
+    return sorted(set(trials))
 
 
-def _open(store: Store) -> list[str]:
+def _open_work(store: Store) -> list[str]:
     """Return drivers and attempts that the store takes for alive."""
     with store.reading() as connection:
         attempts = connection.scalars(sa.select(AttemptRow.trial).where(AttemptRow.ended.is_(None))).all()
-    found = [f"driver {d.process} of {d.sweep}" for d in drivers(store) if d.alive]
-    return found + [f"an attempt at {trial} that nobody ended" for trial in attempts]
+    drivers = [f"driver {d.process} of {d.sweep}" for d in read_drivers(store) if d.alive]
+    return drivers + [f"an attempt at {trial} that nobody ended" for trial in attempts]
 
 
-def logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+def read_logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return each trial's own log; a line that a kill cut off is none."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    trial_logs: dict[str, list[dict[str, Any]]] = {}
     for file in folder.glob("*.jsonl"):
-        lines = found.setdefault(file.stem, [])
+        lines = trial_logs.setdefault(file.stem, [])
         for text in file.read_text(errors="replace").splitlines():
             try:
                 lines.append(json.loads(text))
             except ValueError:
                 continue
-    return found
+    return trial_logs
 
 
-def copied(file: Path, tag: str = "longwave.trial", loss: str = "loss", valid: str = "valid_%") -> Iterator[Any]:
+def read_copies(file: Path, tag: str = "longwave.trial", loss: str = "loss", valid: str = "valid_%") -> Iterator[Any]:
     """Give the runs that show in MLflow's file: trial, what is there of it, values too many."""
     with closing(sqlite3.connect(file)) as connection:
         runs = connection.execute(
@@ -267,17 +267,17 @@ def copied(file: Path, tag: str = "longwave.trial", loss: str = "loss", valid: s
             losses, valids = (connection.execute(query, (run, key)).fetchall() for key in (loss, valid))
             by = dict(valids)
             curve = {step: (value, by[step]) for step, value in losses if step in by}
-            yield trial, Told(status, curve), len(losses) + len(valids) - len(dict(losses)) - len(by)
+            yield trial, TrialRecord(status, curve), len(losses) + len(valids) - len(dict(losses)) - len(by)
 
 
-def _variable(process: psutil.Process) -> str:
+def _episode_variable(process: psutil.Process) -> str:
     try:
         return process.environ().get(VARIABLE, "") if process.status() != psutil.STATUS_ZOMBIE else ""
     except (psutil.Error, OSError):
         return ""
 
 
-def _command(process: psutil.Process) -> str:
+def _command_line(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline()) or process.name()
     except psutil.Error:

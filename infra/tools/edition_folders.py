@@ -14,7 +14,7 @@ from typing import Any
 
 from tree import ROOT
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.editions.results import FOLDER
 from longwave.platform.exchange.bundle import ENDING
 
@@ -72,7 +72,7 @@ class EditionFolders:
 
     def note_bundle(self, name: str, file: str) -> None:
         """Write that the store holds a bundle."""
-        with whole(self.home / "bundles.json") as listed:
+        with atomic_file(self.home / "bundles.json") as listed:
             listed.write_text(json.dumps(self.known_bundles() | {name: file}))
 
 
@@ -80,7 +80,7 @@ def trust_bundle(trust: Path, name: str, why: str) -> None:
     """Add a bundle's name to the list of those that are trusted, unless it is there."""
     text = trust.read_text(encoding="utf-8")
     if name not in text:
-        with whole(trust) as written:
+        with atomic_file(trust) as written:
             written.write_text(f"{text.rstrip()}\n{name}  # {why}\n", encoding="utf-8")
 
 

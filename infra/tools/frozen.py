@@ -26,7 +26,7 @@ from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.models.kernels import using
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
-from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, hashed
+from longwave.platform.records.trial import PROTOCOL, TrialConfig, cohort_key, default_of
 from longwave.platform.registry import shipped_models, shipped_tasks
 from longwave.platform.training.rules import optimisers, schedules, training_params
 from longwave.platform.training.train import train
@@ -42,42 +42,42 @@ PLAIN = TrialConfig(
 Frozen = dict[str, Any]
 
 
-def present() -> Frozen:
+def present_record() -> Frozen:
     """Return what the code gives now: versions, ids, results."""
     with using("reference"):
         return {
-            "defaults": {f.name: hashed(f) for f in fields(TrialConfig) if isinstance(hashed(f), _JSON)},
+            "defaults": {f.name: default_of(f) for f in fields(TrialConfig) if isinstance(default_of(f), _JSON)},
             "rules": {
                 "rules": {
                     "version": PROTOCOL,
                     "ids": {"plain": PLAIN.id, "row": PLAIN.row},
-                    "results": _trained(),
+                    "results": _train_small(),
                     "declared": training_numbers(),
                 }
             },
-            "models": {name: _model(spec) for name, spec in shipped_models().items()},
-            "tasks": {name: _task(spec) for name, spec in shipped_tasks().items()},
+            "models": {name: _freeze_model(spec) for name, spec in shipped_models().items()},
+            "tasks": {name: _freeze_task(spec) for name, spec in shipped_tasks().items()},
         }
 
 
-def changed(before: Frozen, now: Frozen) -> list[str]:
+def list_changes(before: Frozen, now: Frozen) -> list[str]:
     """Return, a line each, what changed although its version is the one recorded, or is gone."""
-    found = []
+    changes = []
     for name, value in before["defaults"].items():
         if now["defaults"].get(name, "gone") != value:
-            found.append(f"identities left out {name} {value!r}: keep that as `hashed` in the field's metadata")
+            changes.append(f"identities left out {name} {value!r}: keep that as `hashed` in the field's metadata")
     for kind in ("rules", "models", "tasks"):
         for name, old in before[kind].items():
             new = now[kind].get(name)
             if new is None or new["version"] != old["version"]:
                 continue
             for what in ("ids", "results"):
-                if lost := [k for k, v in old[what].items() if not _same(new[what].get(k), v)]:
-                    found.append(f"{name}: {what} {', '.join(lost)} changed; its version is still {old['version']}")
-    return found
+                if lost := [k for k, v in old[what].items() if not _is_same(new[what].get(k), v)]:
+                    changes.append(f"{name}: {what} {', '.join(lost)} changed; its version is still {old['version']}")
+    return changes
 
 
-def unrecorded(before: Frozen, now: Frozen) -> list[str]:
+def list_unrecorded(before: Frozen, now: Frozen) -> list[str]:
     """Return, a line each, what has no record of its present version."""
     return [
         f"{name} of version {new['version']} is not recorded: make freeze"
@@ -87,31 +87,31 @@ def unrecorded(before: Frozen, now: Frozen) -> list[str]:
     ]
 
 
-def merged(before: Frozen, now: Frozen) -> Frozen:
+def merge_records(before: Frozen, now: Frozen) -> Frozen:
     """Return what is to be recorded: what is new, and what is the same with the digits that it has already."""
-    found = deepcopy(now)
+    merged = deepcopy(now)
     for kind in ("rules", "models", "tasks"):
-        for name, new in found[kind].items():
+        for name, new in merged[kind].items():
             old = before.get(kind, {}).get(name, {}).get("results", {})
             results = new["results"]
-            results |= {k: old[k] for k in results if k in old and _same(results[k], old[k])}
-    return found
+            results |= {k: old[k] for k in results if k in old and _is_same(results[k], old[k])}
+    return merged
 
 
-def recorded() -> Frozen:
+def read_record() -> Frozen:
     """Return what is recorded."""
-    found: Frozen = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    record: Frozen = json.loads(FILE.read_text(encoding="utf-8"))
+    return record
 
 
 _JSON = (type(None), bool, int, float, str, list, dict)
 
 
-def _plain() -> dict[str, str]:
+def _plain_ids() -> dict[str, str]:
     return {"trial": PLAIN.id, "row": PLAIN.row, "shape": PLAIN.shape, "cohort": cohort_key([PLAIN])}
 
 
-def _model(spec: ModelSpec) -> Frozen:
+def _freeze_model(spec: ModelSpec) -> Frozen:
     """Return ids of a model, with each option that is not the default, and what its layer computes."""
     params = {p.name: 0.5 for p in spec.space("")}
     base = replace(PLAIN, model=spec.name, model_version=spec.version, params=params)
@@ -120,10 +120,10 @@ def _model(spec: ModelSpec) -> Frozen:
         chosen |= {f"{name} {choice}": {name: choice} for choice in choices[1:]}
     ids = {name: replace(base, options=options).id for name, options in chosen.items()}
     few = {name: options for name, options in chosen.items() if options.get("layers", 0) <= 32}
-    return {"version": spec.version, "ids": ids, "results": {k: _computed(spec, o) for k, o in few.items()}}
+    return {"version": spec.version, "ids": ids, "results": {k: _run_layer(spec, o) for k, o in few.items()}}
 
 
-def _computed(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
+def _run_layer(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
     """Return a few numbers that depend on all a layer does: its start, its equation, in training and after."""
     hyper = {p.name: p.low if p.whole else (p.low + p.high) / 2 for p in spec.space("", options)[1:]}
     layer = spec.build(Sizes(2, 4, 1, 9), **options, **hyper).double()
@@ -131,13 +131,13 @@ def _computed(spec: ModelSpec, options: Mapping[str, Any]) -> list[float]:
     x = torch.linspace(-1.0, 1.0, 9 * 3 * 2, dtype=torch.float64).view(9, 3, 2).sin()
     numbers = []
     for mode in (True, False):
-        outputs, state = _run(layer.train(mode), x)
+        outputs, state = _apply_layer(layer.train(mode), x)
         weights = torch.linspace(0.5, 1.5, outputs.numel(), dtype=torch.float64).view_as(outputs)
         numbers += [(outputs * weights).sum().item(), *((s * s).sum().item() for s in state)]
     return numbers
 
 
-def _run(layer: Layer[Any], x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _apply_layer(layer: Layer[Any], x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Return the outputs and the last state for x as sequences, or as the nodes of graphs in which each hears two."""
     generators = [torch.Generator().manual_seed(5)]
     if not isinstance(layer, GraphLayer):
@@ -148,7 +148,7 @@ def _run(layer: Layer[Any], x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     return layer.features(graphs, None, generators)
 
 
-def _task(spec: TaskSpec) -> Frozen:
+def _freeze_task(spec: TaskSpec) -> Frozen:
     """Return the id of a trial on a task, and what its loss and metric say of made-up outputs."""
     config = replace(PLAIN, task=spec.name, task_version=spec.version, variant=spec.variant)
     outputs = torch.linspace(-2.0, 2.0, 5 * 4 * spec.outputs, dtype=torch.float64).view(1, 5, 4, spec.outputs).sin()
@@ -160,32 +160,37 @@ def _task(spec: TaskSpec) -> Frozen:
         loss = spec.loss(outputs, targets)
     numbers = [loss.item(), spec.metric.score(outputs, targets).item()]
     results = {"loss and metric": numbers}
-    return {"version": spec.version, "ids": {"plain": config.id}, "results": results, "declared": declared(spec)}
+    return {
+        "version": spec.version,
+        "ids": {"plain": config.id},
+        "results": results,
+        "declared": declared_numbers(spec),
+    }
 
 
-def declared(spec: TaskSpec) -> Frozen:
+def declared_numbers(spec: TaskSpec) -> Frozen:
     """Return the numbers that a task declares and its data do not tell: sizes, recipes, counts of its files."""
     recipes = {model: {k: v for k, v in asdict(spec.recipe(model)).items() if v} for model in spec.recipes}
     sizes = {name: getattr(spec, name) for name in ("inputs", "outputs", "tokens", "horizon", "margin")}
     minor = [note.minor for note in spec.protocols]
     counts = dict(spec.files.counts) if spec.files else {}
-    found: Frozen = json.loads(json.dumps({**sizes, "minor": minor, "counts": counts, "recipes": recipes}))
-    return found
+    numbers: Frozen = json.loads(json.dumps({**sizes, "minor": minor, "counts": counts, "recipes": recipes}))
+    return numbers
 
 
 def training_numbers() -> Frozen:
     """Return what every number of training may be and is by default, by its name."""
     words = [(optimiser, schedule) for optimiser in optimisers() for schedule in schedules()]
     params = {p.name: p for pair in words for p in training_params(*pair)}
-    told = ("low", "high", "log", "zero", "most", "whole", "searched", "default")
-    return {name: [_plain_number(getattr(p, field)) for field in told] for name, p in sorted(params.items())}
+    names = ("low", "high", "log", "zero", "most", "whole", "searched", "default")
+    return {name: [_plain_number(getattr(p, field)) for field in names] for name, p in sorted(params.items())}
 
 
 def _plain_number(value: Any) -> Any:
     return None if value == math.inf else value
 
 
-def _trained() -> dict[str, list[float]]:
+def _train_small() -> dict[str, list[float]]:
     """Return the curves of a small sweep's worth of training: order, clipping, step drops, halving, selection."""
     task, model = shipped_tasks()["adding"], shipped_models()["lem"]
     own = {"task_version": task.version, "model_version": model.version, "data": task.load("N=20").version}
@@ -194,7 +199,7 @@ def _trained() -> dict[str, list[float]]:
     search = [replace(base, phase="search", params=p, seed=k) for k, p in enumerate(params)]
     halving = {"eta": 3, "first": 2, "cohort": cohort_key(search)}
     last = replace(base, params=params[0], selection="last", drops=(), clip=None)
-    found: dict[str, list[float]] = {}
+    curves: dict[str, list[float]] = {}
     for name, pack in {
         "halved": [replace(c, halving=halving) for c in search],
         "retrained": [replace(base, params=params[1])],
@@ -211,12 +216,12 @@ def _trained() -> dict[str, list[float]]:
         order = {c.id: k for k, c in enumerate(pack)}
         points.sort(key=lambda p: (order[p.trial], p.epoch))
         runs.sort(key=lambda r: order[r.trial])
-        found[name] = [n for p in points for n in (p.loss, p.valid)]
-        found[f"{name}, ends"] = [float(n) for r in runs for n in (r.epochs, r.best_epoch or 0, r.test or 0.0)]
-    return found
+        curves[name] = [n for p in points for n in (p.loss, p.valid)]
+        curves[f"{name}, ends"] = [float(n) for r in runs for n in (r.epochs, r.best_epoch or 0, r.test or 0.0)]
+    return curves
 
 
-def _same(new: Any, old: Any) -> bool:
+def _is_same(new: Any, old: Any) -> bool:
     """Return whether an id is the same, or numbers are but for what another processor can do to float64."""
     if isinstance(old, list):
         pairs = zip(new or [], old, strict=False)
@@ -226,17 +231,17 @@ def _same(new: Any, old: Any) -> bool:
 
 def main(file: Path = FILE) -> int:
     """Record what is new; return 1, and record nothing, where something changed under an old version."""
-    now = present()
+    now = present_record()
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    if before and (wrong := changed(before, now)):
+    if before and (wrong := list_changes(before, now)):
         print(
             "\n".join([*wrong, "Bump the version (MODEL or TASK, or PROTOCOL), or undo the change."]), file=sys.stderr
         )
         return 1
-    file.write_text(json.dumps(merged(before, now), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(merge_records(before, now), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    stubs.write()
+    stubs.write_stubs()
     raise SystemExit(main())

@@ -29,8 +29,8 @@ from triton_cases import FORMS, SCHEDULES, far, halved
 
 from longwave.models.kernels import using
 from longwave.models.kernels.dispatch import STORED
-from longwave.platform.bench.kernels import Agenda, measure, planned
-from longwave.platform.bench.report import targets
+from longwave.platform.bench.kernels import Agenda, plan_benchmark, run_benchmark
+from longwave.platform.bench.report import judge_targets
 from longwave.platform.bench.sizes import EIGENWORMS, FITZHUGH, PackSize, Size
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
@@ -67,7 +67,7 @@ class Scale:
     sweep: dict[str, Any]
 
 
-def whole() -> Scale:
+def whole_scale() -> Scale:
     """Return what a GPU is asked."""
     packs = [PackSize(2**k, FITZHUGH) for k in range(7)] + [PackSize(64, EIGENWORMS)]
     return Scale(
@@ -77,15 +77,15 @@ def whole() -> Scale:
         5,
         tuple(itertools.product(FORMS, ("row", "graph"))),
         ([5, 0], [40, 65]),
-        replace(planned("cuda"), packs=packs),
+        replace(plan_benchmark("cuda"), packs=packs),
         {"task": "fitzhugh_nagumo", "models": ["lem", "gru", "unicornn"], "trials": 8, "retrain": 2, "epochs": 5},
     )
 
 
-def small() -> Scale:
+def small_scale() -> Scale:
     """Return what the interpreter is asked."""
     size = Size(2, 1, 1, 3)
-    agenda = planned("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
+    agenda = plan_benchmark("cpu", ["lem"], ["2,1,1,3"], repeats=1, seconds=0.0, compile=False)
     settings = {"task": "adding", "variant": "N=2", "models": ["lem"], "trials": 2, "retrain": 1, "hidden": 3}
     return Scale(
         ("lem", "tau_gru"),
@@ -120,7 +120,7 @@ class Findings:
             self.misses.append(what)
 
 
-def cells(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
+def check_cells(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
     """Return how far each case is from float64 by each schedule, at each size."""
     lines = []
     for case, schedule in itertools.product(scale.cases, SCHEDULES):
@@ -128,62 +128,63 @@ def cells(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
         if schedule == "chunks" and not delayed:
             continue
         for d, lags in itertools.product(scale.hidden[schedule], scale.lags if delayed else [[]]):
-            if not _fits(case, schedule, d):
+            if not _fits_width(case, schedule, d):
                 continue
             what = f"{case}, {schedule}, d={d}" + (f", lags {lags}" if lags else "")
             with patch.object(every_model, "TAU", lags or every_model.TAU):
                 run = lambda: far(case, schedule, d, scale.steps, scale.batch, device=device)  # noqa: B023, E731
-                for errors in found.attempt(what, run):
+                for errors in findings.attempt(what, run):
                     lines.append({"case": what, "error": max(own for own, _ in errors.values())})
-                    found.demand(not too_far(errors), f"{what}: {too_far(errors)}")
+                    findings.demand(not too_far(errors), f"{what}: {too_far(errors)}")
     return lines
 
 
-def _fits(case: str, schedule: str, d: int) -> bool:
+def _fits_width(case: str, schedule: str, d: int) -> bool:
     """Return whether the schedule is one for this width."""
     from longwave.models.kernels.triton.run import supports
 
     return schedule == "graph" or supports(build(case, 2).cell_on("triton"), d)[0] == "row"
 
 
-def halves(scale: Scale, device: str, found: Findings) -> list[dict[str, Any]]:
+def check_halves(scale: Scale, device: str, findings: Findings) -> list[dict[str, Any]]:
     """Return what rows in bfloat16 change."""
     lines = []
     for case, schedule in scale.halves:
         what = f"{case}, {schedule}, rows in bfloat16"
-        for outputs, gradients in found.attempt(what, lambda: halved(case, schedule, device)):  # noqa: B023
+        for outputs, gradients in findings.attempt(what, lambda: halved(case, schedule, device)):  # noqa: B023
             lines.append({"case": what, "outputs": outputs, "gradients": gradients})
-            found.demand(0 < gradients < HALVED, f"{what}: gradients change by {gradients:.1e}")
+            findings.demand(0 < gradients < HALVED, f"{what}: gradients change by {gradients:.1e}")
     return lines
 
 
-def kernels(scale: Scale, found: Findings) -> dict[str, Any]:
+def check_kernels(scale: Scale, findings: Findings) -> dict[str, Any]:
     """Return the report of ``bench kernels``."""
-    report = measure(scale.agenda, lambda words: print(words, file=sys.stderr))
-    found.misses += report.failed
+    report = run_benchmark(scale.agenda, lambda words: print(words, file=sys.stderr))
+    findings.misses += report.failed
     for line in report.lines:
-        found.demand(line.exact, f"{line.cell}, {line.size}: error {line.error:.1e}")
-        found.demand(line.path == "triton", f"{line.cell}, {line.size}: {line.path}, {line.reason}")
-    for target in targets(report):
-        found.demand(target.met, f"{target.what}: {target.found:.2f}, asked {target.bound:g}")
+        findings.demand(line.exact, f"{line.cell}, {line.size}: error {line.error:.1e}")
+        findings.demand(line.path == "triton", f"{line.cell}, {line.size}: {line.path}, {line.reason}")
+    for target in judge_targets(report):
+        findings.demand(target.met, f"{target.what}: {target.ratio:.2f}, asked {target.bound:g}")
     return report.to_dict()
 
 
-def sweeps(scale: Scale, found: Findings) -> list[dict[str, Any]]:
+def check_sweeps(scale: Scale, findings: Findings) -> list[dict[str, Any]]:
     """Return how the trials of a short sweep ended, in each precision that Triton's loops have."""
     lines = []
     for precision, path in STORED.items():
-        for runs in found.attempt(f"sweep in {precision}", lambda: _ended({**scale.sweep, "precision": precision})):  # noqa: B023
+        settings = {**scale.sweep, "precision": precision}
+        for runs in findings.attempt(f"sweep in {precision}", lambda: _run_sweep(settings)):  # noqa: B023
             for model, run in runs:
                 what, way = f"sweep in {precision}, {model} {run.trial}", run.environment["kernel"]
                 lines.append({"sweep": what, "status": run.status, "seconds": run.seconds, "kernel": way})
-                found.demand(run.status == "ok", f"{what}: {run.status}, {run.reason}")
+                findings.demand(run.status == "ok", f"{what}: {run.status}, {run.reason}")
                 right = way.startswith(f"{path}: ") and run.environment["precision"] == precision
-                found.demand(right, f"{what}: ran by {way}, in {run.environment['precision']}")
+                findings.demand(right, f"{what}: ran by {way}, in {run.environment['precision']}")
     return lines
 
 
-def _ended(settings: dict[str, Any]) -> list[Any]:
+def _run_sweep(settings: dict[str, Any]) -> list[Any]:
     """Return model and run of each trial of a sweep, run in this process."""
     with tempfile.TemporaryDirectory() as folder:
         file = check_sweep({"name": "gpu", **settings}, "gpu.toml")
@@ -192,33 +193,33 @@ def _ended(settings: dict[str, Any]) -> list[Any]:
             return [(t.config.model, t.run) for t in store.trials_by_id([a.id for a in store.planned("gpu")])]
 
 
-def examine(scale: Scale, device: str) -> dict[str, Any]:
+def examine_device(scale: Scale, device: str) -> dict[str, Any]:
     """Return all that was found, and the misses."""
-    found = Findings()
+    findings = Findings()
     parts = {
-        "cells": cells(scale, device, found),
-        "halves": halves(scale, device, found),
-        "kernels": kernels(scale, found),
-        "sweeps": sweeps(scale, found),
+        "cells": check_cells(scale, device, findings),
+        "halves": check_halves(scale, device, findings),
+        "kernels": check_kernels(scale, findings),
+        "sweeps": check_sweeps(scale, findings),
     }
-    return {"versions": environment.describe(), **parts, "misses": found.misses}
+    return {"versions": environment.describe(), **parts, "misses": findings.misses}
 
 
-def told(found: dict[str, Any], path: Path) -> int:
+def write_report(report: dict[str, Any], path: Path) -> int:
     """Write the file and print the misses; return 1 if there are any."""
-    path.write_text(json.dumps(found, indent=2, default=str) + "\n")
-    print("\n".join([f"{path.name}: {len(found['cells'])} cases, {len(found['misses'])} misses.", *found["misses"]]))
-    return 1 if found["misses"] else 0
+    path.write_text(json.dumps(report, indent=2, default=str) + "\n")
+    print("\n".join([f"{path.name}: {len(report['cells'])} cases, {len(report['misses'])} misses.", *report["misses"]]))
+    return 1 if report["misses"] else 0
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure; return as ``told`` does, or 2 if there is no GPU."""
     if arguments and os.environ.get("TRITON_INTERPRET") == "1":
         with using("triton"), patch.object(adding, "HELD_OUT", 4):
-            return told(examine(small(), "cpu"), Path(arguments[0]))
+            return write_report(examine_device(small_scale(), "cpu"), Path(arguments[0]))
     if torch.cuda.is_available():
         name = re.sub(r"[^a-z0-9]+", "-", torch.cuda.get_device_name().lower()).strip("-")
-        return told(examine(whole(), "cuda"), ROOT / f"infra/benchmarks/{name}.json")
+        return write_report(examine_device(whole_scale(), "cuda"), ROOT / f"infra/benchmarks/{name}.json")
     print("make gpu needs a CUDA device, and there is none here.", file=sys.stderr)
     return 2
 

@@ -33,7 +33,7 @@ Welch's test on means with Holm's adjustment. A case outside its claim is marked
 """
 
 
-def part(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case]:
+def list_cases(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case]:
     """Return the cases of one part."""
     if name == "ranks":
         return rank_cases(boards)
@@ -44,12 +44,12 @@ def part(name: str, boards: int = BOARDS, cases: int = CASES) -> list[Case]:
     return overall_cases(cases) if name == "overall" else verdict_cases(cases)
 
 
-def run(name: str, place: int) -> list[Line]:
+def run_case(name: str, place: int) -> list[Line]:
     """Return the lines of one case of a part, by its place: laws themselves do not travel between processes."""
-    return part(name)[place]()
+    return list_cases(name)[place]()
 
 
-def table(lines: Sequence[Line]) -> str:
+def markdown_table(lines: Sequence[Line]) -> str:
     """Return lines as a table of Markdown."""
     rows = [
         f"| {line.case} | {line.claimed} | {line.simulated} | {'' if line.held else '**outside**'} |" for line in lines
@@ -64,11 +64,11 @@ def main(parts: Sequence[str]) -> None:
         sys.exit(f"There is no part {unknown[0]!r}: {', '.join(PARTS)}.")
     sections, outside, chosen = [HEADER.format(boards=BOARDS, cases=CASES)], 0, parts or PARTS
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = {name: pool.map(run, repeat(name), range(len(part(name)))) for name in chosen}
+        results = {name: pool.map(run_case, repeat(name), range(len(list_cases(name)))) for name in chosen}
         for name in chosen:
-            lines = [line for some in found[name] for line in some]
+            lines = [line for some in results[name] for line in some]
             outside += sum(not line.held for line in lines)
-            sections.append(f"## {name.capitalize()}\n\n{table(lines)}")
+            sections.append(f"## {name.capitalize()}\n\n{markdown_table(lines)}")
             print(sections[-1], flush=True)
     if not parts:
         FILE.write_text("\n".join(sections), encoding="utf-8")

@@ -22,7 +22,7 @@ from recorded import points_of, recorded_store
 from tree import ROOT
 
 from longwave.platform.about import about, known_model
-from longwave.platform.records.identity import digest, sparse
+from longwave.platform.records.identity import digest, sparse_fields
 from longwave.platform.records.probe import Probe
 from longwave.platform.records.report import Report, Rung
 from longwave.platform.records.run import Measure, Run
@@ -78,7 +78,7 @@ def fill(store: Store) -> None:
 
 def content(store: Store) -> dict[str, Any]:
     """Return what is read of a store, as JSON: boards, trials with their curves, and all beside them."""
-    sweeps = [sparse(store.sweep(name)) for name in store.sweeps()]
+    sweeps = [sparse_fields(store.sweep(name)) for name in store.sweeps()]
     trials = {sweep["name"]: store.trials(sweep["name"]) for sweep in sweeps}
     ids = sorted({t.config.id for found in trials.values() for t in found})
     found = {
@@ -94,8 +94,8 @@ def content(store: Store) -> dict[str, Any]:
         "attempts": store.attempts(ids),
         "cohorts": {name: asdict(store.cohort(name)) for name in sorted(set(store.cohorts(ids).values()))},
         "patches": store.patches({t.run.environment.get("diff", "") for f in trials.values() for t in f if t.run}),
-        "catalogue": [sparse(entry) for entry in store.catalogue()],
-        "probes": [sparse(probe) for probe in read_probes(store)],
+        "catalogue": [sparse_fields(entry) for entry in store.catalogue()],
+        "probes": [sparse_fields(probe) for probe in read_probes(store)],
         "cost": {name: store.cost(name).used for name in trials},
         "deliveries": [asdict(delivery) for delivery in Outbox(store, SERVER).deliveries()],
     }
@@ -104,7 +104,11 @@ def content(store: Store) -> dict[str, Any]:
 
 
 def _plain(trial: Trial) -> dict[str, Any]:
-    record = {"config": trial.config.to_dict(), "about": sparse(trial.about), "run": trial.run and sparse(trial.run)}
+    record = {
+        "config": trial.config.to_dict(),
+        "about": sparse_fields(trial.about),
+        "run": trial.run and sparse_fields(trial.run),
+    }
     return record | {"status": trial.status, "pack": trial.pack, "ended": trial.ended, "id": trial.config.id} | {
         "row": trial.config.row, "origin": trial.origin, "rerun": trial.rerun, "flags": trial.flags,
     }  # fmt: skip

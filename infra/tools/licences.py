@@ -19,17 +19,17 @@ RULES: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enc
 TROVE = "License :: "
 
 
-def licences(package: Distribution) -> list[str]:
+def read_licences(package: Distribution) -> list[str]:
     """Return the licences of a package, as its metadata say them; all of them hold."""
-    said = package.metadata
-    if expression := said.get("License-Expression"):
+    metadata = package.metadata
+    if expression := metadata.get("License-Expression"):
         return [expression]
-    trove = [line.split(" :: ")[-1] for line in said.get_all("Classifier", []) if line.startswith(TROVE)]
-    text = (said.get("License") or "").strip()
+    trove = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier", []) if line.startswith(TROVE)]
+    text = (metadata.get("License") or "").strip()
     return [name for name in trove if name != "OSI Approved"] or [line for line in text.splitlines()[:1] if line]
 
 
-def allowed(expression: str, allow: frozenset[str]) -> bool:
+def is_allowed(expression: str, allow: frozenset[str]) -> bool:
     """Return whether we may use what has this licence: any one joined by OR, all of those joined by AND."""
     if expression in allow:
         return True
@@ -38,23 +38,23 @@ def allowed(expression: str, allow: frozenset[str]) -> bool:
     return any(all(one.strip() in allow for one in re.split(r"\s+AND\s+", part)) for part in either)
 
 
-def refused(packages: Iterator[Distribution], allow: frozenset[str], reviewed: Mapping[str, str]) -> list[str]:
+def list_refused(packages: Iterator[Distribution], allow: frozenset[str], reviewed: Mapping[str, str]) -> list[str]:
     """Return a line for each package that may not be used."""
-    found = []
+    refused = []
     for package in packages:
-        name, said = package.metadata["Name"], licences(package)
-        if name.lower() not in reviewed and not (said and all(allowed(one, allow) for one in said)):
-            found.append(f"{name} {package.version}: {'; '.join(said) or 'no licence is stated'}")
-    return sorted(found)
+        name, stated = package.metadata["Name"], read_licences(package)
+        if name.lower() not in reviewed and not (stated and all(is_allowed(one, allow) for one in stated)):
+            refused.append(f"{name} {package.version}: {'; '.join(stated) or 'no licence is stated'}")
+    return sorted(refused)
 
 
 def main() -> int:
     """Print what is not allowed and return the exit status."""
     rules = RULES["licences"]
-    found = refused(distributions(), frozenset(rules["allow"]), rules["reviewed"])
-    for line in found:
+    refused = list_refused(distributions(), frozenset(rules["allow"]), rules["reviewed"])
+    for line in refused:
         print(f"{line}. Allow it in pyproject.toml, or leave the package out.", file=sys.stderr)
-    return 1 if found else 0
+    return 1 if refused else 0
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ TASKS = ("adding", "copy_memory", "digits", "eigenworms", "enso", "parity", "psm
 """Tasks of the lists: all of them would change whenever one is added."""
 
 
-def groups() -> list[Group]:
+def make_rows() -> list[Group]:
     """Return the rows of four boards: one that diverged, a provisional one, one of two heads, one of another size."""
     registered = {name: registry.get_task(name) for name in ("adding", "digits", "parity", "enso")}
     metrics = {"digits": ("accuracy", "%", "max"), "parity": ("accuracy", "%", "max"), "enso": ("nrmse", "1", "min")}
-    found = []
+    rows = []
     for k, (task, spec) in enumerate(registered.items()):
         metric, unit, goal = metrics.get(task, ("mse", "1", "min"))
         about = {"metric": metric, "unit": unit, "goal": goal, "task": task, "variant": spec.variant}
@@ -56,11 +56,11 @@ def groups() -> list[Group]:
             tests: list[float | str] = [base * (1 + 0.013 * i) for i in range(6 if model != "cornn" else 3)]
             tests += ["diverged"] if model == "chrono_lstm" and k == 0 else []
             version = registry.get_model(model).version
-            found.append(retrained(model, tests, **about, title=title, model_version=version, **told(model)))
-    return found
+            rows.append(retrained(model, tests, **about, title=title, model_version=version, **protocol_facts(model)))
+    return rows
 
 
-def told(model: str) -> dict[str, object]:
+def protocol_facts(model: str) -> dict[str, object]:
     """Return what is said of the protocol of a row."""
     changed = ("hidden 32 (published 128)", "epochs 40 (published 300)")
     return {"departures": changed, "recipe": "LEM, Table 8: 30,000 steps"} if model != "cornn" else {}
@@ -68,47 +68,49 @@ def told(model: str) -> dict[str, object]:
 
 def one_board() -> None:
     """Print the board of rows that papers print numbers for."""
-    mine = [group for group in groups() if group.config.task == "adding"]
+    mine = [group for group in make_rows() if group.config.task == "adding"]
     numbers = [
         printed("lem", 0.0125, task="adding", std=0.0004, n=5, printed="0.0125", sources="LEM, Table 3 (this paper)"),
         printed("lipschitz_rnn", 0.051, task="adding", sources="Lipschitz RNN, Table 2 (this paper)"),
     ]
-    render_board.boards(board.rows(mine, numbers), EVERYBODY, Format.table)
+    render_board.print_boards(board.rows(mine, numbers), EVERYBODY, Format.table)
 
 
-def kernels() -> None:
+def print_kernel_lines() -> None:
     """Print the first lines of a benchmark that is kept."""
     kept = json.loads((ROOT / "infra/benchmarks/cpu-avx512.json").read_text())
-    told = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in kept["lines"][:4]]
-    timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in told]
+    lines = [{k: v for k, v in line.items() if k not in ("ratios", "roofline")} for line in kept["lines"][:4]]
+    timings = [Timing(**{**line, "size": Size(**line["size"])}) for line in lines]
     last = [{k: v for k, v in line.items() if k != "ratios"} for line in kept.get("vanishing", [])]
     vanishing = [Vanishing(**{**line, "size": Size(**line["size"])}) for line in last[:4] + last[-1:]]
-    bench.kernels(KernelReport(kept["versions"], kept["device"], timings, vanishing), "table")
+    bench.print_kernels(KernelReport(kept["versions"], kept["device"], timings, vanishing), "table")
 
 
-def measured() -> None:
+def print_benchmarks() -> None:
     """Print what the other benchmarks print, of made-up numbers."""
     path = "cpu: the fused LEM loop, C++ for AVX512"
     lines = [Measurement(f"{m} members", f"M={m} T=1000 B=32 p=1 d=16", path, 100.0 * m, m, 100.0) for m in (1, 16)]
     ways = [Throughput(way, 16, 2, 2, 3.21, 17944.0, 1.0) for way in ("packs", "plain Ray Tune, plain loops")]
     commands = [Outside(f"sweep run{way}", 16, 2, 3.21, 4.56, 0.32, 2.89) for way in ("", " --here", " --workers 2")]
-    bench.sweep(lines, ways, "", commands, "table")
-    bench.boards([BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table")
+    bench.print_sweep(lines, ways, "", commands, "table")
+    bench.print_boards(
+        [BoardTime("overview", "100,000 runs, 2,800 rows, 30 tasks", "sqlite", 281.0, 402.0, 0.28)], "table"
+    )
 
 
-def findings() -> None:
+def print_findings() -> None:
     """Print what the doctor might find."""
     packages = "torch 2.15.0, ray 2.60.0, optuna 5.0.0, mlflow 3.17.2, sqlalchemy 2.1.9, streamlit 1.67.0"
     store = "sqlite:////home/somebody/.local/share/longwave/longwave.db: file is not a database"
-    terminal.findings([Finding("packages", True, packages), Finding("store", False, store)])
+    terminal.print_findings([Finding("packages", True, packages), Finding("store", False, store)])
 
 
-def command(words: str) -> Callable[[], None]:
+def make_command(words: str) -> Callable[[], None]:
     """Return what runs a command line; ROW is the best row of adding, TRIAL one of its retrainings."""
 
     def run() -> None:
-        best = groups()[0]
-        given = words.replace("ROW", best.config.row[:8]).replace("OTHER", groups()[1].config.row[:8])
+        best = make_rows()[0]
+        given = words.replace("ROW", best.config.row[:8]).replace("OTHER", make_rows()[1].config.row[:8])
         assert main(given.replace("TRIAL", best.runs[0].id[:8]).split()) == 0, words
 
     return run
@@ -116,28 +118,28 @@ def command(words: str) -> Callable[[], None]:
 
 SCREENS: dict[str, Callable[[], None]] = {
     "board_of_one_task": one_board,
-    "board_of_all_tasks": command("board"),
-    "compare": command("compare LEM coRNN"),
-    "budget": command("budget adding"),
-    "diff": command("diff ROW OTHER"),
-    "show_row": command("show ROW"),
-    "show_trial": command("show TRIAL"),
-    "models": command("models --family delay"),
-    "model": command("models lem"),
-    "tasks": command("tasks"),
-    "task": command("tasks adding"),
-    "published": command("published enso"),
-    "data_list": command("data list"),
-    "sweep_plan": command("sweep plan infra/sweeps/demo.toml --cpu --workers 2"),
-    "sweep_list": command("sweep list"),
-    "sweep_status": command("sweep status demo"),
-    "doctor": findings,
-    "bench_kernels": kernels,
-    "bench_others": measured,
+    "board_of_all_tasks": make_command("board"),
+    "compare": make_command("compare LEM coRNN"),
+    "budget": make_command("budget adding"),
+    "diff": make_command("diff ROW OTHER"),
+    "show_row": make_command("show ROW"),
+    "show_trial": make_command("show TRIAL"),
+    "models": make_command("models --family delay"),
+    "model": make_command("models lem"),
+    "tasks": make_command("tasks"),
+    "task": make_command("tasks adding"),
+    "published": make_command("published enso"),
+    "data_list": make_command("data list"),
+    "sweep_plan": make_command("sweep plan infra/sweeps/demo.toml --cpu --workers 2"),
+    "sweep_list": make_command("sweep list"),
+    "sweep_status": make_command("sweep status demo"),
+    "doctor": print_findings,
+    "bench_kernels": print_kernel_lines,
+    "bench_others": print_benchmarks,
 }
 
 
-def search(store: Store, group: Group) -> None:
+def store_search(store: Store, group: Group) -> None:
     """Write eight search trials behind a row, one of which diverged."""
     base, about = group.config, trials(group)[0].about
     configs = [replace(base, phase="search", seed=90 + k, params={"lr": 0.1 / (k + 1)}) for k in range(8)]
@@ -147,7 +149,7 @@ def search(store: Store, group: Group) -> None:
 
 
 @contextlib.contextmanager
-def stage() -> Iterator[None]:
+def stage_commands() -> Iterator[None]:
     """Inside the block commands have a store of their own, few tasks, and paths that are the same everywhere."""
     few = {name: spec for name, spec in registry.all_tasks().items() if name in TASKS}
     timed = mock.patch.object(tasks, "duration", lambda _: "0.1 s")
@@ -156,10 +158,10 @@ def stage() -> Iterator[None]:
         url = f"sqlite:///{folder}/s.db"
         with Store(url) as store:
             store.add_sweep("demo", {"trials": 2})
-            keep(store, *groups())
-            for group in groups():
+            keep(store, *make_rows())
+            for group in make_rows():
                 if group.config.task == "adding":
-                    search(store, group)
+                    store_search(store, group)
         places = {
             "LONGWAVE_STORE": url,
             "LONGWAVE_HOME": "/home/somebody/longwave",
@@ -169,7 +171,7 @@ def stage() -> Iterator[None]:
             yield
 
 
-def screen(name: str, width: int) -> str:
+def print_screen(name: str, width: int) -> str:
     """Return what a command prints in a terminal of that width, without spaces at the ends of lines."""
     out = io.StringIO()
     with mock.patch.dict(os.environ, {"COLUMNS": str(width)}), contextlib.redirect_stdout(out):
@@ -177,18 +179,18 @@ def screen(name: str, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).rstrip() + "\n"
 
 
-def page(name: str) -> str:
+def print_page(name: str) -> str:
     """Return what a command prints in terminals of all widths, one below the other."""
-    return "\n".join(RULER.format(width).ljust(width, "─") + "\n" + screen(name, width) for width in WIDTHS)
+    return "\n".join(RULER.format(width).ljust(width, "─") + "\n" + print_screen(name, width) for width in WIDTHS)
 
 
-def file(name: str) -> Path:
+def screen_file(name: str) -> Path:
     """Return the file of a command's screens."""
     return FOLDER / f"{name}.txt"
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    with stage():
+    with stage_commands():
         for each in SCREENS:
-            file(each).write_text(page(each), encoding="utf-8")
+            screen_file(each).write_text(print_page(each), encoding="utf-8")

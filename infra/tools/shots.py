@@ -10,14 +10,14 @@ from pathlib import Path
 
 from browser import PAGES, Visitor, opened_browser
 from chromium import DESK, PHONE
-from lab_speed import serving
+from lab_speed import serve_lab
 
 from longwave.platform.storage.store import Store
 
 WINDOWS = {"desk": DESK, "phone": PHONE}
 
 
-def shots(url: str, folder: Path) -> list[Path]:
+def take_shots(url: str, folder: Path) -> list[Path]:
     """Write a picture a page, theme and window, named ``task-dark-phone.png``; return them, and raise what is wrong.
 
     Args:
@@ -29,7 +29,7 @@ def shots(url: str, folder: Path) -> list[Path]:
         first = next(iter(store.retrainings(store.tasks()[0])), None) if store.tasks() else None
     query = {"task": first.config.task, "row": first.config.row} if first else {}
     made = []
-    with serving(url) as (address, _), opened_browser() as browser:
+    with serve_lab(url) as (address, _), opened_browser() as browser:
         for window, size in WINDOWS.items():
             for theme in ("light", "dark"):
                 visitor = Visitor(browser, address, viewport=size, color_scheme=theme)
@@ -44,5 +44,5 @@ def shots(url: str, folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for picture in shots(sys.argv[1], Path(sys.argv[2])):
+    for picture in take_shots(sys.argv[1], Path(sys.argv[2])):
         print(picture)

@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import norm
-from seed_laws import CHANCE, HONEST, UNEQUAL, SeedLaw, halves, second_half
+from seed_laws import CHANCE, HONEST, UNEQUAL, SeedLaw, second_half, split_halves
 
 from longwave.platform.statistics.advice import power
 from longwave.platform.statistics.median import median
@@ -57,7 +57,7 @@ class Effect:
 
     def draw(self, rng: Generator, m: int, n: int) -> NDArray[Any]:
         """Return errors, (models, seeds), the second half of the models better."""
-        middle = np.where(halves(m), (1 - self.cv * self.sd) / self.ratio, 1.0)
+        middle = np.where(split_halves(m), (1 - self.cv * self.sd) / self.ratio, 1.0)
         scale = self.cv if self.sd else self.cv * middle
         lost = rng.random((m, n)) < self.failing
         return np.where(lost, math.exp(self.at), np.maximum(1e-9, middle + scale * rng.standard_normal((m, n))))
@@ -74,20 +74,20 @@ EFFECTS = (
 
 def rank_cases(boards: int, shapes: Sequence[tuple[int, int]] = SHAPES) -> list[Case]:
     """Return the cases of false claims and, on a third as many boards, of power; of 20 models half as many."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for m, n in shapes:
         drawn = boards if m < 20 else boards // 2
-        found += [partial(false_claims, law, m, n, drawn) for law in (*HONEST, *UNEQUAL)]
-        found += [partial(found_pairs, effect, m, n, max(1, drawn // 3)) for effect in EFFECTS]
-    return found
+        cases += [partial(false_claims, law, m, n, drawn) for law in (*HONEST, *UNEQUAL)]
+        cases += [partial(found_pairs, effect, m, n, max(1, drawn // 3)) for effect in EFFECTS]
+    return cases
 
 
-def seeded(*name: object) -> Generator:
+def seeded_generator(*name: object) -> Generator:
     """Return a case's generator: the same in every run, another one for each case."""
     return np.random.default_rng(zlib.crc32(repr(name).encode()))
 
 
-def scores(table: NDArray[Any]) -> list[list[Score]]:
+def to_scores(table: NDArray[Any]) -> list[list[Score]]:
     """Return errors as scores of rows: None where diverged."""
     return [[None if math.isinf(error) else error for error in row] for row in table.tolist()]
 
@@ -99,30 +99,30 @@ def at_most(claimed: float, share: float, cases: int) -> bool:
 
 def false_claims(law: SeedLaw, m: int, n: int, boards: int) -> list[Line]:
     """Return the share of boards with a claim that is false on P(better seed), and of those with any."""
-    rng, better = seeded(law.name, m, n), law.better(m)
+    rng, better = seeded_generator(law.name, m, n), law.better(m)
     truth = np.sign(better[:, None] - better)
-    wrong = told = 0
+    wrong = claiming = 0
     for _ in range(boards):
-        found = apart(scores(law.draw(rng, m, n)), SCALE)
-        wrong += bool((found * (found != truth)).any())
-        told += bool(found.any())
+        verdicts = apart(to_scores(law.draw(rng, m, n)), SCALE)
+        wrong += bool((verdicts * (verdicts != truth)).any())
+        claiming += bool(verdicts.any())
     limit = HARD if law.stress and (m, n) == (20, 5) else FALSE
     line = Line(f"{law.name}; {m} models, {n} seeds", f"false ≤ {limit:.2f}", f"{wrong / boards:.3f}",
                 at_most(limit, wrong / boards, boards))  # fmt: skip
     if law not in UNEQUAL:
         return [line]
-    return [line, Line(f"{law.name}; {m} models, {n} seeds", "any claim: printed", f"{told / boards:.2f}", True)]
+    return [line, Line(f"{law.name}; {m} models, {n} seeds", "any claim: printed", f"{claiming / boards:.2f}", True)]
 
 
 def found_pairs(effect: Effect, m: int, n: int, boards: int) -> list[Line]:
     """Return the share of true pairs found, beside that of Welch's test on means, and for sds the power computed."""
-    rng = seeded(effect.name, m, n)
+    rng = seeded_generator(effect.name, m, n)
     truth = np.sign(second_half(m)[:, None] - second_half(m))
     there = truth > 0
     ours = theirs = 0.0
     for _ in range(boards):
         errors = effect.draw(rng, m, n)
-        ours += (apart(scores(errors), SCALE)[there] > 0).mean() / boards
+        ours += (apart(to_scores(errors), SCALE)[there] > 0).mean() / boards
         theirs += (means_apart(errors)[there] > 0).mean() / boards
     case = f"{effect.name}; {m} models, {n} seeds"
     loss = LOSS.get((m, n), 0.05)
@@ -150,9 +150,9 @@ def means_apart(errors: NDArray[Any], alpha: float = 0.05) -> NDArray[Any]:
     whole = error[i] + error[j]
     freedom = whole / np.maximum(error[i] / (n[i] - 1), error[j] / (n[j] - 1))
     p = holm(2 * stdtr(freedom, -np.abs(mean[i] - mean[j]) / np.sqrt(whole)))
-    found = np.zeros((m, m), dtype=int)
-    found[known[i], known[j]] = np.where(p <= alpha, np.sign(mean[j] - mean[i]), 0)
-    return found - found.T
+    signs = np.zeros((m, m), dtype=int)
+    signs[known[i], known[j]] = np.where(p <= alpha, np.sign(mean[j] - mean[i]), 0)
+    return signs - signs.T
 
 
 @dataclass(frozen=True)
@@ -184,14 +184,14 @@ def interval_cases(cases: int, seeds: Sequence[int] = (5, 10, 20)) -> list[Case]
 
 def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
     """Return how often the interval of the median holds the law's median."""
-    rng = seeded(law.name, n)
+    rng = seeded_generator(law.name, n)
     errors = law.quantile(rng.random((cases, n)))
     errors[rng.random((cases, n)) < law.failing] = law.at
     truth = float(law.quantile(np.array(0.5 / (1 - law.failing))))
     held = 0
-    for row in scores(errors):
-        found = median(row, SCALE)
-        best, worst = (math.inf if end is None else end for end in (found.best, found.worst))
+    for row in to_scores(errors):
+        interval = median(row, SCALE)
+        best, worst = (math.inf if end is None else end for end in (interval.best, interval.worst))
         held += best <= truth <= worst
     share, slack = held / cases, 3 * math.sqrt(0.05 * 0.95 / cases)
     fine = 0.93 - slack <= share <= 0.96 + slack
@@ -201,20 +201,20 @@ def median_covered(law: MedianLaw, n: int, cases: int) -> list[Line]:
 def overall_cases(cases: int) -> list[Case]:
     """Return the cases of the overall score's interval, and of mean ranks."""
     shapes = [(tasks, lost, n) for tasks in (5, 20) for lost in (0.0, 0.1, 0.2) for n in (5, 10, 20)]
-    found: list[Case] = [partial(score_covered, *shape, cases) for shape in shapes]
-    return [*found, *(partial(false_mean_ranks, tasks, n, cases) for tasks, n in ((3, 5), (3, 10), (10, 10)))]
+    chosen: list[Case] = [partial(score_covered, *shape, cases) for shape in shapes]
+    return [*chosen, *(partial(false_mean_ranks, tasks, n, cases) for tasks, n in ((3, 5), (3, 10), (10, 10)))]
 
 
 def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
     """Return how often a score's interval holds the mean gain, where a share of seeds diverges and scores 0."""
-    rng = seeded(tasks, lost, n)
+    rng = seeded_generator(tasks, lost, n)
     gains = np.maximum(0, 1 - np.linspace(0, 0.5, tasks)[:, None] + 0.05 * rng.standard_normal((cases, tasks, n)))
     gains[rng.random(gains.shape) < lost] = 0.0
     truth = float((1 - lost) * (1 - np.linspace(0, 0.5, tasks)).mean())
     held = 0
     for row in gains.tolist():
-        found = overall_score(row, rng)
-        held += found.low is not None and found.high is not None and found.low <= truth <= found.high
+        interval = overall_score(row, rng)
+        held += interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
     share, slack = held / cases, max(0.01, 3 * math.sqrt(0.05 * 0.95 / cases))
     case = f"overall score of {tasks} tasks, {100 * lost:.0f} % diverge; {n} seeds"
     least = 0.9 if lost and tasks < 20 else 0.93
@@ -223,10 +223,10 @@ def score_covered(tasks: int, lost: float, n: int, cases: int) -> list[Line]:
 
 def false_mean_ranks(tasks: int, n: int, cases: int) -> list[Line]:
     """Return the share of overviews of four equal models with any mean rank that its range does not allow."""
-    rng = seeded("mean ranks", tasks, n)
+    rng = seeded_generator("mean ranks", tasks, n)
     wrong = 0
     for _ in range(cases):
-        drawn = [scores(np.exp(0.1 * rng.standard_normal((4, n)))) for _ in range(tasks)]
+        drawn = [to_scores(np.exp(0.1 * rng.standard_normal((4, n)))) for _ in range(tasks)]
         wrong += any((e.low, e.high) != (1, 4) for e in mean_ranks(drawn, [SCALE] * tasks))
     share = wrong / cases
     case = f"mean ranks of 4 equal models on {tasks} tasks; {n} seeds"

@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 from claims import Line
 from numpy.random import Generator
-from simulated_boards import Case, seeded
+from simulated_boards import Case, seeded_generator
 
 from longwave.platform.statistics.contrast import improvement, more_seeds, ratio
 from longwave.platform.statistics.ranking import decide
@@ -63,7 +63,7 @@ class PairLaw:
     def typical(self, n: int) -> tuple[list[Score], list[Score]]:
         """Return n seeds of each row with exactly these shares diverged and the logs' means and deviations."""
         a, b = (
-            [*exactly(mean, std, n - round(n * lost)), *[None] * round(n * lost)]
+            [*draw_exactly(mean, std, n - round(n * lost)), *[None] * round(n * lost)]
             for mean, std, lost in zip((0.0, self.effect), self.stds, self.diverged, strict=True)
         )
         return a, b
@@ -84,7 +84,7 @@ PROMISES = [
 ]
 
 
-def exactly(mean: float, std: float, n: int = SEEN) -> list[Score]:
+def draw_exactly(mean: float, std: float, n: int = SEEN) -> list[Score]:
     """Return errors whose logs have exactly this mean and standard deviation."""
     spread = np.arange(n) - (n - 1) / 2
     return list(map(float, np.exp(mean + std * spread / spread.std(ddof=1))))
@@ -94,42 +94,42 @@ def pair_cases(cases: int, seeds: Sequence[int] = (3, 5, 10)) -> list[Case]:
     """Return the cases of two rows against each other."""
     covered = [partial(better_covered, law, n, cases) for law in COVERAGE for n in seeds]
     ratios = [partial(ratio_covered, law, n, cases) for law in COVERAGE if not any(law.diverged) for n in seeds]
-    return [*covered, *ratios, *(partial(promised, law, cases // 4) for law in PROMISES)]
+    return [*covered, *ratios, *(partial(check_promised_seeds, law, cases // 4) for law in PROMISES)]
 
 
 def better_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
     """Return how often the interval of P(better) holds that of the law."""
-    rng = seeded(law.name, n)
-    held = sum(_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
-    return [_covered(f"P(better) {law.better:.2f}: {law.name}, n {n}", held, cases)]
+    rng = seeded_generator(law.name, n)
+    held = sum(_is_inside(improvement(*law.draw(rng, n), SCALE), law.better) for _ in range(cases)) / cases
+    return [_coverage_line(f"P(better) {law.better:.2f}: {law.name}, n {n}", held, cases)]
 
 
 def ratio_covered(law: PairLaw, n: int, cases: int) -> list[Line]:
     """Return how often the interval of the ratio holds that of the law."""
-    rng, truth = seeded("ratio", law.name, n), math.exp(-law.effect)
-    held = sum(_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
-    return [_covered(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
+    rng, truth = seeded_generator("ratio", law.name, n), math.exp(-law.effect)
+    held = sum(_is_inside(ratio(*law.draw(rng, n), SCALE), truth) for _ in range(cases)) / cases
+    return [_coverage_line(f"ratio {truth:.2g}: {law.name}, n {n}", held, cases)]
 
 
-def promised(law: PairLaw, cases: int) -> list[Line]:
+def check_promised_seeds(law: PairLaw, cases: int) -> list[Line]:
     """Return how often the seeds that two typical rows of five promise decide; 30 in 100 more must be enough."""
     more = more_seeds(*law.typical(SEEN), SCALE)
     assert more is not None
-    n, rng = SEEN + more, seeded("promise", law.name, more)
+    n, rng = SEEN + more, seeded_generator("promise", law.name, more)
     sizes = (math.floor(0.7 * n), n, math.ceil(1.3 * n))
-    few, told, many = (
+    few, decided, many = (
         sum(decide(*law.draw(rng, size), SCALE) != "undecided" for _ in range(cases)) / cases for size in sizes
     )
-    found = f"{told:.2f} with {n} seeds, {few:.2f} with {sizes[0]}, {many:.2f} with {sizes[2]}"
-    return [Line(f"promised seeds decide: {law.name}", ".80, ± 30 % of the seeds", found, few < 0.8 < many)]
+    result = f"{decided:.2f} with {n} seeds, {few:.2f} with {sizes[0]}, {many:.2f} with {sizes[2]}"
+    return [Line(f"promised seeds decide: {law.name}", ".80, ± 30 % of the seeds", result, few < 0.8 < many)]
 
 
-def _inside(interval: Estimate | None, truth: float) -> bool:
+def _is_inside(interval: Estimate | None, truth: float) -> bool:
     if interval is None or interval.low is None or interval.high is None:
         return False
     return interval.low <= truth <= interval.high
 
 
-def _covered(case: str, held: float, cases: int) -> Line:
+def _coverage_line(case: str, held: float, cases: int) -> Line:
     slack = 3 * math.sqrt(COVERED * (1 - COVERED) / cases)
     return Line(case, f">= {COVERED}", f"{held:.3f}", held >= COVERED - slack)

@@ -99,30 +99,30 @@ best of 10
 """By paper: cv in % and our seeds, then for each of ``RATIOS`` the share of each of ``WORDS`` in %, of ``CASES``."""
 
 
-def shares(repetition: Repetition, cases: int = CASES) -> dict[str, float]:
+def count_verdicts(repetition: Repetition, cases: int = CASES) -> dict[str, float]:
     """Return how often the product says each of ``WORDS``, ``either`` of the first two, and ``apart``: a later two."""
     rng = np.random.default_rng(20251)
     runs, printed = PAPERS[repetition.paper]
     sigma = math.sqrt(math.log1p(repetition.cv**2))
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for normal in rng.standard_normal((cases, runs + repetition.n)):
         errors = np.exp(sigma * normal) if repetition.noise == "log-normal" else 1 + repetition.cv * normal
         ours = (repetition.ratio * errors[runs:]).tolist()
-        number = _rounded(printed(errors[:runs]), repetition.digits)
-        found[verdict(ours, number, Scale(), repetition.margin).word] += 1
-    counted = {word: found[word] / cases for word in WORDS}
+        number = _round_printed(printed(errors[:runs]), repetition.digits)
+        counts[verdict(ours, number, Scale(), repetition.margin).word] += 1
+    counted = {word: counts[word] / cases for word in WORDS}
     either, apart = counted["reproduced"] + counted["consistent"], counted["better"] + counted["worse"]
     return {**counted, "either": either, "apart": apart}
 
 
-def _rounded(printed: Printed, digits: int | None) -> Printed:
+def _round_printed(printed: Printed, digits: int | None) -> Printed:
     if digits is None:
         return printed
     unit = 10.0 ** (math.floor(math.log10(printed.value)) + 1 - digits)
     return replace(printed, value=round(printed.value / unit) * unit, rounding=unit / 2)
 
 
-def cells() -> Iterator[tuple[Repetition, tuple[float, ...]]]:
+def claimed_cells() -> Iterator[tuple[Repetition, tuple[float, ...]]]:
     """Yield what ``TABLE`` claims: a repetition and the share of each of ``WORDS``."""
     paper = ""
     for line in TABLE.strip().splitlines():
@@ -135,11 +135,11 @@ def cells() -> Iterator[tuple[Repetition, tuple[float, ...]]]:
             yield Repetition(paper, cv / 100, n, ratio), tuple(int(part) / 100 for part in claim.split())
 
 
-def near(claimed: float, found: float, cases: int, deviations: float = 4.0) -> bool:
+def agrees(claimed: float, measured: float, cases: int, deviations: float = 4.0) -> bool:
     """Return whether a share of ``cases`` agrees with one of ``CASES`` that is printed in whole percent."""
-    pooled = (claimed * CASES + found * cases + 2) / (CASES + cases + 4)
+    pooled = (claimed * CASES + measured * cases + 2) / (CASES + cases + 4)
     noise = math.sqrt(pooled * (1 - pooled) * (1 / CASES + 1 / cases))
-    return abs(found - claimed) <= 0.005 + deviations * noise
+    return abs(measured - claimed) <= 0.005 + deviations * noise
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,17 @@ class Bound:
     def lines(self, cases: int) -> list[Line]:
         """Return the repetition that comes nearest to breaking it; three standard errors are chance."""
         sign = 1 if self.least else -1
-        found = [(sign * shares(repetition, cases)[self.word], str(repetition)) for repetition in self.repetitions]
-        share, case = min(found)
+        results = [
+            (sign * count_verdicts(repetition, cases)[self.word], str(repetition)) for repetition in self.repetitions
+        ]
+        share, case = min(results)
         chance = 3 * math.sqrt(self.share * (1 - self.share) / cases)
         claimed = f"{self.word} {'>=' if self.least else '<='} {self.share:.1%}"
         held = share >= sign * self.share - chance
         return [Line(f"worst of {len(self.repetitions)}: {case}", claimed, f"{abs(share):.1%}", held)]
 
 
-def _grid(papers: Sequence[str], ratios: Sequence[float] = (1.0,), **same: Any) -> list[Repetition]:
+def _make_grid(papers: Sequence[str], ratios: Sequence[float] = (1.0,), **same: Any) -> list[Repetition]:
     cvs, ns = same.pop("cvs", (0.05, 0.1, 0.22)), same.pop("ns", (5, 10))
     return [Repetition(*case, **same) for case in product(papers, cvs, ns, ratios)]
 
@@ -173,47 +175,47 @@ HIDDEN, BEST, SEVERAL = ["unlabelled, truly the best of 10"], ["best of 10"], ["
 ALL = [*AVERAGES, "mean ± std of 3", *RUN, *UNLABELLED, *HIDDEN, *BEST, *SEVERAL]
 USUAL: dict[str, Any] = {"cvs": (0.05,), "ns": (5,)}
 BOUNDS = (
-    Bound(_grid(["mean ± std of 5", *RUN], **USUAL), "reproduced", 0.85, least=True),
-    Bound(_grid([*UNLABELLED, *HIDDEN, *BEST], **USUAL), "either", 0.9, least=True),
-    Bound(_grid(ALL, HALF), "reproduced", 0.01),
-    Bound(_grid([*AVERAGES, *BEST, *SEVERAL], HALF), "either", 0.025),
-    Bound(_grid([*RUN, *UNLABELLED], HALF), "either", 0.08),
-    Bound(_grid([*RUN, *UNLABELLED], HALF, ns=(5,)), "either", 0.04),
-    Bound(_grid(HIDDEN, [1 / 1.5]), "consistent", 0.44),
-    Bound(_grid(ALL), "worse", 0.03),
-    Bound(_grid([*AVERAGES, *RUN, *BEST]), "apart", 0.05),
-    Bound(_grid(["mean ± std of 3"]), "apart", 0.07),
-    Bound(_grid(UNLABELLED), "apart", 0.03),
-    Bound(_grid(UNLABELLED), "worse", 0.004),
-    Bound(_grid(HIDDEN), "worse", 0.025),
-    Bound(_grid(SEVERAL), "worse", 0.01),
-    Bound(_grid(["one run, secretly the best of 3"]), "worse", 0.07),
-    Bound(_grid(["one run, secretly the best of 5"]), "worse", 0.10),
-    Bound(_grid(["one run, secretly the best of 10"]), "worse", 0.19),
-    Bound(_grid(ALL, cvs=(0.05, 0.1), noise="normal"), "apart", 0.055),
-    Bound(_grid(RUN, cvs=(0.22,), noise="normal"), "apart", 0.06),
-    Bound(_grid([*UNLABELLED, *HIDDEN], cvs=(0.22,), noise="normal"), "apart", 0.09),
-    Bound(_grid(BEST, cvs=(0.22,), noise="normal"), "apart", 0.14),
-    Bound(_grid(ALL, (1.0, 1.1), cvs=(0.02,)), "either", 0.99, least=True),
-    Bound(_grid(ALL, (1.3, 1.5, 2.0), cvs=(0.02,)), "worse", 0.99, least=True),
-    Bound(_grid(ALL, HALF, digits=1, cvs=(0.05, 0.22)), "reproduced", 0.01),
-    Bound(_grid(ALL, digits=1, cvs=(0.05, 0.22)), "worse", 0.03),
+    Bound(_make_grid(["mean ± std of 5", *RUN], **USUAL), "reproduced", 0.85, least=True),
+    Bound(_make_grid([*UNLABELLED, *HIDDEN, *BEST], **USUAL), "either", 0.9, least=True),
+    Bound(_make_grid(ALL, HALF), "reproduced", 0.01),
+    Bound(_make_grid([*AVERAGES, *BEST, *SEVERAL], HALF), "either", 0.025),
+    Bound(_make_grid([*RUN, *UNLABELLED], HALF), "either", 0.08),
+    Bound(_make_grid([*RUN, *UNLABELLED], HALF, ns=(5,)), "either", 0.04),
+    Bound(_make_grid(HIDDEN, [1 / 1.5]), "consistent", 0.44),
+    Bound(_make_grid(ALL), "worse", 0.03),
+    Bound(_make_grid([*AVERAGES, *RUN, *BEST]), "apart", 0.05),
+    Bound(_make_grid(["mean ± std of 3"]), "apart", 0.07),
+    Bound(_make_grid(UNLABELLED), "apart", 0.03),
+    Bound(_make_grid(UNLABELLED), "worse", 0.004),
+    Bound(_make_grid(HIDDEN), "worse", 0.025),
+    Bound(_make_grid(SEVERAL), "worse", 0.01),
+    Bound(_make_grid(["one run, secretly the best of 3"]), "worse", 0.07),
+    Bound(_make_grid(["one run, secretly the best of 5"]), "worse", 0.10),
+    Bound(_make_grid(["one run, secretly the best of 10"]), "worse", 0.19),
+    Bound(_make_grid(ALL, cvs=(0.05, 0.1), noise="normal"), "apart", 0.055),
+    Bound(_make_grid(RUN, cvs=(0.22,), noise="normal"), "apart", 0.06),
+    Bound(_make_grid([*UNLABELLED, *HIDDEN], cvs=(0.22,), noise="normal"), "apart", 0.09),
+    Bound(_make_grid(BEST, cvs=(0.22,), noise="normal"), "apart", 0.14),
+    Bound(_make_grid(ALL, (1.0, 1.1), cvs=(0.02,)), "either", 0.99, least=True),
+    Bound(_make_grid(ALL, (1.3, 1.5, 2.0), cvs=(0.02,)), "worse", 0.99, least=True),
+    Bound(_make_grid(ALL, HALF, digits=1, cvs=(0.05, 0.22)), "reproduced", 0.01),
+    Bound(_make_grid(ALL, digits=1, cvs=(0.05, 0.22)), "worse", 0.03),
 )
 """What statistics.md says below its table, and what issue 14 asks."""
 
 
 def verdict_cases(cases: int = CASES) -> list[Callable[[], list[Line]]]:
     """Return the cells of ``TABLE``, then ``BOUNDS``, each to be drawn so often when called; three minutes in all."""
-    table = [partial(_beside, repetition, claim, cases) for repetition, claim in cells()]
+    table = [partial(_compare_line, repetition, claim, cases) for repetition, claim in claimed_cells()]
     return [*table, *(partial(bound.lines, cases) for bound in BOUNDS)]
 
 
-def _beside(repetition: Repetition, claim: Sequence[float], cases: int) -> list[Line]:
-    counted = shares(repetition, cases)
-    found = [counted[word] for word in WORDS]
-    held = all(near(claimed, share, cases) for claimed, share in zip(claim, found, strict=True))
-    return [Line(str(repetition), f"{_percent(claim)} %", f"{_percent(found)} %", held)]
+def _compare_line(repetition: Repetition, claim: Sequence[float], cases: int) -> list[Line]:
+    counted = count_verdicts(repetition, cases)
+    shares = [counted[word] for word in WORDS]
+    held = all(agrees(claimed, share, cases) for claimed, share in zip(claim, shares, strict=True))
+    return [Line(str(repetition), f"{_percent_text(claim)} %", f"{_percent_text(shares)} %", held)]
 
 
-def _percent(shares: Sequence[float]) -> str:
+def _percent_text(shares: Sequence[float]) -> str:
     return " ".join(f"{100 * share:.0f}" for share in shares)

@@ -24,38 +24,38 @@ __all__ = [
 '''
 
 
-def text() -> str:
+def stub_text() -> str:
     """Return the file as it should be now, formatted."""
     known = sorted(modules().values(), key=lambda kind: kind.__name__)
-    made = HEAD.replace("{names}", ", ".join(f'"{kind.__name__}"' for kind in known)) + "".join(map(_class, known))
+    made = HEAD.replace("{names}", ", ".join(f'"{kind.__name__}"' for kind in known)) + "".join(map(_class_text, known))
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(FILE), "-"]
     return subprocess.run(command, input=made, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
-def _class(kind: type[LoneModule]) -> str:
+def _class_text(kind: type[LoneModule]) -> str:
     """Return one class: how it is made, then what was chosen."""
     doc = (kind.__doc__ or "").splitlines()[0]
     made = list(inspect.signature(kind).parameters.values())
-    given = ["self", *(_given(p) for p in made if p.kind is not p.KEYWORD_ONLY)]
-    given += ["*", *(_given(p) for p in made if p.kind is p.KEYWORD_ONLY)]
+    given = ["self", *(_argument_text(p) for p in made if p.kind is not p.KEYWORD_ONLY)]
+    given += ["*", *(_argument_text(p) for p in made if p.kind is p.KEYWORD_ONLY)]
     lines = [f"class {kind.__name__}({kind.__base__.__name__}):", f'    """{doc}"""', ""]  # type: ignore[union-attr]
     lines += [f"    def __init__({', '.join(given)}) -> None: ..."]
     for p in made[2:-1]:
-        lines += ["    @property", f"    def {p.name}(self) -> {_held(p.annotation)}: ..."]
+        lines += ["    @property", f"    def {p.name}(self) -> {_attribute_type(p.annotation)}: ..."]
     return "\n".join([*lines, ""])
 
 
-def _given(p: inspect.Parameter) -> str:
+def _argument_text(p: inspect.Parameter) -> str:
     default = "" if p.default is p.empty else f" = {p.default!r}".replace("'", '"')
-    return f"{p.name}: {_written(p.annotation)}{default}"
+    return f"{p.name}: {_class_body(p.annotation)}{default}"
 
 
-def _held(kind: Any) -> str:
+def _attribute_type(kind: Any) -> str:
     """Return the type of what a module holds of a parameter: a number is a float there."""
-    return _written(kind).replace("Hyper", "float")
+    return _class_body(kind).replace("Hyper", "float")
 
 
-def _written(kind: Any) -> str:
+def _class_body(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"Literal[{', '.join(repr(choice) for choice in get_args(kind))}]".replace("'", '"')
     if isinstance(kind, type):
@@ -63,10 +63,10 @@ def _written(kind: Any) -> str:
     return {Hyper: "Hyper", Hyper | None: "Hyper | None"}[kind]
 
 
-def write() -> None:
+def write_stubs() -> None:
     """Write the file."""
-    FILE.write_text(text(), encoding="utf-8")
+    FILE.write_text(stub_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write_stubs()

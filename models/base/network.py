@@ -85,7 +85,7 @@ class Network(nn.Module):
         return self.run(batch, None, step)[0]
 
     def run(self, batch: Batch, state: Sequence[Tensor] | None = None, step: int | None = None) -> tuple[Tensor, State]:
-        """Return outputs (M, ..., q) in the order of ``batch.asked``, and the layer's last state.
+        """Return outputs (M, ..., q) in the order of ``batch.ordered_targets``, and the layer's last state.
 
         Args:
             batch: With a members axis.

@@ -15,14 +15,14 @@ from longwave.platform.boards import compare as comparison
 from longwave.platform.boards.compare import Comparison
 from longwave.platform.boards.overview import overviews
 from longwave.platform.boards.row import Row, named
-from longwave.platform.cli.boards import check_tasks
+from longwave.platform.cli.boards import check_task_names
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.notebook import html
-from longwave.platform.render.terminal import show
+from longwave.platform.render.notebook import tables_html
+from longwave.platform.render.terminal import print_tables
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
 
@@ -69,7 +69,7 @@ def board(
     """
     pool = Pool(tuple(models), min_seeds, (), tuple(trust))
     with Store(store_url(store), create=False) as known:
-        check_tasks(known, [task] if task else [])
+        check_task_names(known, [task] if task else [])
         rows = read_board(known, task, pool)
     if variant is not None:
         variants = {row.variant for row in rows}
@@ -104,7 +104,7 @@ class PrintedTables:
         return pandas.DataFrame.from_records([dict(record) for table in self.tables() for record in table.records])
 
     def _repr_html_(self) -> str:
-        return html(self.tables())
+        return tables_html(self.tables())
 
     def __repr__(self) -> str:
         """Return the tables as the command line prints them."""
@@ -114,7 +114,7 @@ class PrintedTables:
         return Text.from_ansi(page.getvalue()).plain.rstrip()
 
     def _print(self) -> None:
-        show(self.tables(), Format.table)
+        print_tables(self.tables(), Format.table)
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,16 +134,16 @@ class BoardTable(PrintedTables):
     @property
     def boards(self) -> dict[tuple[str, str], list[Row]]:
         """Rows by task and variant."""
-        found: dict[tuple[str, str], list[Row]] = {}
+        by_board: dict[tuple[str, str], list[Row]] = {}
         for row in self.rows:
-            found.setdefault((row.task, row.variant), []).append(row)
-        return found
+            by_board.setdefault((row.task, row.variant), []).append(row)
+        return by_board
 
     def tables(self) -> list[Table]:
         """Return one table a board; of the boards of all tasks an overview of those that share models."""
         if self.task is None:
-            return [render_board.overall(one, self.pool) for one in overviews(self.rows)]
-        return [render_board.table(rows, self.pool) for rows in self.boards.values()]
+            return [render_board.overview_table(one, self.pool) for one in overviews(self.rows)]
+        return [render_board.board_table(rows, self.pool) for rows in self.boards.values()]
 
     def compare(self, a: str, b: str, margin: float | None = None) -> ComparedTable:
         """Return two models, or two rows by their names, against each other, on each board of these.
@@ -192,9 +192,9 @@ class BoardTable(PrintedTables):
 
     def _print(self) -> None:
         if self.task is None:
-            render_board.overviews(overviews(self.rows), self.pool, Format.table)
+            render_board.print_overviews(overviews(self.rows), self.pool, Format.table)
         else:
-            render_board.boards(self.rows, self.pool, Format.table)
+            render_board.print_boards(self.rows, self.pool, Format.table)
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,4 +214,4 @@ class ComparedTable(PrintedTables):
 
     def tables(self) -> list[Table]:
         """Return one table, a line a board."""
-        return [render_board.contests(self.comparison)]
+        return [render_board.comparison_table(self.comparison)]

@@ -50,11 +50,15 @@ def load(
     try:
         network = TrainedNetwork(weights)
     except RuntimeError as error:
-        told = f"The weights of trial {trial.config.id} do not fit its network: {str(error).splitlines()[-1].strip()}"
-        raise ConfigError(f"{told} Delete them, and train again.") from None
+        message = (
+            f"The weights of trial {trial.config.id} do not fit its network: {str(error).splitlines()[-1].strip()}"
+        )
+        raise ConfigError(f"{message} Delete them, and train again.") from None
     if check and not scores_agree(score := network.score(), trial.run.test if trial.run else None):
-        told = f"{score:.6g} here, {weights.test:.6g} when they were kept"
-        raise ConfigError(f"The weights of trial {network.trial} score {told}. Take them as they are with check=False.")
+        message = f"{score:.6g} here, {weights.test:.6g} when they were kept"
+        raise ConfigError(
+            f"The weights of trial {network.trial} score {message}. Take them as they are with check=False."
+        )
     return network
 
 
@@ -153,6 +157,6 @@ class TrainedNetwork(nn.Module):
             raise ValueError(f"{task.name}: tokens are 0 to {task.tokens - 1}, got {int(x.min())} to {int(x.max())}.")
         if x.is_floating_point() or not (task.tokens or x.dtype == torch.uint8):
             x = x.to(self.network.bias)
-        asked = torch.full(x.shape[:2], NOT_ASKED, device=x.device)
-        batch = Sequences(x, asked, dtype=self.network.bias.dtype)
+        unscored = torch.full(x.shape[:2], NOT_ASKED, device=x.device)
+        batch = Sequences(x, unscored, dtype=self.network.bias.dtype)
         return batch.take(torch.arange(len(x), device=x.device)).shared(1)

@@ -25,7 +25,7 @@ Hyper = float | Tensor
 
 
 class LoneModule(nn.Module):
-    """A layer of Longwave for one model. Subclasses, one a layer, are made by ``module``.
+    """A layer of Longwave for one model. Subclasses, one a layer, are made by ``make_module``.
 
     Every number and choice that was given is an attribute, and ``repr`` shows it. Weights are drawn by torch's own
     generator, as ``torch.manual_seed`` left it; they are in ``layer``, as are equation, initialisation and ranges.
@@ -76,8 +76,8 @@ class LoneModule(nn.Module):
 
     def __repr__(self) -> str:
         """Return the call that makes such a module."""
-        told = [f"{k}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for k, v in self.chosen().items()]
-        return f"{type(self).__name__}({', '.join([str(self.inputs), str(self.hidden), *told])})"
+        choices = [f"{k}={f'{v:.6g}' if isinstance(v, float) else repr(v)}" for k, v in self.chosen().items()]
+        return f"{type(self).__name__}({', '.join([str(self.inputs), str(self.hidden), *choices])})"
 
 
 class SequenceModule(LoneModule):
@@ -157,35 +157,40 @@ class GraphModule(LoneModule):
         """
         nodes = x.unsqueeze(0)
         real = torch.ones(nodes.shape[:2], dtype=torch.bool, device=x.device)
-        asked = torch.full(nodes.shape[:2], NOT_ASKED, device=x.device)
-        outputs, _ = self.layer.features(Graphs(nodes, real, edges.mT.unsqueeze(0), asked))
+        unscored = torch.full(nodes.shape[:2], NOT_ASKED, device=x.device)
+        outputs, _ = self.layer.features(Graphs(nodes, real, edges.mT.unsqueeze(0), unscored))
         return outputs.squeeze(0)
 
 
-def module(layer: type[Layer[Any]]) -> type[LoneModule]:
+def make_module(layer: type[Layer[Any]]) -> type[LoneModule]:
     """Return the class of plain modules for a layer: ``longwave.LEM`` for LEM."""
     kind = SequenceModule if issubclass(layer, SequenceLayer) else GraphModule
     names = [*(p.name for p in layer.PARAMS), *layer.OPTIONS]
     if taken := set(names) & set(dir(kind)):
         raise TypeError(f"{layer.__name__}: a module has a {min(taken)} of its own; call the parameter otherwise.")
-    own: dict[str, Any] = {name: _chosen(name) for name in names}
-    told = {"__module__": "longwave", "__doc__": _doc(layer), "__signature__": signature(layer), "LAYER": layer}
-    return type(layer.__name__, (kind,), own | told)
+    own: dict[str, Any] = {name: _chosen_property(name) for name in names}
+    attributes = {
+        "__module__": "longwave",
+        "__doc__": _module_doc(layer),
+        "__signature__": module_signature(layer),
+        "LAYER": layer,
+    }
+    return type(layer.__name__, (kind,), own | attributes)
 
 
 @cache
 def modules() -> Mapping[str, type[LoneModule]]:
     """Return the plain module of every layer, by the layer's name."""
-    found = (spec.layer for spec in shipped_models().values())
-    return {layer.__name__: module(layer) for layer in found}
+    layers = (spec.layer for spec in shipped_models().values())
+    return {layer.__name__: make_module(layer) for layer in layers}
 
 
-def signature(layer: type[Layer[Any]]) -> inspect.Signature:
+def module_signature(layer: type[Layer[Any]]) -> inspect.Signature:
     """Return how a layer's plain module is made: sizes, then what is chosen by name, with types and defaults."""
     kinds = inspect.Parameter
     empty, named, placed = kinds.empty, kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD
     sizes = [inspect.Parameter(name, placed, annotation=int) for name in ("inputs", "hidden")]
-    needed, later = _needed(layer), list[inspect.Parameter]()
+    needed, later = _needed_params(layer), list[inspect.Parameter]()
     for param in layer.PARAMS:
         default = param.default if isinstance(param.default, float) else None
         kind = Hyper if param.name in needed or default is not None else Hyper | None
@@ -198,28 +203,28 @@ def signature(layer: type[Layer[Any]]) -> inspect.Signature:
     return inspect.Signature([*sizes, *later])
 
 
-def _needed(layer: type[Layer[Any]]) -> set[str]:
+def _needed_params(layer: type[Layer[Any]]) -> set[str]:
     """Return the hyper-parameters that must be given, whatever the choices."""
     forms = [{name: choices[0] for name, choices in layer.OPTIONS.items()}]
     forms += [{**forms[0], name: choice} for name, choices in layer.OPTIONS.items() for choice in choices[1:]]
-    return set.intersection(*({p.name for p in layer.relevant(form) if _must(p)} for form in forms))
+    return set.intersection(*({p.name for p in layer.relevant(form) if _must_be_given(p)} for form in forms))
 
 
-def _must(param: Param) -> bool:
+def _must_be_given(param: Param) -> bool:
     return param.searched and param.default is None
 
 
-def _chosen(name: str) -> property:
+def _chosen_property(name: str) -> property:
     """Return what reads a number or a choice of the layer: a number as a float, None where it is not there."""
 
     def value(self: LoneModule) -> OptionValue | float | None:
-        found = getattr(self.layer, name, None)
-        return found.item() if isinstance(found, Tensor) else found
+        number = getattr(self.layer, name, None)
+        return number.item() if isinstance(number, Tensor) else number
 
     return property(value, doc=f"The layer's {name}.")
 
 
-def _doc(layer: type[Layer[Any]]) -> str:
+def _module_doc(layer: type[Layer[Any]]) -> str:
     """Return a layer's docstring as it holds of its plain module, batch first and without members."""
     text = (inspect.getdoc(layer) or "").replace("(T, B, p) to (T, B, d)", "(B, T, p) to (B, T, d)")
     return re.sub(r"input_size, hidden_size[^:]*: See .*", "inputs, hidden, t_max: See ``LoneModule``.", text)

@@ -96,4 +96,4 @@ class SweptBoards:
         return f"{self.file.name}: {self.counts}."
 
     def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>" + "".join(found._repr_html_() for found in self.boards.values())
+        return f"<p>{self!r}</p>" + "".join(shown._repr_html_() for shown in self.boards.values())

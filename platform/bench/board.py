@@ -51,15 +51,15 @@ def board_benchmark(runs: int, repeats: int) -> list[BoardTime]:
     """Return what boards of a generated store of about ``runs`` runs take; PostgreSQL where pgserver is installed."""
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        for url in urls(Path(folder)):
+        for url in empty_databases(Path(folder)):
             with Store(url) as store:
-                made = fill(store, runs)
+                made = fill_store(store, runs)
             with Store(url, create=False) as store:
-                measured += _measure(store, made, repeats)
+                measured += _measure_store(store, made, repeats)
     return measured
 
 
-def fill(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> int:
+def fill_store(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> int:
     """Fill an empty store with a sweep a task, of about ``runs`` runs in all; return how many they are.
 
     Models differ by a point of accuracy each, seeds by two; one run of twenty diverges. The same sizes give the same
@@ -71,22 +71,22 @@ def fill(store: Store, runs: int, tasks: int = TASKS, models: int = MODELS) -> i
     count = 0
     for task in (f"task {k:02}" for k in range(tasks)):
         trials = [
-            _trial(config, level, facts, rng)
+            _make_trial(config, level, facts, rng)
             for level in range(models)
-            for config in _configs(task, f"model {level:02}", search, rng)
+            for config in _make_configs(task, f"model {level:02}", search, rng)
         ]
         sweep = StoredSweep(task, {})
         cells: dict[str, int | None] = {
             model: k for k, model in enumerate(dict.fromkeys(t.config.model for t in trials))
         }
-        asked = ([t.config.id for t in trials], [cells[t.config.model] for t in trials])
-        store.import_trials(["generated"], trials, [], [(sweep, *asked)])
+        planned = ([t.config.id for t in trials], [cells[t.config.model] for t in trials])
+        store.import_trials(["generated"], trials, [], [(sweep, *planned)])
         count += len(trials)
     store.analyse()
     return count
 
 
-def _configs(task: str, model: str, search: int, rng: random.Random) -> Iterator[TrialConfig]:
+def _make_configs(task: str, model: str, search: int, rng: random.Random) -> Iterator[TrialConfig]:
     """Yield the trials of one model: its search, then its retrainings."""
     searched: list[tuple[Phase, int]] = [("search", 1)] * search
     again: list[tuple[Phase, int]] = [("retrain", SEEDS)] * ROWS
@@ -100,7 +100,7 @@ def _configs(task: str, model: str, search: int, rng: random.Random) -> Iterator
             )  # fmt: skip
 
 
-def _trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: random.Random) -> Trial:
+def _make_trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: random.Random) -> Trial:
     """Return a trial with its end."""
     score, lost = 50 + level + rng.gauss(0, 2), rng.random() < 0.05
     if lost:
@@ -115,7 +115,7 @@ def _trial(config: TrialConfig, level: int, facts: Mapping[str, str], rng: rando
     return Trial(config, about, run.status, None, run, utc_now(), "generated")
 
 
-def _measure(store: Store, runs: int, repeats: int) -> list[BoardTime]:
+def _measure_store(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     task = store.tasks()[0]
     rows = read_board(store)
     shape = f"{runs} runs, {sum(row.kind == 'reproduced' for row in rows)} rows, {len(store.tasks())} tasks"
@@ -128,27 +128,27 @@ def _measure(store: Store, runs: int, repeats: int) -> list[BoardTime]:
     store.close()
     lines = []
     for name, call in what.items():
-        times = [_ms(call) for _ in range(repeats)]
+        times = [_milliseconds(call) for _ in range(repeats)]
         lines.append(BoardTime(name, shape, path, min(times), times[0], min(times) / GOAL))
     return lines
 
 
-def _ms(call: Callable[[], object]) -> float:
+def _milliseconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return 1000 * (time.perf_counter() - start)
 
 
-def urls(folder: Path) -> Iterator[str]:
+def empty_databases(folder: Path) -> Iterator[str]:
     """Yield the URLs of empty databases: SQLite's, and that of a PostgreSQL server of its own."""
     yield f"sqlite:///{folder / 'store.db'}"
-    with _postgresql(folder / "postgresql") as url:
+    with _start_postgresql(folder / "postgresql") as url:
         if url:
             yield url
 
 
 @contextmanager
-def _postgresql(folder: Path) -> Iterator[str | None]:
+def _start_postgresql(folder: Path) -> Iterator[str | None]:
     """Give the URL of an empty PostgreSQL database; None where pgserver, a package with the server, is absent."""
     try:
         with warnings.catch_warnings():

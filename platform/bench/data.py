@@ -26,10 +26,10 @@ import json, sys, time
 from longwave.platform.training.feed import epoch_batches
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_task
-from longwave.platform.bench.data import accept
+from longwave.platform.bench.data import accept_made_up
 task = get_task(sys.argv[1])
 if sys.argv[3]:
-    accept(task.files.place)
+    accept_made_up(task.files.place)
 def mib():  # not getrusage: that begins with the largest size of the process that started this one
     with open("/proc/self/status") as facts:
         return next(int(line.split()[1]) for line in facts if line.startswith("VmHWM")) / 1024
@@ -67,7 +67,7 @@ class Footprint:
     peak: float
 
 
-def footprint(name: str) -> Footprint:
+def measure_footprint(name: str) -> Footprint:
     """Load a task in a fresh process, take ten training batches, and return the memory that took.
 
     Raises:
@@ -88,9 +88,9 @@ def footprint(name: str) -> Footprint:
         )
     if done.returncode:
         raise ConfigError(f"{name} did not load: {done.stderr.strip().splitlines()[-1]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    shape = "×".join(map(str, found.pop("shape")))
-    return Footprint(name, shape, "made up" if absent else "real data", **found)
+    measured = json.loads(done.stdout.splitlines()[-1])
+    shape = "×".join(map(str, measured.pop("shape")))
+    return Footprint(name, shape, "made up" if absent else "real data", **measured)
 
 
 def _make_up(source: str, task: str, folder: Path) -> None:
@@ -117,7 +117,7 @@ def _make_up(source: str, task: str, folder: Path) -> None:
         raise ConfigError(f"The data of {task} is not here, and none of its size can be made up. Get it first.")
 
 
-def accept(place: Path) -> None:
+def accept_made_up(place: Path) -> None:
     """Take the made-up files in ``place``, of MNIST or of CIFAR-10, for the originals in this process."""
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 

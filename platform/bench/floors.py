@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from longwave.models.kernels.cells import Cell
-from longwave.platform.bench.sizes import Size, layer
+from longwave.platform.bench.sizes import Size, make_layer
 
 PRODUCTS: dict[str, tuple[tuple[int, int], ...]] = {
     "lem": ((1, 3), (1, 1)),
@@ -31,9 +31,9 @@ STAGE, LATENCY = 190, 78
 
 
 @cache
-def _cell(name: str) -> Cell:
+def _compiled_cell(name: str) -> Cell:
     """Return what is compiled of a cell's layer."""
-    return layer(name, Size(1, 1, 1, 1), torch.device("cpu")).cell_on("cpu")
+    return make_layer(name, Size(1, 1, 1, 1), torch.device("cpu")).cell_on("cpu")
 
 
 def multiply_adds(cell: str, size: Size) -> int:
@@ -42,7 +42,7 @@ def multiply_adds(cell: str, size: Size) -> int:
     The input's gradient is not among them: data has none.
     """
     recurrent = sum(i * o for i, o in PRODUCTS[cell]) * size.hidden**2
-    drive = len(_cell(cell).gates) * size.hidden * size.inputs
+    drive = len(_compiled_cell(cell).gates) * size.hidden * size.inputs
     return size.batch * (3 * recurrent + 2 * drive)
 
 
@@ -58,7 +58,7 @@ def gpu_floor(cell: str, size: Size, processors: int) -> float:
     wait between products; or the traffic of the drives, states and adjoints if that takes longer. The drives and
     weight gradients come on top, at the rate of large products.
     """
-    d, rows, gates, states = size.hidden, size.batch, len(_cell(cell).gates), len(_cell(cell).states)
+    d, rows, gates, states = size.hidden, size.batch, len(_compiled_cell(cell).gates), len(_compiled_cell(cell).states)
     chain = [i * o for i, o in PRODUCTS[cell]]
     if cell == "tau_gru":
         chain = chain[:1]  # what is delayed waits for nothing
@@ -81,7 +81,7 @@ class Products:
 
     def __init__(self, cell: str, size: Size, device: torch.device) -> None:
         T, B, p, d = size.steps, size.batch, size.inputs, size.hidden
-        width = len(_cell(cell).gates) * d
+        width = len(_compiled_cell(cell).gates) * d
 
         def draw(*shape: int) -> Tensor:
             return torch.randn(shape, device=device)

@@ -31,11 +31,11 @@ from longwave.platform.bench.sizes import (
     SHORT_ADDING,
     PackSize,
     Size,
-    layer,
+    make_layer,
     recurrent_models,
 )
-from longwave.platform.bench.turns import Contender, fastest, network, pair, threads
-from longwave.platform.bench.vanishing import OTHER, vanishing
+from longwave.platform.bench.turns import Contender, fastest_turns, network_contender, pair_contender, use_threads
+from longwave.platform.bench.vanishing import OTHER, measure_vanishing
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.training import environment
 
@@ -68,7 +68,9 @@ class Agenda:
     compile: bool = True
 
 
-def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any) -> Agenda:
+def plan_benchmark(
+    device: str | None = None, cells: Sequence[str] = (), sizes: Sequence[str] = (), **chosen: Any
+) -> Agenda:
     """Return the plan for a device, by default the one that trials train on; ``chosen`` are a plan's other fields.
 
     Args:
@@ -86,14 +88,14 @@ def planned(device: str | None = None, cells: Sequence[str] = (), sizes: Sequenc
         if cell not in LAYERS:
             raise ConfigError(did_you_mean("cell", cell, LAYERS))
     own, packs = (ON_PROCESSOR, PACKS_ON_PROCESSOR) if kind == "cpu" else (ON_GPU, PACKS_ON_GPU)
-    given = [_size(text) for text in sizes]
+    given = [_parse_size(text) for text in sizes]
     packs = tuple(replace(pack, size=given[0]) for pack in packs) if given else packs
     chosen_sizes = {cell: given or own[cell] for cell in cells or LAYERS}
     models = () if cells or given else recurrent_models()
     return Agenda(torch.device(kind), chosen_sizes, packs if "lem" in chosen_sizes else (), models, **chosen)
 
 
-def _size(text: str) -> Size:
+def _parse_size(text: str) -> Size:
     parts = text.split(",")
     if len(parts) != 4 or not all(part.strip().isdigit() and int(part) for part in parts):
         raise ConfigError(f"--size must be T,B,p,d, four whole numbers above 0, got {text!r}.")
@@ -101,7 +103,7 @@ def _size(text: str) -> Size:
 
 
 @environment.flushing_subnormals()
-def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
+def run_benchmark(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> KernelReport:
     """Return the errors of all lines, which come first, and their times; ``say`` hears what is going on.
 
     What a line compares is measured in turns on one thread, and all of it as a training runs: with subnormal numbers
@@ -110,7 +112,7 @@ def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Kernel
     Raises:
         ConfigError: The other checkout has no LEM.
     """
-    report, other = KernelReport(_versions(), str(plan.device)), None
+    report, other = KernelReport(_read_versions(), str(plan.device)), None
     if plan.peer is not None:
         other, path = find_lem(plan.peer, plan.device.type == "cuda")
         report.notes.append(f"peer: {other.__name__} of {path}")
@@ -124,35 +126,41 @@ def measure(plan: Agenda, say: Callable[[str], None] = lambda _: None) -> Kernel
             return []
 
     todo = [(cell, size) for cell, sizes in plan.sizes.items() for size in sizes]
-    with threads(1):
+    with use_threads(1):
         checked = [
             (cell, size, error)
             for cell, size in todo
-            for error in attempt(f"checking {cell}, {size}", _error, cell, size, plan.device)
+            for error in attempt(f"checking {cell}, {size}", _measure_error, cell, size, plan.device)
         ]
         for cell, size, error in checked:
-            report.lines.extend(attempt(f"timing {cell}, {size}", _line, plan, cell, size, error, other, report.notes))
+            report.lines.extend(
+                attempt(f"timing {cell}, {size}", _measure_line, plan, cell, size, error, other, report.notes)
+            )
         if plan.device.type == "cpu":  # GPUs take subnormal numbers at no cost
             right = [(cell, size) for cell, size, _ in checked]
             models = [(name, SHORT_ADDING) for name in plan.models]
             for cell, size in [*right, *dict.fromkeys((OTHER, size) for _, size in [*right, *models]), *models]:
                 what = f"timing {cell}, {size}, with a loss on the last step"
-                report.vanishing.extend(attempt(what, vanishing, cell, size, plan.repeats, plan.seconds, CAP))
+                report.vanishing.extend(attempt(what, measure_vanishing, cell, size, plan.repeats, plan.seconds, CAP))
     for pack in plan.packs:
-        report.packs.extend(attempt(f"timing a pack of {pack.members}, {pack.size}", _pack, plan, pack))
+        report.packs.extend(attempt(f"timing a pack of {pack.members}, {pack.size}", _measure_pack, plan, pack))
     if plan.device.type == "cuda":
         for cell, hidden in sorted({(cell, size.hidden) for cell, size in todo}):
-            report.budgets.extend(itertools.chain(*attempt(f"compiling {cell}, d={hidden}", _budgets, cell, hidden)))
+            report.budgets.extend(
+                itertools.chain(*attempt(f"compiling {cell}, d={hidden}", _read_budgets, cell, hidden))
+            )
     return report
 
 
-def _error(cell: str, size: Size, device: torch.device) -> float:
-    return worst_error(layer(cell, size, device), replace(size, steps=min(size.steps, CAP)))
+def _measure_error(cell: str, size: Size, device: torch.device) -> float:
+    return worst_error(make_layer(cell, size, device), replace(size, steps=min(size.steps, CAP)))
 
 
-def _line(plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]) -> Timing:
-    ours = layer(cell, size, plan.device)
-    best = fastest(_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
+def _measure_line(
+    plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Module] | None, notes: list[str]
+) -> Timing:
+    ours = make_layer(cell, size, plan.device)
+    best = fastest_turns(_make_contenders(plan, cell, size, ours, other, notes), plan.repeats, plan.seconds)
     rate = 1e6 / best["rate"][0] if "rate" in best else None
     whole = {name: sum(times) for name, times in best.items()}
     if plan.device.type == "cpu":
@@ -177,7 +185,7 @@ def _line(plan: Agenda, cell: str, size: Size, error: float, other: type[nn.Modu
     )
 
 
-def _contenders(
+def _make_contenders(
     plan: Agenda, cell: str, size: Size, ours: Recurrence[Any], other: type[nn.Module] | None, notes: list[str]
 ) -> dict[str, Contender]:
     """Return what a line compares, by name; ``notes`` gets what could not be made."""
@@ -185,19 +193,19 @@ def _contenders(
     x, products, plain = torch.randn(size.shape, device=device), Products(cell, size, device), PlainLoop(ours)
     short = x[:CAP]
     contenders = {
-        "ours": network(ours, x),
-        "gemm": pair(products.forward, products.backward, size.steps, device),
-        "eager": network(plain, short),
-        "lstm": network(OtherLSTM(p, d).to(device), x),
+        "ours": network_contender(ours, x),
+        "gemm": pair_contender(products.forward, products.backward, size.steps, device),
+        "eager": network_contender(plain, short),
+        "lstm": network_contender(OtherLSTM(p, d).to(device), x),
     }
     extra: dict[str, Callable[[], Contender]] = {}
     if plan.compile and (device.type == "cpu" or size in plan.sizes[cell][:2]):
-        extra["compiled"] = lambda: network(plain.compiled(), short)
+        extra["compiled"] = lambda: network_contender(plain.compiled(), short)
     if other is not None and cell == "lem":
-        extra["peer"] = lambda: network(OtherLEM(other, p, d, DT).to(device), short)
+        extra["peer"] = lambda: network_contender(OtherLEM(other, p, d, DT).to(device), short)
     for name, make in extra.items():
         try:
-            contenders[name] = _ready(make())
+            contenders[name] = _warm_up(make())
         except Exception as problem:  # torch.compile wants a compiler, and another's code may want anything
             notes.append(f"{name}, {cell}, {size}: {next(iter(str(problem).splitlines()), '')}")
     if device.type == "cpu" and multiply_add_rate() is not None:
@@ -205,7 +213,7 @@ def _contenders(
     return contenders
 
 
-def _ready(contender: Contender) -> Contender:
+def _warm_up(contender: Contender) -> Contender:
     """Return a contender after it ran once: it may compile, or fail, first."""
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # it wonders where CUDA is
     with warnings.catch_warnings():
@@ -214,29 +222,31 @@ def _ready(contender: Contender) -> Contender:
     return contender
 
 
-def _pack(plan: Agenda, pack: PackSize) -> PackLine:
+def _measure_pack(plan: Agenda, pack: PackSize) -> PackLine:
     size, count = pack.size, pack.threads or os.cpu_count() or 1
     x = torch.randn(pack.members, *size.shape, device=plan.device)
-    one, many = (layer("lem", size, plan.device, members) for members in (None, pack.members))
-    with threads(count):
-        best = fastest({"one": network(one, x[0]), "pack": network(many, x)}, plan.repeats, 3 * plan.seconds)
+    one, many = (make_layer("lem", size, plan.device, members) for members in (None, pack.members))
+    with use_threads(count):
+        best = fastest_turns(
+            {"one": network_contender(one, x[0]), "pack": network_contender(many, x)}, plan.repeats, 3 * plan.seconds
+        )
     ms = {name: sum(times) * size.steps / 1000 for name, times in best.items()}
     return PackLine(size, pack.members, count, **ms)
 
 
-def _budgets(cell: str, hidden: int) -> list[dict[str, Any]]:
+def _read_budgets(cell: str, hidden: int) -> list[dict[str, Any]]:
     """Return the costs of a cell's compiled kernels, forward and backward; none where it has none at that size."""
     ways = ("forward", "backward")
     try:
         from longwave.models.kernels.triton.budget import budget
 
-        own = layer(cell, Size(1, 1, 1, hidden), torch.device("cpu")).cell_on("triton")
+        own = make_layer(cell, Size(1, 1, 1, hidden), torch.device("cpu")).cell_on("triton")
         return [{"cell": cell, "hidden": hidden, "way": way, **asdict(budget(own, way, hidden))} for way in ways]
     except (ImportError, ValueError):
         return []
 
 
-def _versions() -> dict[str, str]:
+def _read_versions() -> dict[str, str]:
     try:
         triton = metadata.version("triton")
     except metadata.PackageNotFoundError:

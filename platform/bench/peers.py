@@ -32,7 +32,7 @@ def worst_error(layer: Recurrence[Any], size: Size) -> float:
     x = draw(size.steps, size.batch, size.inputs)
     start = [0.1 * draw(size.batch, *shape) for shape in layer.state_shapes().values()]
     adjoints = [draw(size.steps, size.batch, size.hidden).abs(), *[draw(*s.shape).abs() for s in start]]
-    found = []
+    results = []
     for run in (layer, copy.deepcopy(layer).double()):
         dtype = next(run.parameters()).dtype
         given = [t.to(device, dtype).requires_grad_() for t in (x, *start)]
@@ -40,8 +40,8 @@ def worst_error(layer: Recurrence[Any], size: Size) -> float:
         wanted = [*given, *[p for p in run.parameters() if p.requires_grad]]
         pairs = [(v, a.to(v)) for v, a in zip((output, *last), adjoints, strict=True) if v.numel()]
         gradients = torch.autograd.grad([v for v, _ in pairs], wanted, [a for _, a in pairs])
-        found.append([t.detach().double() for t in (*[v for v, _ in pairs], *gradients)])
-    return max(float((a - b).norm() / b.norm()) for a, b in zip(*found, strict=True) if b.numel())
+        results.append([t.detach().double() for t in (*[v for v, _ in pairs], *gradients)])
+    return max(float((a - b).norm() / b.norm()) for a, b in zip(*results, strict=True) if b.numel())
 
 
 class OtherLSTM(nn.Module):
@@ -85,14 +85,14 @@ def find_lem(folder: Path, cuda: bool) -> tuple[type[nn.Module], Path]:
     """
     if not folder.is_dir():
         raise ConfigError(f"--peer: no folder {folder}.")
-    found, problem = [], "no file defines one"
+    candidates, problem = [], "no file defines one"
     for path in sorted(folder.rglob("*.py")):
-        names = {node.name for node in _tree(path).body if isinstance(node, ast.ClassDef)}
+        names = {node.name for node in _parse_file(path).body if isinstance(node, ast.ClassDef)}
         if names & {"LEM", "LEMcuda"}:
-            found.append((("LEMcuda" in names) != cuda, path, "LEM" if "LEM" in names else "LEMcuda"))
-    for _, path, name in sorted(found):
+            candidates.append((("LEMcuda" in names) != cuda, path, "LEM" if "LEM" in names else "LEMcuda"))
+    for _, path, name in sorted(candidates):
         try:
-            kind: type[nn.Module] = getattr(_module(path), name)
+            kind: type[nn.Module] = getattr(_import_file(path), name)
             return kind, path
         except Exception as error:  # another's code may fail in any way; the next file may not
             problem = f"{path}: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
@@ -100,14 +100,14 @@ def find_lem(folder: Path, cuda: bool) -> tuple[type[nn.Module], Path]:
     raise ConfigError(f"--peer: looked in the .py files under {folder} for {wanted}; {problem}.")
 
 
-def _tree(path: Path) -> ast.Module:
+def _parse_file(path: Path) -> ast.Module:
     try:
         return ast.parse(path.read_text())
     except (SyntaxError, ValueError):
         return ast.Module([], [])
 
 
-def _module(path: Path) -> Any:
+def _import_file(path: Path) -> Any:
     """Return the module in ``path``, which may import its neighbours."""
     spec = importlib.util.spec_from_file_location("longwave_peer", path)
     assert spec is not None and spec.loader is not None

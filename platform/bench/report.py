@@ -116,24 +116,28 @@ class KernelReport:
         lines = [asdict(line) | {"ratios": line.ratios, "roofline": line.roofline} for line in self.lines]
         vanishing = [asdict(line) | {"ratios": line.ratios} for line in self.vanishing]
         packs = [asdict(pack) | {"ratio": pack.ratio} for pack in self.packs]
-        judged = [asdict(target) | {"met": target.met} for target in targets(self)]
+        judged = [target.to_dict() for target in judge_targets(self)]
         parts = {"lines": lines, "vanishing": vanishing, "packs": packs, "targets": judged}
         return {**asdict(self), "sound": self.sound, **parts}
 
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio that is asked for, as found: at least ``bound``, or at most if ``most``."""
+    """A measured ratio and what it should be: at least ``bound``, or at most if ``most``."""
 
     what: str
-    found: float
+    ratio: float
     bound: float
     most: bool = False
 
     @property
     def met(self) -> bool:
         """Whether it is met."""
-        return self.found <= self.bound if self.most else self.found >= self.bound
+        return self.ratio <= self.bound if self.most else self.ratio >= self.bound
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as reports have it."""
+        return {"what": self.what, "found": self.ratio, "bound": self.bound, "most": self.most, "met": self.met}
 
 
 _OTHERS = ("cornn", "lipschitz_euler", "lipschitz_rk2", "tau_gru", "unicornn")
@@ -169,24 +173,24 @@ NAMES = {
 """What a ratio says."""
 
 
-def targets(report: KernelReport) -> list[Target]:
+def judge_targets(report: KernelReport) -> list[Target]:
     """Return the targets that the report's lines are about."""
     kind = report.device.split(":")[0]
-    asked, found = ON_PROCESSOR if kind == "cpu" else ON_GPU, []
+    bounds, judged = ON_PROCESSOR if kind == "cpu" else ON_GPU, []
     for line in report.lines:
-        for name, bound in asked.get((line.cell, line.size), {}).items():
+        for name, bound in bounds.get((line.cell, line.size), {}).items():
             if name in line.ratios:
                 what = f"{line.cell}, {line.size}: {NAMES[name]}"
-                found.append(Target(what, line.ratios[name], bound, most=name == "gemm"))
+                judged.append(Target(what, line.ratios[name], bound, most=name == "gemm"))
     for one in report.vanishing:
-        if "eager" in one.ratios and (least := asked.get((one.cell, one.size), {}).get("eager")):
+        if "eager" in one.ratios and (least := bounds.get((one.cell, one.size), {}).get("eager")):
             what = f"{one.cell}, {one.size}, loss on the last step: {NAMES['eager']}"
-            found.append(Target(what, one.ratios["eager"], least))
+            judged.append(Target(what, one.ratios["eager"], least))
     if backs := [one.ratios["last"] for one in report.vanishing if one.cell != OTHER and one.size in SIZES]:
         what = "the slowest way back from a loss on the last step: times that from all steps"
-        found.append(Target(what, max(backs), LAST, most=True))
+        judged.append(Target(what, max(backs), LAST, most=True))
     for pack in report.packs:
         if limit := PACKS.get((kind, pack.members, pack.size)):
             what = f"pack of {pack.members}, {pack.size}: times one member, threads: {pack.threads}"
-            found.append(Target(what, pack.ratio, limit, most=True))
-    return found
+            judged.append(Target(what, pack.ratio, limit, most=True))
+    return judged

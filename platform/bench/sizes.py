@@ -93,7 +93,7 @@ PACKS_ON_PROCESSOR = (PackSize(16, FITZHUGH), PackSize(16, FITZHUGH, 0))
 PACKS_ON_GPU = tuple(PackSize(members, FITZHUGH) for members in (2, 8, 16, 32, 128)) + (PackSize(64, EIGENWORMS),)
 
 
-def layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence[Any]:
+def make_layer(cell: str, size: Size, device: torch.device, members: int | None = None) -> Recurrence[Any]:
     """Return the layer of a cell, or of a model: defaults, else a range's end; drawn from seed 0."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

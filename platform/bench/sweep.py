@@ -22,7 +22,7 @@ from torch import nn
 from longwave.models.base.spec import Sizes
 from longwave.models.kernels import using
 from longwave.platform.bench.loops import PlainLoop
-from longwave.platform.bench.turns import read_clock, threads
+from longwave.platform.bench.turns import read_clock, use_threads
 from longwave.platform.records.report import Report
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model, get_task
@@ -90,7 +90,7 @@ def sweep_benchmark(model: str, members: int, repeats: int, hidden: int | None =
         repeats: Epochs of each.
         hidden: Hidden size; the recipe's by default.
     """
-    with threads(1), flushing_subnormals():
+    with use_threads(1), flushing_subnormals():
         keep_to(1)
         task = get_task(TASK)
         data = task.load("").to(device())
@@ -125,7 +125,7 @@ def _epoch_ms(pack: Pack) -> float:
     return 1000 * (read_clock(device()) - start)
 
 
-def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tuple[list[Throughput], str]:
+def measure_throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tuple[list[Throughput], str]:
     """Return how fast the same trials are trained in packs, one at a time, and by plain Ray Tune; and what is missing.
 
     Each way has as many processes, by default one a core, of one thread each.
@@ -136,14 +136,14 @@ def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tupl
     alone, ways = [[c] for c in configs], dict[str, float]()
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(count + 1)
-    with context.Pool(count, _start, (ready, configs[0])) as pool:
+    with context.Pool(count, _start_process, (ready, configs[0])) as pool:
         ready.wait(START_SECONDS)
         for way, packs, kernel in (
             ("packs, fused loops", [configs[k::count] for k in range(min(count, trials))], None),
             ("one at a time, fused loops", alone, None),
             ("one at a time, reference loops", alone, "reference"),
         ):
-            ways[way] = _fastest(partial(pool.starmap, _train, [(pack, kernel) for pack in packs], 1))
+            ways[way] = _fastest_seconds(partial(pool.starmap, _train_pack, [(pack, kernel) for pack in packs], 1))
     try:
         ways["plain Ray Tune, plain loops"] = _ray_seconds(configs, count)
     except (ImportError, ValueError) as error:
@@ -152,7 +152,7 @@ def throughput(model: str, trials: int, epochs: int, processes: int = 0) -> tupl
     return [Throughput(w, trials, epochs, count, s, 3600 * trials / s, s / first) for w, s in ways.items()], missing
 
 
-def _fastest(run: Callable[[], object]) -> float:
+def _fastest_seconds(run: Callable[[], object]) -> float:
     """Return the seconds that ``run`` takes, the fewest of three where that is not long."""
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < LONG:
@@ -162,14 +162,14 @@ def _fastest(run: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def _start(ready: Barrier, config: TrialConfig) -> None:
+def _start_process(ready: Barrier, config: TrialConfig) -> None:
     """Make a process ready: import, load the data, compile the loop."""
     keep_to(1)
-    _train([replace(config, epochs=1)], None)
+    _train_pack([replace(config, epochs=1)], None)
     ready.wait(START_SECONDS)
 
 
-def _train(configs: Sequence[TrialConfig], kernel: str | None) -> None:
+def _train_pack(configs: Sequence[TrialConfig], kernel: str | None) -> None:
     """Train a pack as a sweep does, its time loops by ``kernel``."""
     with using(kernel):
         train(configs, _demand_ok)

@@ -25,7 +25,7 @@ class Contender(NamedTuple):
     steps: int
 
 
-def network(run: nn.Module, x: Tensor) -> Contender:
+def network_contender(run: nn.Module, x: Tensor) -> Contender:
     """Return a contender that takes x ([M,] T, B, p) through a network and back to its parameters, not to x."""
     weights = [p for p in run.parameters() if p.requires_grad]
 
@@ -42,7 +42,9 @@ def network(run: nn.Module, x: Tensor) -> Contender:
     return Contender(once, x.shape[-3])
 
 
-def pair(forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device) -> Contender:
+def pair_contender(
+    forward: Callable[[], object], backward: Callable[[], object], steps: int, device: torch.device
+) -> Contender:
     """Return a contender of two functions."""
 
     def once() -> tuple[float, float]:
@@ -55,7 +57,7 @@ def pair(forward: Callable[[], object], backward: Callable[[], object], steps: i
     return Contender(once, steps)
 
 
-def fastest(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
+def fastest_turns(contenders: Mapping[str, Contender], repeats: int, seconds: float) -> dict[str, tuple[float, float]]:
     """Return the µs a step of each, forward and backward, in its fastest turn.
 
     The first turn warms up. Then come as many as ``repeats``, and more until ``seconds`` have passed.
@@ -74,7 +76,7 @@ def fastest(contenders: Mapping[str, Contender], repeats: int, seconds: float) -
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
+def use_threads(count: int) -> Iterator[None]:
     """Have torch use so many threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)

@@ -13,8 +13,8 @@ from longwave.models.base.sequence import SequenceLayer
 from longwave.models.kernels.cpu.run import keeping_subnormals
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import OtherLSTM
-from longwave.platform.bench.sizes import LAYERS, Size, layer
-from longwave.platform.bench.turns import Contender, fastest, network
+from longwave.platform.bench.sizes import LAYERS, Size, make_layer
+from longwave.platform.bench.turns import Contender, fastest_turns, network_contender
 
 OTHER = "torch's LSTM"
 """Stands where a cell's name does."""
@@ -47,8 +47,8 @@ class Vanishing:
     @property
     def ratios(self) -> dict[str, float]:
         """The way back over that from all steps, that with subnormal numbers over it, and the plain loop over ours."""
-        found = {"last": self.backward / self.whole, "kept": self.kept / self.backward}
-        return found | ({"eager": self.eager / self.beside} if self.eager and self.beside else {})
+        known = {"last": self.backward / self.whole, "kept": self.kept / self.backward}
+        return known | ({"eager": self.eager / self.beside} if self.eager and self.beside else {})
 
 
 class LastStep(nn.Module):
@@ -60,37 +60,41 @@ class LastStep(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a layer's own read-out, and another network's last output."""
-        found = self.run(x)
-        last: Tensor = self.run.readout(*found) if isinstance(self.run, SequenceLayer) else found[-1]
+        features = self.run(x)
+        last: Tensor = self.run.readout(*features) if isinstance(self.run, SequenceLayer) else features[-1]
         return last
 
 
-def vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: int) -> Vanishing:
+def measure_vanishing(cell: str, size: Size, repeats: int, seconds: float, cap: int) -> Vanishing:
     """Return what a loop takes where its loss reads the last step alone; measured on a processor's one thread.
 
     Args:
         cell: A cell's or a model's name, or ``OTHER``.
         size: Of the call.
-        repeats, seconds: As ``fastest`` takes them.
+        repeats, seconds: As ``fastest_turns`` takes them.
         cap: Most steps of the plain loop; its time is scaled to the whole.
     """
-    x, own = torch.randn(size.shape), None if cell == OTHER else layer(cell, size, torch.device("cpu"))
+    x, own = torch.randn(size.shape), None if cell == OTHER else make_layer(cell, size, torch.device("cpu"))
     run = own or OtherLSTM(size.inputs, size.hidden)
-    last = network(LastStep(run), x)
-    alike = {"last": last, "whole": network(run, x), "kept": Contender(keeping(last.once), size.steps)}
-    best = fastest(alike, repeats, seconds)
+    last = network_contender(LastStep(run), x)
+    alike = {
+        "last": last,
+        "whole": network_contender(run, x),
+        "kept": Contender(keep_subnormals(last.once), size.steps),
+    }
+    best = fastest_turns(alike, repeats, seconds)
     eager, beside = None, None
     if (
         own is not None and cell in LAYERS
     ):  # in turns of its own: what comes after it finds the caches full of other things
-        plain = network(LastStep(PlainLoop(own)), x[:cap])
-        eager, beside = map(sum, fastest({"eager": plain, "last": last}, repeats, seconds).values())
+        plain = network_contender(LastStep(PlainLoop(own)), x[:cap])
+        eager, beside = map(sum, fastest_turns({"eager": plain, "last": last}, repeats, seconds).values())
     back = {name: times[1] for name, times in best.items()}
     capped = min(cap, size.steps)
     return Vanishing(cell, size, *best["last"], back["whole"], back["kept"], eager, beside, capped)
 
 
-def keeping(once: Callable[[], tuple[float, float]]) -> Callable[[], tuple[float, float]]:
+def keep_subnormals(once: Callable[[], tuple[float, float]]) -> Callable[[], tuple[float, float]]:
     """Return the same with subnormal numbers kept, by our loops and in this thread; it is one that flushes them."""
 
     def kept() -> tuple[float, float]:
@@ -104,8 +108,8 @@ def keeping(once: Callable[[], tuple[float, float]]) -> Callable[[], tuple[float
     return kept
 
 
-def gain(lines: Sequence[Vanishing]) -> str:
+def gain_text(lines: Sequence[Vanishing]) -> str:
     """Return in words what flushing gains on this machine."""
-    found = [line.ratios["kept"] for line in lines]
-    times = f"from {min(found):.2f} to {max(found):.2f} times as long as with them flushed"
-    return f"With subnormal numbers kept, the way back takes {times}, {median(found):.2f} in the middle."
+    kept = [line.ratios["kept"] for line in lines]
+    times = f"from {min(kept):.2f} to {max(kept):.2f} times as long as with them flushed"
+    return f"With subnormal numbers kept, the way back takes {times}, {median(kept):.2f} in the middle."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.boards.overview import Overview
 from longwave.platform.errors import ConfigError
 from longwave.platform.statistics.paired import signed_rank
@@ -113,7 +113,7 @@ def save(found: Diagram, file: Path, note: str = "") -> None:
         raise ConfigError(f"A figure is written as {', '.join(FORMATS)}, and {file.name!r} is none of them.")
     try:
         content = svg(found, note).encode() if kind == ".svg" else _written(found, note, kind[1:], "black")
-        with whole(file) as partial:
+        with atomic_file(file) as partial:
             partial.write_bytes(content)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}. Name another file.") from None

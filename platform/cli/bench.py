@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from longwave.files import whole
-from longwave.platform.bench.data import footprint
-from longwave.platform.bench.kernels import measure, planned
-from longwave.platform.bench.sweep import sweep_benchmark, throughput
+from longwave.files import atomic_file
+from longwave.platform.bench.data import measure_footprint
+from longwave.platform.bench.kernels import plan_benchmark, run_benchmark
+from longwave.platform.bench.sweep import measure_throughput, sweep_benchmark
 from longwave.platform.cli.app import ListFormat, ListFormatOption, OutOption
 from longwave.platform.render import bench as render
-from longwave.platform.render.terminal import waiting
+from longwave.platform.render.terminal import show_waiting
 
 
 class Device(StrEnum):
@@ -42,13 +42,13 @@ def measure_sweeps(
 
     Example: longwave bench sweep --members 8 --hidden 64 --trials 0
     """
-    from longwave.platform.bench.outside import outside  # SQLAlchemy, which the other benches do without
+    from longwave.platform.bench.outside import measure_outside  # SQLAlchemy, which the other benches do without
 
-    with waiting("Measuring"):
+    with show_waiting("Measuring"):
         measured = sweep_benchmark(model, members, repeats, hidden)
-        ways, missing = throughput(model, trials, epochs) if trials else ([], "")
-        commands = outside(model, trials, epochs, repeats) if trials else []
-    render.sweep(measured, ways, missing, commands, format.value)
+        ways, missing = measure_throughput(model, trials, epochs) if trials else ([], "")
+        commands = measure_outside(model, trials, epochs, repeats) if trials else []
+    render.print_sweep(measured, ways, missing, commands, format.value)
 
 
 def measure_kernels(
@@ -71,15 +71,15 @@ def measure_kernels(
 
     Example: longwave bench kernels --device cpu --cell lem --out kernels.json
     """
-    plan = planned(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
-    with waiting("Measuring") as say:
-        report = measure(plan, say)
+    plan = plan_benchmark(device, cell or (), size or (), repeats=repeats, seconds=seconds, peer=peer, compile=compile)
+    with show_waiting("Measuring") as say:
+        report = run_benchmark(plan, say)
     if out is not None:
-        with whole(out) as partial:
+        with atomic_file(out) as partial:
             partial.write_text(
                 json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), encoding="utf-8"
             )
-    render.kernels(report, format.value)
+    render.print_kernels(report, format.value)
     return 0 if report.sound else 1
 
 
@@ -91,9 +91,9 @@ def measure_data(
 
     Example: longwave bench data ncifar
     """
-    with waiting("Measuring"):
-        measured = [footprint(name) for name in tasks or ["psmnist", "ncifar"]]
-    render.footprints(measured, format.value)
+    with show_waiting("Measuring"):
+        measured = [measure_footprint(name) for name in tasks or ["psmnist", "ncifar"]]
+    render.print_footprints(measured, format.value)
 
 
 def measure_boards(
@@ -107,6 +107,6 @@ def measure_boards(
     """
     from longwave.platform.bench.board import board_benchmark  # SQLAlchemy again
 
-    with waiting("Measuring"):
+    with show_waiting("Measuring"):
         measured = board_benchmark(runs, repeats)
-    render.boards(measured, format.value)
+    render.print_boards(measured, format.value)

@@ -13,7 +13,7 @@ from longwave.platform.boards.overview import overviews
 from longwave.platform.cli.app import FormatOption, StoreOption, TrustOption
 from longwave.platform.cli.names import TASKS, a_model, a_task, model_key, model_keys, task_key
 from longwave.platform.errors import ConfigError, did_you_mean
-from longwave.platform.names import names
+from longwave.platform.names import list_names
 from longwave.platform.paths import store_url
 from longwave.platform.records.group import Pool
 from longwave.platform.render import board as render_board
@@ -57,18 +57,18 @@ def show_boards(
     Example: longwave board fitzhugh_nagumo --format markdown
     """
     with Store(store_url(store), create=False) as known:
-        check_tasks(known, tasks or [])
+        check_task_names(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         pool = Pool(model_keys(models), min_seeds, families, trust or ())
         one = tasks[0] if len(tasks) == 1 else None
-        found = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
+        chosen = [row for row in read_board(known, one, pool) if not tasks or row.task in tasks]
     if figure:
-        diagram.save(diagram.diagram(overviews(found)[0]), figure, str(pool))
+        diagram.save(diagram.diagram(overviews(chosen)[0]), figure, str(pool))
         typer.echo(f"Figure: {figure}", err=True)
     if rows or (rows is None and (one or format is Format.json)):
-        render_board.boards(found, pool, format)
+        render_board.print_boards(chosen, pool, format)
     else:
-        render_board.overviews(overviews(found), pool, format)
+        render_board.print_overviews(overviews(chosen), pool, format)
 
 
 def compare_models(
@@ -97,10 +97,10 @@ def compare_models(
     Example: longwave compare lem lstm
     """
     with Store(store_url(store), create=False) as known:
-        check_tasks(known, [task] if task else [])
-        found = read_board(known, task, Pool(trust=trust or ()))
-        first, second = (compare.resolve(found, name) for name in (a, b))
-    render_board.comparison(compare.compare(found, first, second, margin), format)
+        check_task_names(known, [task] if task else [])
+        rows = read_board(known, task, Pool(trust=trust or ()))
+        first, second = (compare.resolve(rows, name) for name in (a, b))
+    render_board.print_comparison(compare.compare(rows, first, second, margin), format)
 
 
 def show_budget(
@@ -119,11 +119,11 @@ def show_budget(
     Example: longwave budget fitzhugh_nagumo
     """
     with Store(store_url(store), create=False) as known:
-        check_tasks(known, tasks or [])
+        check_task_names(known, tasks or [])
         families, tasks = _of_family(known, family, tasks or [])
         rows = read_board(known, pool=Pool(model_keys(models), families=families, trust=trust or ()))
-        found = search_curves(known, [row for row in rows if not tasks or row.task in tasks])
-    render_board.budgets(found, format)
+        curves = search_curves(known, [row for row in rows if not tasks or row.task in tasks])
+    render_board.print_budgets(curves, format)
 
 
 def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -134,9 +134,9 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     """
     if family is None:
         return (), list(tasks)
-    from longwave.platform.about import complete  # with it comes torch
+    from longwave.platform.about import write_catalogue  # with it comes torch
 
-    complete(store)
+    write_catalogue(store)
     of = [known for known in store.catalogue() if known.family == family]
     if not of:
         families = {known.family for known in store.catalogue()}
@@ -149,9 +149,9 @@ def _of_family(store: Store, family: str | None, tasks: Sequence[str]) -> tuple[
     return (), list(tasks) or mine
 
 
-def check_tasks(store: Store, asked: Sequence[str]) -> None:
+def check_task_names(store: Store, requested: Sequence[str]) -> None:
     """Raise ConfigError for a task that does not exist or has no retrainings."""
-    for name in set(asked) - set(found := store.tasks()):
-        if name not in (known := {*names(TASKS), *found}):
-            raise ConfigError(did_you_mean("task", name, known, "List all with: longwave tasks", found))
+    for name in set(requested) - set(trained := store.tasks()):
+        if name not in (known := {*list_names(TASKS), *trained}):
+            raise ConfigError(did_you_mean("task", name, known, "List all with: longwave tasks", trained))
         raise ConfigError(f"No retrainings of {name} are stored yet. Run a sweep with: longwave sweep run FILE")

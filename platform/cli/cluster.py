@@ -11,8 +11,8 @@ import typer
 from longwave.platform.cli.options import RunOptions, takes_options
 from longwave.platform.errors import ConfigError
 from longwave.platform.redaction import redacted
-from longwave.platform.render.harmless import visible
-from longwave.platform.render.terminal import waiting
+from longwave.platform.render.harmless import escape_invisible
+from longwave.platform.render.terminal import show_waiting
 from longwave.platform.sweeps.file.schema import read_sweep
 from longwave.platform.sweeps.on_ray.shipped import shipped_plugins
 from longwave.platform.sweeps.plan.stored import check_plugins
@@ -46,8 +46,8 @@ def submit_sweep(
     words = options.words()
     for text in words:
         if redacted(text) != text:
-            told = "Who sees the cluster sees its jobs' commands. Leave it out, and write it to ~/.pgpass there"
-            raise ConfigError(f"A password is in {redacted(text)}. {told}.")
+            advice = "Who sees the cluster sees its jobs' commands. Leave it out, and write it to ~/.pgpass there"
+            raise ConfigError(f"A password is in {redacted(text)}. {advice}.")
     for name, given in (("--ray", options.ray is not None), ("--here", options.here)):
         if given:
             raise ConfigError(f"sweep submit runs on the cluster at --address: leave out {name}.")
@@ -55,15 +55,15 @@ def submit_sweep(
         raise ConfigError(f"--ship: no folder {ship}.")
     checked = read_sweep(file)
     replace(options, ray="auto").workers_of(checked.name)
-    with waiting("Checking plugins"):
+    with show_waiting("Checking plugins"):
         check_plugins(checked)
-    with waiting("Sending"):
+    with show_waiting("Sending"):
         texts, more = shipped_plugins(file, checked)
-        jobs = _jobs(address)
+        jobs = _jobs_client(address)
         job, new = jobs.submit(file, checked.name, [*words, *more], ship, not installed, texts)
     again = f"longwave sweep logs {checked.name} --address {address}"
     typer.echo(f"{job}: {'sent' if new else 'runs already'}. See it with: {again} --follow")
-    return _follow(jobs, job, True) if wait else 0
+    return _follow_job(jobs, job, True) if wait else 0
 
 
 def print_logs(
@@ -75,11 +75,11 @@ def print_logs(
 
     Example: longwave sweep logs demo --address http://10.0.0.1:8265 --follow
     """
-    jobs = _jobs(address)
-    return _follow(jobs, jobs.find(name), follow)
+    jobs = _jobs_client(address)
+    return _follow_job(jobs, jobs.find(name), follow)
 
 
-def _jobs(address: str) -> JobClient:
+def _jobs_client(address: str) -> JobClient:
 
     try:
         from longwave.platform.sweeps.on_ray.submission import JobClient
@@ -89,6 +89,6 @@ def _jobs(address: str) -> JobClient:
         raise ConfigError("Jobs need ray[default]. Install it with: pip install 'longwave[cluster]'") from None
 
 
-def _follow(jobs: JobClient, job: str, wait: bool) -> int:
+def _follow_job(jobs: JobClient, job: str, wait: bool) -> int:
 
-    return jobs.follow(job, lambda text: typer.echo(visible(text.expandtabs()), nl=False), wait)
+    return jobs.follow(job, lambda text: typer.echo(escape_invisible(text.expandtabs()), nl=False), wait)

@@ -17,7 +17,7 @@ from longwave.platform.downloads.fetch import OnProgress, fetch, link
 from longwave.platform.errors import ConfigError
 from longwave.platform.render import terminal
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import Terminal, waiting
+from longwave.platform.render.terminal import Terminal, show_waiting
 
 if TYPE_CHECKING:
     from longwave.platform.downloads.fetch import OnProgress
@@ -40,11 +40,11 @@ def fetch_data(
     if spec.files is None:
         if path is not None:
             raise ConfigError(f"{task} needs no files, so --path {path} would not be used.")
-        with waiting(f"Preparing {task}"):
+        with show_waiting(f"Preparing {task}"):
             spec.load(spec.variant)
         typer.echo(f"{task}: nothing to fetch; its data are ready. Licence: {spec.licence}")
         return
-    with _bars() as report:
+    with _progress_bar() as report:
         if path is None:
             fetch(spec, spec.files, report)
         else:
@@ -58,12 +58,14 @@ def list_data(format: FormatOption = Format.table) -> None:
 
     Example: longwave data list --format json
     """
-    found = [_described(spec) for spec in registry.all_tasks().values()]
-    lines = [list(line.values()) for line in found]
-    terminal.show([Table("", list(found[0]), lines, records=found, prose=frozenset({1, 2, 3, 4}), drop=(4, 3))], format)
+    records = [_task_line(spec) for spec in registry.all_tasks().values()]
+    lines = [list(line.values()) for line in records]
+    terminal.print_tables(
+        [Table("", list(records[0]), lines, records=records, prose=frozenset({1, 2, 3, 4}), drop=(4, 3))], format
+    )
 
 
-def _described(task: TaskSpec) -> dict[str, str]:
+def _task_line(task: TaskSpec) -> dict[str, str]:
     if task.files is None:
         return {"task": task.name, "data": "no files needed", "state": "ready", "licence": task.licence, "place": ""}
     absent = task.files.missing()
@@ -73,7 +75,7 @@ def _described(task: TaskSpec) -> dict[str, str]:
 
 
 @contextmanager
-def _bars() -> Iterator[OnProgress]:
+def _progress_bar() -> Iterator[OnProgress]:
     """Show a bar for what was reported last, on a terminal; it vanishes at the end."""
     console = Terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[size]}"), TimeRemainingColumn())

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from longwave.platform.cli.app import StoreOption
-from longwave.platform.doctor import examine
+from longwave.platform.doctor import collect_findings
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import store_url
 from longwave.platform.render import terminal
@@ -26,20 +26,20 @@ def examine_installation(
     Example: longwave doctor
     """
     if repair or to is not None:
-        return _repair(store, repair, to)
-    findings = examine(store)
-    terminal.findings(findings)
+        return _repair_store(store, repair, to)
+    findings = collect_findings(store)
+    terminal.print_findings(findings)
     return 0 if all(finding.good for finding in findings) else 1
 
 
-def _repair(store: str | None, repair: bool, to: Path | None) -> int:
+def _repair_store(store: str | None, repair: bool, to: Path | None) -> int:
 
     from longwave.platform.storage.repair import repair_store  # the doctor is to run where SQLAlchemy does not
 
     head, _, file = store_url(store).partition(":///")
     if not repair or head != "sqlite":
         raise ConfigError("--to goes with --repair, and --repair with a store that is a SQLite file.")
-    with terminal.waiting("Saving what is readable"):
+    with terminal.show_waiting("Saving what is readable"):
         saved = repair_store(Path(file), to)
-    terminal.rescued(saved)
+    terminal.print_repaired(saved)
     return 1 if any(table.lost != 0 for table in saved.tables) else 0

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from longwave.platform.about import complete
+from longwave.platform.about import write_catalogue
 from longwave.platform.boards.methods import methods
 from longwave.platform.cli.app import StoreOption, TrustOption
 from longwave.platform.editions.publish import publish
 from longwave.platform.paths import store_url
-from longwave.platform.render.terminal import markdown, waiting
+from longwave.platform.render.terminal import print_markdown, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.training.environment import describe
 
@@ -36,8 +36,8 @@ def publish_edition(
     Example: longwave publish editions/2 --previous editions/1
     """
     lines: list[str] = []
-    with Store(store_url(store), create=False) as known, waiting("Publishing"):
-        complete(known)
+    with Store(store_url(store), create=False) as known, show_waiting("Publishing"):
+        write_catalogue(known)
         made = publish(folder, known, title, describe()["commit"], previous, results, lines.append, trust or ())
     counts = ", ".join(f"{what} {count}" for what, count in made.counts.items())
     typer.echo(f"Edition {made.id} ({counts}): {folder / 'index.html'}")
@@ -50,4 +50,4 @@ def print_methods() -> None:
 
     Example: longwave methods
     """
-    markdown(methods())
+    print_markdown(methods())

@@ -20,7 +20,7 @@ from longwave.platform.exchange.intake import messages_by_trial
 from longwave.platform.exchange.parts import join
 from longwave.platform.paths import store_url
 from longwave.platform.render.harmless import one_line
-from longwave.platform.render.terminal import print_line, waiting
+from longwave.platform.render.terminal import print_line, show_waiting
 from longwave.platform.storage.store import Store
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def submit_rows(
     bundle.check_target(file)
     with Store(store_url(store), create=False) as known:
         made = bundle.seal(collect(known, task, row or (), over))
-    with waiting("Checking"):
+    with show_waiting("Checking"):
         findings = audit(made)
     if _print_findings(findings):
         step = "Finish the sweeps with: longwave sweep resume NAME. Or leave out what is not over: submit --over"
@@ -85,20 +85,20 @@ def import_rows(
     if not files:
         raise ConfigError(f"{paths[0]} has no results: nothing can be imported. Ask for: longwave publish --results")
     together, shipping = join(files), all(file.name in shipped() for file in files)
-    findings = _examine(files, together, shipping, replay)
+    findings = _examine_files(files, together, shipping, replay)
     with Store(store_url(store)) as known:
         findings += intake.find_conflicts(known, together)
         if _print_findings(findings):
-            typer.echo(f"longwave: {_name(files)} is rejected; nothing was imported.", err=True)
+            typer.echo(f"longwave: {_joined_names(files)} is rejected; nothing was imported.", err=True)
             return 2
         origins = {entry.config.id: file.name for file in files for entry in file.content.trials}
         new = [] if dry_run else intake.import_bundle(known, together, findings, origins)
     level = _describe_level(together, findings)
     if dry_run:
-        print_line(f"{_name(files)} can be imported: {level}. Nothing was imported.")
+        print_line(f"{_joined_names(files)} can be imported: {level}. Nothing was imported.")
         return 0
     before = len(together.content.trials) - len(new)
-    print_line(f"{_name(files)}: {len(new)} trials imported, {before} known before: {level}.")
+    print_line(f"{_joined_names(files)}: {len(new)} trials imported, {before} known before: {level}.")
     if new and not shipping:
         foreign = [file for file in files if file.content.rows and file.name not in shipped()]
         names = " ".join(f"--trust {file.name[:12]}" for file in foreign)
@@ -106,7 +106,7 @@ def import_rows(
     return 0
 
 
-def _name(files: Sequence[File]) -> str:
+def _joined_names(files: Sequence[File]) -> str:
     return f"Bundle {files[0].name[:12]}" + (f" and {len(files) - 1} more" if files[1:] else "")
 
 
@@ -119,12 +119,12 @@ def _describe_level(file: File, flags: Sequence[AuditFinding]) -> str:
     return "claimed" if flags else "schema-checked"
 
 
-def _examine(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[AuditFinding]:
+def _examine_files(files: Sequence[File], together: File, trusted: bool, replay: int) -> list[AuditFinding]:
     """Return what checks find against bundles; trials are trained again last."""
-    with waiting("Checking"):
+    with show_waiting("Checking"):
         findings = audit(together, trusted, files)
     if replay and not _is_rejected(findings):
-        with waiting("Training again"):
+        with show_waiting("Training again"):
             findings += replays.replay(together, replay)
     return findings
 

@@ -48,7 +48,7 @@ def open_lab(
     url = store_url(store)
     with suppress(NoStoreError):  # the Lab says what makes one
         Store(url, create=False).close()
-    return _serve(address, port, {"LONGWAVE_STORE": url, "LONGWAVE_LOGIN": "yes" if login else ""})
+    return _serve_lab(address, port, {"LONGWAVE_STORE": url, "LONGWAVE_LOGIN": "yes" if login else ""})
 
 
 def _check_free(address: str, port: int) -> None:
@@ -63,7 +63,7 @@ def _check_free(address: str, port: int) -> None:
             raise ConfigError(f"--port {port} on {address}: {error.strerror}. {advice}") from None
 
 
-def _serve(address: str, port: int, told: dict[str, str]) -> int:
+def _serve_lab(address: str, port: int, settings: dict[str, str]) -> int:
     """Run the Lab until it ends, or is ended; say where it is once it answers. Return its exit status.
 
     Args:
@@ -72,16 +72,16 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
         told: Variables of its environment.
     """
     folder = Path(__file__).resolve().parents[2] / "dashboard"
-    options = _flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
+    options = _settings_flags(tomllib.loads((folder / "streamlit.toml").read_text(encoding="utf-8")))
     options += [f"--server.address={address}", f"--server.port={port}"]
     command = [sys.executable, "-m", "streamlit", "run", str(folder / "server.py"), *options]
     here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # nosec B104  # where it is asked, not bound
-    with subprocess.Popen(command, env={**os.environ, **told}, stdout=subprocess.DEVNULL) as lab:
+    with subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL) as lab:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: lab.terminate())
         try:
             while lab.poll() is None:
-                if _answers(here, port):
+                if _lab_answers(here, port):
                     shown = f"[{address}]" if ":" in address else address
                     typer.echo(f"The Lab is at http://{shown}:{port}. Stop it with Ctrl-C.")
                     break
@@ -92,7 +92,7 @@ def _serve(address: str, port: int, told: dict[str, str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _answers(address: str, port: int) -> bool:
+def _lab_answers(address: str, port: int) -> bool:
     """Return whether the Lab answers there; its port is taken some seconds before it does."""
     connection = HTTPConnection(address, port, timeout=60)
     try:
@@ -104,12 +104,12 @@ def _answers(address: str, port: int) -> bool:
         connection.close()
 
 
-def _flags(settings: dict[str, Any], head: str = "") -> list[str]:
+def _settings_flags(settings: dict[str, Any], head: str = "") -> list[str]:
     """Return Streamlit's settings as its flags; it reads no settings file but those in fixed places."""
     flags = []
     for name, value in settings.items():
         if isinstance(value, dict):
-            flags += _flags(value, f"{head}{name}.")
+            flags += _settings_flags(value, f"{head}{name}.")
         else:
             flags.append(f"--{head}{name}={str(value).lower() if isinstance(value, bool) else value}")
     return flags

@@ -35,9 +35,9 @@ def show_models(
     if kernel and not name:
         raise ConfigError("--kernel prints the plan of one model: longwave models NAME --kernel")
     if name:
-        render_models.page(registry.get_model(name), format, kernel)
+        render_models.print_model(registry.get_model(name), format, kernel)
     else:
-        render_models.listing(
+        render_models.print_models(
             registry.of_family(registry.all_models(), family) if family else list(registry.all_models().values()),
             format,
         )
@@ -54,9 +54,9 @@ def show_tasks(
     """
     _one_or_family(name, family)
     if name:
-        render_tasks.page(registry.get_task(name), format)
+        render_tasks.print_task(registry.get_task(name), format)
     else:
-        render_tasks.listing(
+        render_tasks.print_tasks(
             registry.of_family(registry.all_tasks(), family) if family else list(registry.all_tasks().values()), format
         )
 

@@ -34,11 +34,11 @@ def list_published(
     Example: longwave published fitzhugh_nagumo
     """
     numbers = published_rows()
-    for kind, asked in (("task", task), ("model", model)):
+    for kind, requested in (("task", task), ("model", model)):
         known = {number[kind] for number in numbers}
-        if asked is not None and asked not in known:
-            raise ConfigError(did_you_mean(f"published number of the {kind}", asked, known))
+        if requested is not None and requested not in known:
+            raise ConfigError(did_you_mean(f"published number of the {kind}", requested, known))
     chosen = [n for n in numbers if task in (None, n["task"]) and model in (None, n["model"])]
     metrics = {name: spec.metric.name for name, spec in all_tasks().items()}
     forms = {name: ("", *spec.printed) for name, spec in all_models().items()}
-    literature.listing(chosen, metrics, forms, unpaired, format)
+    literature.print_numbers(chosen, metrics, forms, unpaired, format)

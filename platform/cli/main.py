@@ -35,9 +35,9 @@ PluginsOption = Annotated[
 ]
 
 
-def _version(asked: bool) -> None:
+def _print_version(requested: bool) -> None:
     """Print which Longwave this is, and end."""
-    if asked:
+    if requested:
         typer.echo(f"longwave {version_of('longwave')}")
         raise typer.Exit
 
@@ -45,7 +45,7 @@ def _version(asked: bool) -> None:
 def start(
     plugins: PluginsOption = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
     """Compare long-memory sequence models: sweeps on Ray, honest boards, one command a row.
@@ -60,7 +60,7 @@ def start(
             add_plugin(path)
 
 
-def _application() -> Any:
+def _make_application() -> Any:
     """Return the group of all commands."""
     root = typer.Typer(
         no_args_is_help=True,
@@ -69,16 +69,16 @@ def _application() -> Any:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(start)
-    found: Any = typer.main.get_command(root)
+    application: Any = typer.main.get_command(root)
     for name, help in GROUPS.items():
-        found.add_command(CommandGroup(name, help, DEFAULTS.get(name, "")))
+        application.add_command(CommandGroup(name, help, DEFAULTS.get(name, "")))
     for words, (target, help) in COMMANDS.items():
         *above, name = words.split()
-        (found.commands[above[0]] if above else found).add_command(LazyCommand(name, target, help))
-    return found
+        (application.commands[above[0]] if above else application).add_command(LazyCommand(name, target, help))
+    return application
 
 
-app = _application()
+app = _make_application()
 
 
 def run_command() -> int:
@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None, command: Callable[..., Any] | None 
         if message.startswith("Usage:"):
             typer.echo(message)
             return 2
-        message += f"{'' if message.endswith('?') else '.'} Try: {_command(error)} --help"
+        message += f"{'' if message.endswith('?') else '.'} Try: {_command_of(error)} --help"
     typer.echo(f"longwave: {one_line(redacted(message))}", err=True)
     return 2
 
@@ -157,7 +157,7 @@ def _data_error() -> type[Exception]:
     return DataError
 
 
-def _command(error: Any) -> str:
+def _command_of(error: Any) -> str:
     """Return the command an error of the command line belongs to."""
     return str(getattr(getattr(error, "ctx", None), "command_path", "longwave"))
 

@@ -10,7 +10,7 @@ from longwave.platform.cli.app import StoreOption
 from longwave.platform.errors import ConfigError
 from longwave.platform.paths import mlflow_server, store_url
 from longwave.platform.redaction import redacted
-from longwave.platform.render.terminal import waiting
+from longwave.platform.render.terminal import show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.mlflow.mirror import sync
 
@@ -28,6 +28,6 @@ def send_to_mlflow(
     target = mlflow_server(server)
     if target is None:
         raise ConfigError("There is no MLflow server to send to: --server is off.")
-    with Store(store_url(store), create=False) as known, waiting(f"Sending to {redacted(target)}"):
+    with Store(store_url(store), create=False) as known, show_waiting(f"Sending to {redacted(target)}"):
         touched = sync(known, target)
     typer.echo(f"{touched} trials sent to {redacted(target)}.")

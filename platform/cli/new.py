@@ -24,7 +24,7 @@ def write_model(name: NewName, to: ToOption = Path()) -> None:
 
     Example: longwave new model leaky --to models
     """
-    _write("model", name, to)
+    _write_plugin("model", name, to)
 
 
 def write_task(name: NewName, to: ToOption = Path()) -> None:
@@ -32,11 +32,13 @@ def write_task(name: NewName, to: ToOption = Path()) -> None:
 
     Example: longwave new task sign
     """
-    _write("task", name, to)
+    _write_plugin("task", name, to)
 
 
-def _write(kind: PluginKind, name: str, to: Path) -> None:
+def _write_plugin(kind: PluginKind, name: str, to: Path) -> None:
 
     path = write_new(kind, name, to)
-    told = f"longwave {kind}s my-{name} --plugins {path}"
-    terminal.print_line(f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {told}")
+    command = f"longwave {kind}s my-{name} --plugins {path}"
+    terminal.print_line(
+        f"{path} is a whole {kind}, my-{name}.\n  Check it: longwave check {path}\n  Show it: {command}"
+    )

@@ -58,8 +58,8 @@ class PlaceOptions:
         if self.gpus is not None and self.cpu:
             raise ConfigError("--gpus and --cpu exclude each other. Leave one out.")
         if self.gpus is not None and not 0.0001 <= self.gpus <= 1:
-            told = "A pack trains on one GPU; to train on cores: --cpu"
-            raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {self.gpus:g}. {told}.")
+            advice = "A pack trains on one GPU; to train on cores: --cpu"
+            raise ConfigError(f"--gpus must be at least 0.0001 and at most 1, got {self.gpus:g}. {advice}.")
         if self.label and self.ray is None:
             raise ConfigError("--label chooses nodes of a cluster: give --ray ADDRESS, too, or leave it out.")
         if self.ray == "":
@@ -71,16 +71,16 @@ class PlaceOptions:
 
     def words(self) -> list[str]:
         """Return the command line that gives these options; what is as by default is left out."""
-        found = list[str]()
+        arguments = list[str]()
         for field in fields(self):
             value = getattr(self, field.name)
             option = f"--{field.name.replace('_', '-')}"
             if value is True:
-                found.append(option)
+                arguments.append(option)
             elif value != field.default:
                 for one in value if isinstance(value, list) else [value]:
-                    found += [option, str(one)]
-        return found
+                    arguments += [option, str(one)]
+        return arguments
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import typer
 
 from longwave.platform.plugins import cards
 from longwave.platform.render.harmless import one_line
-from longwave.platform.render.terminal import waiting
+from longwave.platform.render.terminal import show_waiting
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
@@ -20,10 +20,10 @@ def add_task(card: Annotated[Path, typer.Argument(metavar="CARD", help="Data car
 
     Example: longwave tasks add mydata.toml
     """
-    with waiting(f"Reading {card}"):
-        found = cards.add(card)
-    print_added(found)
-    typer.echo(f'Look at it with: longwave tasks {found.name}. In a sweep file: task = "{found.name}"')
+    with show_waiting(f"Reading {card}"):
+        added = cards.add(card)
+    print_added(added)
+    typer.echo(f'Look at it with: longwave tasks {added.name}. In a sweep file: task = "{added.name}"')
 
 
 def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.")]) -> None:
@@ -34,14 +34,14 @@ def remove_task(name: Annotated[str, typer.Argument(help="A task that was added.
     typer.echo(f"{cards.remove(name).stem} is no task any more. Its data and its results stay.")
 
 
-def print_added(found: AddedCard) -> None:
+def print_added(added: AddedCard) -> None:
     """Print what came of adding a card."""
-    data = found.data
+    data = added.data
     many = f"{len(data.training(0))} examples to train, {len(data.valid)} to validate, {len(data.test)} to test"
     steps = data.valid.places
-    what = "is there already" if found.replaced == found.version else "is a task now"
-    if found.replaced not in ("", found.version):
-        what = f"is another version now: {found.version} for {found.replaced}; rows of before stay, superseded"
-    typer.echo(f"{found.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
-    for remark in found.remarks:
+    what = "is there already" if added.replaced == added.version else "is a task now"
+    if added.replaced not in ("", added.version):
+        what = f"is another version now: {added.version} for {added.replaced}; rows of before stay, superseded"
+    typer.echo(f"{added.name} {what}: {many}, of {steps} step{'s' * (steps != 1)} at most. Data {data.version}.")
+    for remark in added.remarks:
         typer.echo(one_line(f"  {remark.rule}: {remark.text}"))

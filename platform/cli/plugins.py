@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longwave.platform.contracts.check import checked
-from longwave.platform.render.plugins import shown
+from longwave.platform.contracts.check import check_file
+from longwave.platform.render.plugins import print_outcomes
 
 if TYPE_CHECKING:
     pass
@@ -22,6 +22,6 @@ def check_plugin(
     Example: longwave check my_model.py
     """
     broken = 0
-    for subject, found in checked(file):
-        broken += shown(subject, found)
+    for subject, outcomes in check_file(file):
+        broken += print_outcomes(subject, outcomes)
     return 1 if broken else 0

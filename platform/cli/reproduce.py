@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.boards.diff import environments, values
 from longwave.platform.cli.app import ListFormat, ListFormatOption, StoreOption
 from longwave.platform.cli.names import a_task, task_key
 from longwave.platform.cli.rows import RowArgument
 from longwave.platform.paths import store_url
 from longwave.platform.render import rows
-from longwave.platform.render.harmless import visible
-from longwave.platform.render.terminal import Terminal, as_json, print_line, waiting
+from longwave.platform.render.harmless import escape_invisible
+from longwave.platform.render.terminal import Terminal, print_json, print_line, show_waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps import reproduce
 from longwave.platform.sweeps.reproduce import train_again
@@ -60,20 +60,22 @@ def reproduce_row(
         if patch:
             stored = known.patches(values(environments(known.rows(row, task)), "diff")).values()
             text = "".join(stored) or "No uncommitted changes of this row are stored.\n"
-            typer.echo(visible(text) if sys.stdout.isatty() else text, nl=False, err=not stored)  # git reads a pipe
+            typer.echo(
+                escape_invisible(text) if sys.stdout.isatty() else text, nl=False, err=not stored
+            )  # git reads a pipe
             return 0
-        with waiting("Preparing data"):
+        with show_waiting("Preparing data"):
             plan = reproduce.plan_rerun(known, row, seed, task)
         if keep:
             reproduce.check_seed_is_new(plan)
         if format is ListFormat.table:
-            rows.expected(plan)
-        done = _rerun(plan, keep_weights)
+            rows.print_expected(plan)
+        done = _rerun_with_bar(plan, keep_weights)
         added = keep and reproduce.store_rerun(known, done)
     if format is ListFormat.json:
-        as_json({**done.to_dict(), "kept": added})
+        print_json({**done.to_dict(), "kept": added})
     else:
-        rows.found(done, added)
+        rows.print_rerun(done, added)
     return EXITS[done.outcome]
 
 
@@ -96,13 +98,13 @@ def export_weights(
     Example: longwave export 3f9c12ab --weights lem.safetensors
     """
     with Store(store_url(store), create=False) as known:
-        trial, found = find_weights(known, row, seed, storage)
-    with whole(weights) as partial:
-        partial.write_bytes(found.file)
+        trial, saved = find_weights(known, row, seed, storage)
+    with atomic_file(weights) as partial:
+        partial.write_bytes(saved.file)
     print_line(f"Weights of {trial.config.model} on {trial.config.task}, seed {trial.config.seed}, are in {weights}.")
 
 
-def _rerun(plan: RerunPlan, weights: bool) -> Rerun:
+def _rerun_with_bar(plan: RerunPlan, weights: bool) -> Rerun:
     """Train with a progress bar, on a terminal."""
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         bar = progress.add_task("Training", total=plan.config.epochs)

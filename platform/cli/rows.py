@@ -30,13 +30,15 @@ def show_row(
     Example: longwave show 3f9c12ab
     """
     with Store(store_url(store), create=False) as known:
-        found = known.trials_named(name)
-        config = found[0].config
+        trials = known.trials_named(name)
+        config = trials[0].config
         if config.row.startswith(name.lower()) or not config.id.startswith(name.lower()):
-            facts = of_row(found, known.sweeps_of_rows([config.row]), known.search_runs(config.row))
+            facts = of_row(trials, known.sweeps_of_rows([config.row]), known.search_runs(config.row))
         else:
-            facts = of_trial(found[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ()))
-    rows.detail(found[0], facts, format)
+            facts = of_trial(
+                trials[0], known.sweeps_of_trial(config.id), known.attempts([config.id]).get(config.id, ())
+            )
+    rows.print_detail(trials[0], facts, format)
 
 
 def diff_rows(
@@ -53,4 +55,4 @@ def diff_rows(
     with Store(store_url(store), create=False) as known:
         a, b = (known.rows(name) for name in (first, second))
         lines = compared(a, b, (known.sweeps_of_rows([a[0].config.row]), known.sweeps_of_rows([b[0].config.row])))
-    rows.diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)
+    rows.print_diff(a[0].config, b[0].config, [line for line in lines if all or line.differs], format)

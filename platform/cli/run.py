@@ -31,16 +31,16 @@ def run_sweep(file: FileArgument, options: RunOptions) -> None:
     checked, server = with_kept_weights(read_sweep(file), options.keep_weights), mlflow_server(options.mlflow)
     workers, numbers = options.workers_of(checked.name), DriverMetrics(checked.name)
     with numbers.served(options.metrics), running_workers(workers), mirroring(server):
-        from longwave.platform.render.terminal import waiting
+        from longwave.platform.render.terminal import show_waiting
         from longwave.platform.storage.store import Store
         from longwave.platform.sweeps.place.memory import check_memory
         from longwave.platform.sweeps.plan.resolve import resolve
         from longwave.platform.sweeps.plan.stored import store_plan
 
-        with waiting("Preparing data"):
+        with show_waiting("Preparing data"):
             resolved = check_memory(resolve(checked), workers)
         with Store(store_url(options.store)) as store:
-            with waiting("Planning"):
+            with show_waiting("Planning"):
                 planned = store_plan(resolved, store)
             train_sweep(planned, store, workers, server, numbers)
 

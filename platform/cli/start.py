@@ -18,14 +18,14 @@ from longwave.platform.plugins.cards import add
 from longwave.platform.registry import get_model
 from longwave.platform.render import sweeps
 from longwave.platform.render.harmless import one_line
-from longwave.platform.render.terminal import waiting
+from longwave.platform.render.terminal import show_waiting
 from longwave.platform.sweeps.file.schema import check_sweep, read_sweep
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.run.estimate import estimate_sweep
-from longwave.tasks.cards.columns import header, read_columns
-from longwave.tasks.cards.guess import content, settled
-from longwave.tasks.cards.write import toml
+from longwave.tasks.cards.columns import read_columns, read_header
+from longwave.tasks.cards.guess import card_content, guess_roles
+from longwave.tasks.cards.write import to_toml
 
 if TYPE_CHECKING:
     from longwave.platform.plugins.cards import AddedCard
@@ -58,24 +58,26 @@ def start_task(
 
     Example: longwave start mydata.csv --target label --task classification
     """
-    card, sweep = _places(file)
+    card, sweep = _choose_files(file)
     words = {"layout": layout, "series": series, "time": time, "task": task, "target": target, "group": group}
     given = words | {"horizon": horizon, "window": window}
-    with waiting(f"Reading {file}"):
-        delimiter, table = _read(file)
+    with show_waiting(f"Reading {file}"):
+        delimiter, table = _read_table(file)
     answers = {name: str(value) for name, value in given.items() if value is not None}
-    content = _content(file, table, answers, _listed(channels)) | ({} if delimiter == "," else {"delimiter": delimiter})
-    settings = {"models": _listed(models), "trials": trials, "retrain": seeds}
-    with waiting(f"Checking {file}"):
-        found = _added(card, toml(content), sweep, _settings(card.stem, settings, sweep))
-    print_added(found)
+    content = _ask_content(file, table, answers, _split_list(channels)) | (
+        {} if delimiter == "," else {"delimiter": delimiter}
+    )
+    settings = {"models": _split_list(models), "trials": trials, "retrain": seeds}
+    with show_waiting(f"Checking {file}"):
+        added = _add_files(card, to_toml(content), sweep, _sweep_text(card.stem, settings, sweep))
+    print_added(added)
     typer.echo(f"Written: {card} and {sweep}. Edit them as you like; of the card tell: longwave tasks add {card}")
-    _cost(sweep, store)
+    _print_cost(sweep, store)
     typer.echo(f"Run it with: longwave sweep run {sweep}")
-    typer.echo(f"Then: longwave board {found.name}")
+    typer.echo(f"Then: longwave board {added.name}")
 
 
-def _places(file: Path) -> tuple[Path, Path]:
+def _choose_files(file: Path) -> tuple[Path, Path]:
     """Return where card and sweep file go: beside the data, by their name.
 
     Raises:
@@ -83,8 +85,8 @@ def _places(file: Path) -> tuple[Path, Path]:
     """
     stem, ending = re.fullmatch(r"(.*?)(\.(?:csv|tsv|parquet|pq)(?:\.gz)?)?", file.name, re.IGNORECASE | re.S).groups()  # type: ignore[union-attr]
     if not ending:
-        told = "For NPZ and .ts write a card, and: longwave tasks add CARD"
-        raise ConfigError(f"{file}: its name must end in .csv, .tsv, .csv.gz or .parquet. {told}.")
+        advice = "For NPZ and .ts write a card, and: longwave tasks add CARD"
+        raise ConfigError(f"{file}: its name must end in .csv, .tsv, .csv.gz or .parquet. {advice}.")
     word = re.sub(r"[^a-z0-9]+", "_", stem.lower()).strip("_")[:50]
     word = word if word[:1].isalpha() else f"data_{word}".rstrip("_")
     card, sweep = file.with_name(f"{word}.toml"), file.with_name(f"{word}.sweep.toml")
@@ -96,19 +98,19 @@ def _places(file: Path) -> tuple[Path, Path]:
     return card, sweep
 
 
-def _read(file: Path) -> tuple[str, Columns]:
+def _read_table(file: Path) -> tuple[str, Columns]:
     """Return the delimiter of a CSV, by which its header has most columns, and the table; of Parquet a comma."""
     if file.suffix.lower() in (".parquet", ".pq"):
         return ",", read_columns(file, "parquet")
-    delimiter = max(",;\t|", key=lambda sign: len(header(file, sign)))
+    delimiter = max(",;\t|", key=lambda sign: len(read_header(file, sign)))
     return delimiter, read_columns(file, "csv", delimiter)
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
+def _ask_content(file: Path, table: Columns, given: Mapping[str, str], channels: Sequence[str]) -> dict[str, Any]:
     """Return the content of a card, after asking what is open.
 
     Raises:
@@ -117,19 +119,19 @@ def _content(file: Path, table: Columns, given: Mapping[str, str], channels: Seq
     answers = dict(given)
     table.check([])
     while True:
-        known, open_ = settled(table, answers)
+        known, open_ = guess_roles(table, answers)
         if not open_:
-            return content(table, known, channels)
+            return card_content(table, known, channels)
         if not sys.stdin.isatty():
             options = ", ".join(f"--{q.name} {'|'.join(q.choices) or q.name.upper()}" for q in open_)
             raise ConfigError(
                 f"{file}: its columns do not tell all, and there is no terminal to ask at. Give {options}."
             )
         question = open_[0]
-        answers[question.name] = _asked(question.text, question.choices or table.names)
+        answers[question.name] = _ask(question.text, question.choices or table.names)
 
 
-def _asked(text: str, choices: Sequence[str]) -> str:
+def _ask(text: str, choices: Sequence[str]) -> str:
     """Return what was answered."""
     few = one_line(", ".join(choices[:20]))
     try:
@@ -138,7 +140,7 @@ def _asked(text: str, choices: Sequence[str]) -> str:
         raise ConfigError("Not all was answered, so nothing was written.") from None
 
 
-def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
+def _sweep_text(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
     """Return the text of a sweep file.
 
     Raises:
@@ -150,10 +152,10 @@ def _settings(name: str, settings: Mapping[str, Any], sweep: Path) -> str:
         get_model(model)
     if len(set(models)) < len(models):
         raise ConfigError(f"--models: each model once, got {', '.join(models)}.")
-    return f"# What is not said here is as in: longwave tasks my-{name}\n{toml(content)}"
+    return f"# What is not said here is as in: longwave tasks my-{name}\n{to_toml(content)}"
 
 
-def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
+def _add_files(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
     """Write card and sweep file, and add the card; where it cannot be added, nothing is written."""
     made = []
     try:
@@ -168,13 +170,13 @@ def _added(card: Path, content: str, sweep: Path, settings: str) -> AddedCard:
         raise
 
 
-def _cost(sweep: Path, store: str | None) -> None:
+def _print_cost(sweep: Path, store: str | None) -> None:
     """Print what a sweep will take here, after trying a pack of each model."""
-    with waiting("Trying each model") as tell:
+    with show_waiting("Trying each model") as tell:
         resolved = resolve(read_sweep(sweep))
         here = Workers(count=1, storage=home() / "sweeps", here=True)
         estimate_sweep(resolved, here, store_url(store), True, tell)
-        cluster, found = estimate_sweep(
+        cluster, estimate = estimate_sweep(
             resolved, Workers(count=None, storage=home() / "sweeps"), store_url(store), False, tell
         )
-    sweeps.expected(resolved, cluster, found, {}, "table")
+    sweeps.print_estimate(resolved, cluster, estimate, {}, "table")

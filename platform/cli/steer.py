@@ -11,7 +11,7 @@ from longwave.platform.cli.app import ListFormat, ListFormatOption, PriceOption,
 from longwave.platform.cli.names import NameArgument
 from longwave.platform.paths import store_url
 from longwave.platform.render import sweeps
-from longwave.platform.storage.leases import drivers
+from longwave.platform.storage.leases import read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.estimate import parse_prices
 from longwave.platform.sweeps.run.status import sweep_status
@@ -34,7 +34,7 @@ def show_status(
     """
     each = parse_prices(price)
     with Store(store_url(store), create=False) as known:
-        sweeps.status(sweep_status(known, name), format.value, each)
+        sweeps.print_status(sweep_status(known, name), format.value, each)
 
 
 def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption = None) -> None:
@@ -43,7 +43,7 @@ def list_sweeps(format: ListFormatOption = ListFormat.table, store: StoreOption 
     Example: longwave sweep list
     """
     with Store(store_url(store), create=False) as known:
-        sweeps.overview([sweep_status(known, name) for name in known.sweeps()], format.value)
+        sweeps.print_overview([sweep_status(known, name) for name in known.sweeps()], format.value)
 
 
 def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -53,19 +53,19 @@ def watch_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep watch demo
     """
-    with Store(store_url(store), create=False) as known, sweeps.watching() as show:
+    with Store(store_url(store), create=False) as known, sweeps.watch_status() as show:
         looks, seen = 0, False
-        while (found := sweep_status(known, name)).state != "over":
-            seen = seen or found.state != "interrupted"
-            if found.state != "interrupted":
-                show(found)
+        while (status := sweep_status(known, name)).state != "over":
+            seen = seen or status.state != "interrupted"
+            if status.state != "interrupted":
+                show(status)
             elif seen or looks >= PATIENCE:
                 break
             else:
-                show(replace(found, state="nothing runs it yet, waiting for its driver"))
+                show(replace(status, state="nothing runs it yet, waiting for its driver"))
             looks += 1
             time.sleep(SECONDS)
-        show(found)
+        show(status)
 
 
 def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -73,7 +73,7 @@ def pause_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep pause demo
     """
-    _tell(name, store, "pause", f"It goes on with: longwave sweep continue {name}")
+    _send_state(name, store, "pause", f"It goes on with: longwave sweep continue {name}")
 
 
 def continue_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -81,7 +81,7 @@ def continue_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep continue demo
     """
-    _tell(name, store, "", "A driver that waits goes on within seconds; none is started by this.")
+    _send_state(name, store, "", "A driver that waits goes on within seconds; none is started by this.")
 
 
 def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
@@ -89,7 +89,7 @@ def stop_sweep(name: NameArgument, store: StoreOption = None) -> None:
 
     Example: longwave sweep stop demo
     """
-    _tell(name, store, "stop", f"Go on with: longwave sweep resume {name}")
+    _send_state(name, store, "stop", f"Go on with: longwave sweep resume {name}")
 
 
 def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
@@ -103,9 +103,9 @@ def retry_trials(name: NameArgument, store: StoreOption = None) -> None:
     typer.echo(f"{name}: {count} failed trials are open again. Train them with: longwave sweep resume {name}")
 
 
-def _tell(name: str, store: str | None, state: str, then: str) -> None:
+def _send_state(name: str, store: str | None, state: str, then: str) -> None:
     """Write what a sweep's drivers are to do, and say how many there are to hear it."""
     with Store(store_url(store), create=False) as known:
         known.set_state(name, state)
-        alive = sum(d.alive for d in drivers(known, name))
+        alive = sum(d.alive for d in read_drivers(known, name))
     typer.echo(f"{name}: told {alive} running {'driver' if alive == 1 else 'drivers'}. {then}")

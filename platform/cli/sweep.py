@@ -43,16 +43,16 @@ def plan_sweep(
         raise ConfigError("--ray and --probe go with --cluster.")
     checked, each = read_sweep(file), parse_prices(price)
     workers = options.workers_of(checked.name)
-    with terminal.waiting("Preparing data") as say:
+    with terminal.show_waiting("Preparing data") as say:
         resolved = check_memory(resolve(checked), workers)
         if cluster:
-            devices, found = estimate_sweep(resolved, workers, options.store, probe, say)
+            devices, estimate = estimate_sweep(resolved, workers, options.store, probe, say)
     if cluster:
-        return sweeps.expected(resolved, devices, found, each, format.value)
+        return sweeps.print_estimate(resolved, devices, estimate, each, format.value)
     if "rows" in checked.warm:
         with Store(store_url(options.store), create=False) as store:
             resolved = with_settings_of_rows(resolved, store)
-    terminal.plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
+    terminal.print_plan(resolved, first_trials(resolved), format.value, describe_devices_here(workers))
 
 
 def list_edges(
@@ -71,8 +71,8 @@ def list_edges(
     """
     with Store(store_url(store), create=False) as known:
         planned = with_search_spaces(read_sweep_plan(known, name))  # an imported one has no spaces of its own
-        found, without = find_edges(planned, known, name)
+        at_edges, without = find_edges(planned, known, name)
     if widened:
-        typer.echo(format_tables(widen_ranges(planned, found), max(planned.file.trials // 2, 1)), nl=False)
+        typer.echo(format_tables(widen_ranges(planned, at_edges), max(planned.file.trials // 2, 1)), nl=False)
     else:
-        sweeps.edges(name, found, without, format.value)
+        sweeps.print_edges(name, at_edges, without, format.value)

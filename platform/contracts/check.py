@@ -23,7 +23,7 @@ from longwave.platform.registry import get_model, get_task
 from longwave.tasks.base.raw import DataError
 
 
-def checked(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
+def check_file(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
     """Yield what a file or folder binds, as ``"model my-leaky"``, each with how every rule stands.
 
     Raises:
@@ -32,7 +32,7 @@ def checked(path: Path) -> Iterator[tuple[str, Iterator[RuleOutcome]]]:
     plugin = add_plugin(path)
     for kind, name in plugin.bound:
         variant = get_task(name).variant if kind == "task" else ""
-        yield f"{kind} {name}", _noted(plugin, kind, name, variant)
+        yield f"{kind} {name}", _check_and_note(plugin, kind, name, variant)
 
 
 def check_plugin(kind: PluginKind, name: str, variant: str = "") -> None:
@@ -65,10 +65,10 @@ def _has_data(task: str, variant: str) -> bool:
     return True
 
 
-def _noted(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Iterator[RuleOutcome]:
+def _check_and_note(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Iterator[RuleOutcome]:
     """Yield how every rule stands, and note at the end if none is broken."""
     broken = False
-    for outcome in _findings(kind, name, variant, quick=False):
+    for outcome in _check_rules(kind, name, variant, quick=False):
         broken = broken or bool(outcome.broken)
         yield outcome
     if not broken:
@@ -83,13 +83,13 @@ def _check_quickly(plugin: Plugin, kind: PluginKind, name: str, variant: str) ->
         ConfigError: As ``check_plugin``.
     """
     with torch.random.fork_rng(devices=[]):
-        found = next((outcome for outcome in _findings(kind, name, variant, quick=True) if outcome.broken), None)
-    if found:
-        rule = f"breaks a rule and is not trained: {found.words} Here {found.broken}"
+        broken = next((outcome for outcome in _check_rules(kind, name, variant, quick=True) if outcome.broken), None)
+    if broken:
+        rule = f"breaks a rule and is not trained: {broken.words} Here {broken.broken}"
         raise ConfigError(f"The {kind} {name} {rule}. Check it: longwave check {plugin.origin}")
 
 
-def _findings(kind: PluginKind, name: str, variant: str, quick: bool) -> Iterator[RuleOutcome]:
+def _check_rules(kind: PluginKind, name: str, variant: str, quick: bool) -> Iterator[RuleOutcome]:
     if kind == "model":
         return model_findings(get_model(name), quick)
     return task_findings(replace(get_task(name), variant=variant), quick)

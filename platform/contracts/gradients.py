@@ -11,14 +11,14 @@ from torch import Generator, Tensor
 from torch.func import functional_call
 
 from longwave.models.base.spec import Sizes
-from longwave.platform.contracts.rule import NotMeant, need
-from longwave.platform.contracts.small import Case, fed, normal, value
+from longwave.platform.contracts.rule import NotMeant, require
+from longwave.platform.contracts.small import Case, draw_normal, make_batch, value_at
 
 SCALE = 0.7
 """Standard deviation of the weights at which gradients are compared: away from the start, and not saturated."""
 
 
-def differentiable(case: Case) -> None:
+def check_differentiable(case: Case) -> None:
     """Check the gradients of input, state, weights and hyper-parameters against finite differences, in float64.
 
     Once with the hyper-parameters that must be given, once with all. A surrogate gradient is not asked for its slope.
@@ -44,7 +44,7 @@ def _check_slopes(case: Case, chosen: Mapping[str, Any]) -> None:
         output, state = functional_call(layer, weights, (x, rest[: len(states)]))
         return output, *state
 
-    given = [normal(2, 3, 2, 1), *(normal(2, 2, *shape, seed=k) for k, shape in enumerate(states))]
+    given = [draw_normal(2, 3, 2, 1), *(draw_normal(2, 2, *shape, seed=k) for k, shape in enumerate(states))]
     inputs = [t.detach().clone().requires_grad_() for t in (*given, *(tensors[name] for name in names))]
     if torch.autograd.gradcheck(function, tuple(inputs), raise_exception=False):
         return
@@ -54,12 +54,12 @@ def _check_slopes(case: Case, chosen: Mapping[str, Any]) -> None:
         try:
             right = torch.autograd.gradcheck(function, tuple(alone), raise_exception=False)
         except ValueError:  # no output requires a gradient
-            right = not _matters(function, alone, k)
-        need(right, f"the gradient of {name} is not the slope that finite differences show")
-    need(False, "the gradients are not the slopes that finite differences show")
+            right = not _input_matters(function, alone, k)
+        require(right, f"the gradient of {name} is not the slope that finite differences show")
+    require(False, "the gradients are not the slopes that finite differences show")
 
 
-def _matters(function: Any, inputs: list[Tensor], k: int) -> bool:
+def _input_matters(function: Any, inputs: list[Tensor], k: int) -> bool:
     """Return whether one of a function's inputs changes what it gives."""
     other = [t.detach() + 0.01 * (j == k) for j, t in enumerate(inputs)]
     plain = [t.detach() for t in inputs]
@@ -72,13 +72,13 @@ def weights_used(case: Case) -> None:
     network = case.network([1, 2])
     for name in network.layer.shapes():
         getattr(network.layer, name).data.normal_(0.0, SCALE)  # some start at 0, where others get no gradient
-    output = network(fed(normal(2, 5, 6, 2), every_step=True), 3)
+    output = network(make_batch(draw_normal(2, 5, 6, 2), every_step=True), 3)
     (output * torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)).sum().backward()
     for name, weight in network.layer.named_parameters():
-        need(weight.grad is not None, f"{name} gets no gradient: nothing depends on it, or it is detached")
+        require(weight.grad is not None, f"{name} gets no gradient: nothing depends on it, or it is detached")
         assert weight.grad is not None
-        need(weight.grad.isfinite().all(), f"the gradient of {name} is not finite")
-        need(weight.grad.flatten(1).any(1).all(), f"the gradient of {name} is zero: nothing depends on it")
+        require(weight.grad.isfinite().all(), f"the gradient of {name} is not finite")
+        require(weight.grad.flatten(1).any(1).all(), f"the gradient of {name} is zero: nothing depends on it")
 
 
 def numbers_matter(case: Case) -> None:
@@ -86,11 +86,11 @@ def numbers_matter(case: Case) -> None:
     for param in case.params:
         outputs = []
         for fraction in (0.6, 0.6, 0.9):
-            chosen: dict[str, Any] = {param.name: value(param, fraction)}
+            chosen: dict[str, Any] = {param.name: value_at(param, fraction)}
             layer = case.layer(**chosen)
-            outputs.append(layer(normal(9, 6, 2), None, [Generator().manual_seed(1)])[0])
-        need(torch.equal(outputs[0], outputs[1]), "the same call twice gives other numbers")
-        need((outputs[2] - outputs[0]).abs().max() > 1e-9, f"{param.name} changes no output")
+            outputs.append(layer(draw_normal(9, 6, 2), None, [Generator().manual_seed(1)])[0])
+        require(torch.equal(outputs[0], outputs[1]), "the same call twice gives other numbers")
+        require((outputs[2] - outputs[0]).abs().max() > 1e-9, f"{param.name} changes no output")
 
 
 def ends_of_ranges(case: Case) -> None:
@@ -100,5 +100,5 @@ def ends_of_ranges(case: Case) -> None:
         for number in (least, min(param.most, param.high)):
             chosen: dict[str, Any] = {param.name: float(math.ceil(number)) if param.whole else number}
             layer = case.layer(**chosen)
-            output = layer(normal(5, 6, 2), None, [Generator().manual_seed(1)])[0]
-            need(output.isfinite().all(), f"{param.name} = {number:g} gives numbers that are not finite")
+            output = layer(draw_normal(5, 6, 2), None, [Generator().manual_seed(1)])[0]
+            require(output.isfinite().all(), f"{param.name} = {number:g} gives numbers that are not finite")

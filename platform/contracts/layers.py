@@ -15,8 +15,8 @@ from longwave.models.base.recurrence import Recurrence
 from longwave.models.base.spec import Sizes
 from longwave.models.base.stack import Stacked
 from longwave.models.kernels import using
-from longwave.platform.contracts.rule import NotMeant, need
-from longwave.platform.contracts.small import SIZES, STEP, Case, close, fed, normal, start_of, value
+from longwave.platform.contracts.rule import NotMeant, require
+from longwave.platform.contracts.small import SIZES, STEP, Case, are_close, draw_normal, make_batch, start_of, value_at
 
 TOGETHER = 3
 """Members of the packs that are looked at."""
@@ -24,29 +24,29 @@ EPOCHS, LEARNT = 150, 0.9
 """Steps of a training, and the share of its first loss below which it must come on 32 sequences."""
 
 
-def declared(case: Case) -> None:
+def check_declared(case: Case) -> None:
     """Check title, source, docstring, ranges and what the layer holds."""
     spec = case.spec
-    said = {"title": spec.title, "family": spec.family, "source": spec.source, "docstring": spec.layer.__doc__}
-    for what, text in said.items():
-        need(text, f"it has no {what}")
-    need(spec.lr.name == "lr", "its learning rate is not called lr")
-    need(set(case.params) <= set(spec.params), "relevant() names a parameter that is not in PARAMS")
+    texts = {"title": spec.title, "family": spec.family, "source": spec.source, "docstring": spec.layer.__doc__}
+    for what, text in texts.items():
+        require(text, f"it has no {what}")
+    require(spec.lr.name == "lr", "its learning rate is not called lr")
+    require(set(case.params) <= set(spec.params), "relevant() names a parameter that is not in PARAMS")
     layer = case.layer()
     own = {p.name for p in case.params if p.searched or isinstance(p.default, float)}
     held = {name for name, _ in layer.named_buffers()} - layer.untrained()
-    need(own == held, f"it holds the numbers {sorted(held)}, and its parameters are {sorted(own)}")
+    require(own == held, f"it holds the numbers {sorted(held)}, and its parameters are {sorted(own)}")
 
 
-def refuses(case: Case) -> None:
+def check_refuses(case: Case) -> None:
     """Check that what is no valid hyper-parameter is refused with a line."""
     for param in case.params:
         for wrong in (-1.0, math.nan, math.inf, *([] if param.most == math.inf else [param.most + 0.5])):
-            need(_refused(case, {param.name: wrong}), f"{param.name} = {wrong:g} is taken")
-    need(_refused(case, {"nonsense_": 1.0}), "a parameter that it has not is taken")
+            require(_check_refused(case, {param.name: wrong}), f"{param.name} = {wrong:g} is taken")
+    require(_check_refused(case, {"nonsense_": 1.0}), "a parameter that it has not is taken")
 
 
-def _refused(case: Case, chosen: dict[str, Any]) -> bool:
+def _check_refused(case: Case, chosen: dict[str, Any]) -> bool:
     try:
         case.layer(**chosen)
     except ValueError:
@@ -54,62 +54,64 @@ def _refused(case: Case, chosen: dict[str, Any]) -> bool:
     return False
 
 
-def shapes(case: Case) -> None:
+def check_shapes(case: Case) -> None:
     """Check outputs and states, with members, without, and batch first."""
     for members in (None, TOGETHER):
         layer, lead = case.layer(members), () if members is None else (members,)
-        output, state = layer(normal(*lead, 5, 6, 2))
-        need(output.shape == (*lead, 5, 6, 4), f"outputs are {tuple(output.shape)}, not {(*lead, 5, 6, 4)}")
+        output, state = layer(draw_normal(*lead, 5, 6, 2))
+        require(output.shape == (*lead, 5, 6, 4), f"outputs are {tuple(output.shape)}, not {(*lead, 5, 6, 4)}")
         wanted = [(*lead, 6, *shape) for shape in layer.state_shapes().values()]
         got = [tuple(s.shape) for s in state]
-        need(got == wanted, f"the state is {got}, not {wanted}")
+        require(got == wanted, f"the state is {got}, not {wanted}")
         if isinstance(layer, Recurrence):
             first = f"{layer.STATE[0]}{layer.layers}" if isinstance(layer, Stacked) else layer.STATE[0]
             last = dict(zip(layer.state_shapes(), state, strict=True))[first]
-            need(torch.equal(output.select(-3, -1), last), f"the last output is not the state {first}")
+            require(torch.equal(output.select(-3, -1), last), f"the last output is not the state {first}")
         if members:
             odd = [name for name, t in layer.state_dict().items() if t.shape[:1] != (members,)]
-            need(not odd, f"{', '.join(odd)} has no members axis in front")
+            require(not odd, f"{', '.join(odd)} has no members axis in front")
     swapped, plain = case.layer(batch_first=True), case.layer()
     swapped.load_state_dict(plain.state_dict())
-    x = normal(5, 6, 2)
-    need(close(swapped(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]), "batch_first gives other numbers")
+    x = draw_normal(5, 6, 2)
+    require(are_close(swapped(x.transpose(0, 1))[0].transpose(0, 1), plain(x)[0]), "batch_first gives other numbers")
 
 
-def causal(case: Case) -> None:
+def check_causal(case: Case) -> None:
     """Check that later inputs change no earlier output."""
-    layer, x = case.layer(), normal(7, 3, 2)
+    layer, x = case.layer(), draw_normal(7, 3, 2)
     before = layer(x)[0]
     for step in range(1, 7):
         changed = x.clone()
         changed[step:] += 1.0
         after = layer(changed)[0]
-        need(torch.equal(after[:step], before[:step]), f"the input of step {step + 1} changes an output before it")
-        need(not torch.equal(after[-1], before[-1]), f"the input of step {step + 1} changes no later output")
+        require(torch.equal(after[:step], before[:step]), f"the input of step {step + 1} changes an output before it")
+        require(not torch.equal(after[-1], before[-1]), f"the input of step {step + 1} changes no later output")
 
 
-def streams(case: Case) -> None:
+def check_streams(case: Case) -> None:
     """Check that a sequence in pieces, and step by step, gives what one call gives."""
     for members in (None, 2):
         layer, lead = case.layer(members), () if members is None else (members,)
         if not layer.state_shapes():
             raise NotMeant("it carries no state from one call to the next")
-        x = normal(*lead, 7, 3, 2)
+        x = draw_normal(*lead, 7, 3, 2)
         for start in (None, start_of(layer, 3)):
             whole, last = layer(x, start)
             for cuts in ((0, 3, 7), tuple(range(8))):
                 outputs, state = [], start
                 for a, b in zip(cuts, cuts[1:], strict=False):
-                    output, state = layer.features(fed(x.narrow(-3, a, b - a), every_step=True), state)
+                    output, state = layer.features(make_batch(x.narrow(-3, a, b - a), every_step=True), state)
                     outputs.append(output)
-                need(close(torch.cat(outputs, -3), whole), f"in pieces of {cuts[1]} steps the outputs are others")
-                same = all(close(s, e) for s, e in zip(state or (), last, strict=True))
-                need(same, f"in pieces of {cuts[1]} steps the last state is another")
+                require(
+                    are_close(torch.cat(outputs, -3), whole), f"in pieces of {cuts[1]} steps the outputs are others"
+                )
+                same = all(are_close(s, e) for s, e in zip(state or (), last, strict=True))
+                require(same, f"in pieces of {cuts[1]} steps the last state is another")
 
 
-def alone(case: Case) -> None:
+def check_alone(case: Case) -> None:
     """Check that each member of a pack computes what it computes alone."""
-    pack, x = case.layer(TOGETHER), normal(TOGETHER, 5, 6, 2)
+    pack, x = case.layer(TOGETHER), draw_normal(TOGETHER, 5, 6, 2)
     start = start_of(pack, 6)
     together, last = pack(x, start)
     for k in range(TOGETHER):
@@ -117,42 +119,44 @@ def alone(case: Case) -> None:
         lone.load_state_dict({name: tensor[k] for name, tensor in pack.state_dict().items()})
         rows = [shape[0] for shape in lone.state_shapes().values()]  # alone, a short delay keeps a short past
         output, state = lone(x[k], tuple(s[k, :, len(s[k, 0]) - n :] for s, n in zip(start, rows, strict=True)))
-        need(close(output, together[k]), f"member {k + 1} of {TOGETHER} has other outputs than alone")
+        require(are_close(output, together[k]), f"member {k + 1} of {TOGETHER} has other outputs than alone")
         theirs = [s[k, :, len(s[k, 0]) - n :] for s, n in zip(last, rows, strict=True)]
-        need(all(map(close, state, theirs)), f"member {k + 1} of {TOGETHER} has another state than alone")
+        require(all(map(are_close, state, theirs)), f"member {k + 1} of {TOGETHER} has another state than alone")
 
 
-def unmixed(case: Case) -> None:
+def check_unmixed(case: Case) -> None:
     """Check that whatever happens to one member leaves outputs and gradients of the others as they are, to the bit."""
-    x, others = normal(TOGETHER, 5, 6, 2), [0, 2]
-    before = _outcome(case.network([1, 2, 3]), x)
+    x, others = draw_normal(TOGETHER, 5, 6, 2), [0, 2]
+    before = _run_network(case.network([1, 2, 3]), x)
     for what in ("input", "weights", "hyper-parameters"):
         for amount in (0.25, math.nan):
             network, given = case.network([1, 2, 3]), x.clone()
             if what == "input":
                 given[1] += amount
             elif what == "weights":
-                for weight in _weights(network.layer):
+                for weight in _all_weights(network.layer):
                     weight.data[1] += amount
             else:
                 for p in case.params:
                     getattr(network.layer, p.name)[1] += 1 if p.whole else amount
-            after = _outcome(network, given)
+            after = _run_network(network, given)
             if what != "hyper-parameters" or case.params:
                 changed = not torch.equal(after["outputs"][1], before["outputs"][1])
-                need(changed, f"member 2's {what} change none of its outputs")
+                require(changed, f"member 2's {what} change none of its outputs")
             for name, tensor in after.items():
-                told = f"member 2's {what}, once {'not a number' if amount != amount else 'another'}"
-                need(torch.equal(tensor[others], before[name][others]), f"{told}, change the {name} of other members")
+                cause = f"member 2's {what}, once {'not a number' if amount != amount else 'another'}"
+                require(
+                    torch.equal(tensor[others], before[name][others]), f"{cause}, change the {name} of other members"
+                )
 
 
-def _weights(layer: Layer[Any]) -> list[Tensor]:
+def _all_weights(layer: Layer[Any]) -> list[Tensor]:
     """Return all weights, those that stay as drawn and those of parts, too."""
     named = {name: getattr(layer, name) for name in layer.shapes()}
     return [*(dict(layer.named_parameters()) | named).values()]
 
 
-def seeded(case: Case) -> None:
+def check_seeded(case: Case) -> None:
     """Check that a seed decides the start, alone and in a pack, whatever else was drawn; and that calls repeat."""
     pack = case.network([11, 12, 13])
     torch.default_generator.manual_seed(99)
@@ -160,59 +164,61 @@ def seeded(case: Case) -> None:
         hyper = {name: [v[k]] for name, v in case.points(3, case.params).items()}
         lone = Network(case.spec, SIZES, hyper, [seed], case.options, torch.float64)
         for name, tensor in lone.state_dict().items():
-            need(torch.equal(pack.state_dict()[name][k], tensor[0]), f"{name} starts otherwise in a pack than alone")
-    need(not torch.equal(pack.weight[0], pack.weight[1]), "two seeds give one start")
-    x = fed(normal(3, 5, 6, 2), every_step=True)
-    need(torch.equal(pack(x, STEP), pack(x, STEP)), "the same call twice gives other numbers")
+            require(torch.equal(pack.state_dict()[name][k], tensor[0]), f"{name} starts otherwise in a pack than alone")
+    require(not torch.equal(pack.weight[0], pack.weight[1]), "two seeds give one start")
+    x = make_batch(draw_normal(3, 5, 6, 2), every_step=True)
+    require(torch.equal(pack(x, STEP), pack(x, STEP)), "the same call twice gives other numbers")
 
 
-def counted(case: Case) -> None:
+def check_count(case: Case) -> None:
     """Check the formula of the number of trainable numbers at several sizes."""
     for p, d, q in ((1, 1, 1), (2, 4, 3), (3, 7, 2)):
         network = case.network([1], Sizes(p, d, q, 7))
-        found = network.parameter_count()
+        actual = network.parameter_count()
         for options in (case.options, {**case.spec.defaults, **case.options}):
-            told = case.spec.count(p, d, q, **options)
-            need(told == found, f"count({p}, {d}, {q}) is {told}, and it has {found} trainable numbers")
-        output = network(fed(normal(1, 1, 1, p)))
-        need(output.shape == (1, 1, q) and output.isfinite().all(), f"it does not run at the sizes {p}, {d}, {q}")
+            stated = case.spec.count(p, d, q, **options)
+            require(stated == actual, f"count({p}, {d}, {q}) is {stated}, and it has {actual} trainable numbers")
+        output = network(make_batch(draw_normal(1, 1, 1, p)))
+        require(output.shape == (1, 1, q) and output.isfinite().all(), f"it does not run at the sizes {p}, {d}, {q}")
 
 
 def of_dtype(case: Case) -> None:
     """Check that outputs have the weights' dtype, and that float32 agrees with float64."""
     exact = case.network([1, 2])
     rough = case.network([1, 2], dtype=torch.float32)
-    x = normal(2, 5, 6, 2)
+    x = draw_normal(2, 5, 6, 2)
     with using("reference"):
-        output = rough(fed(x.float(), every_step=True), STEP)
-        need(output.dtype == torch.float32, f"in float32 it gives {output.dtype}")
-        need(close(output.double(), exact(fed(x, every_step=True), STEP), 1e-3), "float32 is far from float64")
+        output = rough(make_batch(x.float(), every_step=True), STEP)
+        require(output.dtype == torch.float32, f"in float32 it gives {output.dtype}")
+        require(
+            are_close(output.double(), exact(make_batch(x, every_step=True), STEP), 1e-3), "float32 is far from float64"
+        )
 
 
-def learns(case: Case) -> None:
+def check_learns(case: Case) -> None:
     """Check that training makes its loss on a few sequences fall: their class is the sign of their last input."""
-    middle = {p.name: [value(p, 0.5)] for p in case.needed if p.default is None}
+    middle = {p.name: [value_at(p, 0.5)] for p in case.needed if p.default is None}
     network = Network(case.spec, Sizes(1, 16, 2, 6), middle, [1], case.options)
     adam = torch.optim.Adam(network.parameters(), lr=0.03)
-    x = normal(1, 6, 32, 1).float()
+    x = draw_normal(1, 6, 32, 1).float()
     losses = []
     for step in range(EPOCHS):
-        loss = functional.cross_entropy(network(fed(x), step)[0], (x[0, -1, :, 0] > 0).long())
+        loss = functional.cross_entropy(network(make_batch(x), step)[0], (x[0, -1, :, 0] > 0).long())
         adam.zero_grad()
         loss.backward()
         adam.step()
         network.constrain()
         losses.append(loss.item())
-    need(math.isfinite(losses[-1]), "its loss is not finite after training on sequences of six steps")
+    require(math.isfinite(losses[-1]), "its loss is not finite after training on sequences of six steps")
     fell = losses[-1] < LEARNT * losses[0]
-    need(fell, f"after {EPOCHS} steps of training its loss is {losses[-1]:.2f}, at first {losses[0]:.2f}")
+    require(fell, f"after {EPOCHS} steps of training its loss is {losses[-1]:.2f}, at first {losses[0]:.2f}")
 
 
-def _outcome(network: Network, x: Tensor) -> dict[str, Tensor]:
+def _run_network(network: Network, x: Tensor) -> dict[str, Tensor]:
     """Return outputs, and the gradients of the input and all weights."""
     x = x.clone().requires_grad_()
     network.zero_grad()
-    output = network(fed(x, every_step=True), STEP)
+    output = network(make_batch(x, every_step=True), STEP)
     (output * torch.linspace(-1, 1, output.numel(), dtype=x.dtype).view_as(output)).sum().backward()
-    found = {"outputs": output.detach()} | ({} if x.grad is None else {"gradient of the input": x.grad})
-    return found | {f"gradient of {n}": p.grad.clone() for n, p in network.named_parameters() if p.grad is not None}
+    tensors = {"outputs": output.detach()} | ({} if x.grad is None else {"gradient of the input": x.grad})
+    return tensors | {f"gradient of {n}": p.grad.clone() for n, p in network.named_parameters() if p.grad is not None}

@@ -42,10 +42,10 @@ class LoadedTask:
             NotMeant: They are no sequences.
         """
         data = self.data
-        found = {"train": data.training(SAMPLE), "valid": data.valid, "test": data.test}
-        if not all(isinstance(split, Sequences) for split in found.values()):
+        parts = {"train": data.training(SAMPLE), "valid": data.valid, "test": data.test}
+        if not all(isinstance(split, Sequences) for split in parts.values()):
             raise NotMeant(f"it feeds {type(data.valid).__name__}, and this is checked of sequences")
-        return found
+        return parts
 
     @property
     def targets(self) -> Tensor:

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from longwave.files import own_folder, whole
+from longwave.files import atomic_file, own_folder
 from longwave.platform.contracts import models, tasks
 from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.plugin import Plugin, PluginKind
@@ -34,19 +34,19 @@ def facts_of(plugin: Plugin, kind: PluginKind, name: str, variant: str) -> Facts
 def has_passed(facts: Facts) -> bool:
     """Return whether this was checked before, and no rule was broken."""
     try:
-        return bool(json.loads(_place(facts).read_text(encoding="utf-8")) == facts)
+        return bool(json.loads(_pass_file(facts).read_text(encoding="utf-8")) == facts)
     except (OSError, ValueError, RecursionError):
         return False
 
 
 def note_passed(facts: Facts) -> None:
     """Note that no rule is broken; where nothing can be written, it will be checked again."""
-    place = _place(facts)
+    place = _pass_file(facts)
     with suppress(OSError):
         own_folder(place.parent)
-        with whole(place, private=True) as partial:
+        with atomic_file(place, private=True) as partial:
             partial.write_text(json.dumps(facts), encoding="utf-8")
 
 
-def _place(facts: Facts) -> Path:
+def _pass_file(facts: Facts) -> Path:
     return folder() / "checked" / f"{digest(facts)}.json"

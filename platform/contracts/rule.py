@@ -48,7 +48,7 @@ class RuleOutcome:
     skipped: str = ""
 
 
-def need(condition: Any, wrong: str) -> None:
+def require(condition: Any, wrong: str) -> None:
     """Do nothing where ``condition`` is true.
 
     Raises:
@@ -58,14 +58,14 @@ def need(condition: Any, wrong: str) -> None:
         raise BrokenRule(wrong)
 
 
-def findings(rules: Sequence[Rule[Subject]], subjects: Iterable[tuple[str, Subject]]) -> Iterator[RuleOutcome]:
+def check_subjects(rules: Sequence[Rule[Subject]], subjects: Iterable[tuple[str, Subject]]) -> Iterator[RuleOutcome]:
     """Yield how each rule stands, at the first of the named subjects for which it does not hold."""
     every = list(subjects)
     for rule in rules:
-        yield _found(rule, every)
+        yield _check_rule(rule, every)
 
 
-def _found(rule: Rule[Subject], subjects: Sequence[tuple[str, Subject]]) -> RuleOutcome:
+def _check_rule(rule: Rule[Subject], subjects: Sequence[tuple[str, Subject]]) -> RuleOutcome:
     skipped = ""
     for name, subject in subjects:
         at = f"{name}: " if name else ""

@@ -46,7 +46,7 @@ class Case:
     def layer(self, members: int | None = None, sizes: Sizes = SIZES, **chosen: Any) -> SequenceLayer[Any]:
         """Return a layer in float64; its searched hyper-parameters differ by member."""
         torch.default_generator.manual_seed(0)
-        lone = {p.name: value(p, 0.6) for p in self.needed}
+        lone = {p.name: value_at(p, 0.6) for p in self.needed}
         hyper: dict[str, Any] = lone if members is None else self.points(members, self.needed)
         made = self.spec.build(sizes, members, **{**hyper, **self.options, **chosen})
         return made.to(torch.float64)  # type: ignore[return-value]
@@ -58,24 +58,24 @@ class Case:
     def points(self, members: int, params: list[Param]) -> dict[str, list[float]]:
         """Return different values of hyper-parameters for all members."""
         fractions = [(k + 1) / (members + 1) for k in range(members)]
-        return {p.name: [value(p, f) for f in fractions] for p in params}
+        return {p.name: [value_at(p, f) for f in fractions] for p in params}
 
 
-def cases(spec: ModelSpec) -> list[tuple[str, Case]]:
+def make_cases(spec: ModelSpec) -> list[tuple[str, Case]]:
     """Return a model with its defaults, then with each other choice alone; of numbers of layers or steps two."""
-    found = [("", Case(spec, {}))]
+    cases = [("", Case(spec, {}))]
     for name, (default, *others) in spec.options.items():
         some = others[:2] if type(default) is int else others
-        found += [(f"{name} = {other}", Case(spec, {name: other})) for other in some]
-    return found
+        cases += [(f"{name} = {other}", Case(spec, {name: other})) for other in some]
+    return cases
 
 
-def value(param: Param, fraction: float) -> float:
+def value_at(param: Param, fraction: float) -> float:
     """Return the value at a fraction of the parameter's range, or a whole number from 0 to 3, so that delays show."""
     return float(int(5 * fraction - 1)) if param.whole else param.low + (param.high - param.low) * fraction
 
 
-def normal(*shape: int, seed: int = 1) -> Tensor:
+def draw_normal(*shape: int, seed: int = 1) -> Tensor:
     """Return random numbers in float64."""
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
@@ -83,16 +83,16 @@ def normal(*shape: int, seed: int = 1) -> Tensor:
 def start_of(layer: SequenceLayer[Any], batch: int) -> State:
     """Return a start state that is nowhere zero."""
     lead = () if layer.members is None else (layer.members,)
-    return tuple(normal(*lead, batch, *shape, seed=k) for k, shape in enumerate(layer.state_shapes().values()))
+    return tuple(draw_normal(*lead, batch, *shape, seed=k) for k, shape in enumerate(layer.state_shapes().values()))
 
 
-def fed(x: Tensor, every_step: bool = False) -> Sequences:
+def make_batch(x: Tensor, every_step: bool = False) -> Sequences:
     """Return the batch that a layer reads as x, (..., T, B, p), with class 0 for targets."""
     inputs = x.transpose(-3, -2)
     return Sequences(inputs, torch.zeros(inputs.shape[: -1 if every_step else -2], dtype=torch.int64))
 
 
-def close(actual: Tensor, expected: Tensor, relative: float = 1e-10) -> bool:
+def are_close(actual: Tensor, expected: Tensor, relative: float = 1e-10) -> bool:
     """Return whether two tensors are alike, to a share of the largest number in the second."""
     scale = expected.abs().max().clamp_min(1e-3) if expected.numel() else 1.0
     return actual.shape == expected.shape and bool((actual - expected).abs().le(relative * scale).all())

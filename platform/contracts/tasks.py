@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from longwave.platform.contracts.loaded import FEW, MANY, SAMPLE, LoadedTask
-from longwave.platform.contracts.rule import NotMeant, Rule, RuleOutcome, findings, need
+from longwave.platform.contracts.rule import NotMeant, Rule, RuleOutcome, check_subjects, require
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.registry import get_model
@@ -24,81 +24,83 @@ from longwave.tasks.base.sequences import Sequences, Text
 from longwave.tasks.base.spec import TaskSpec
 
 
-def _declared(task: LoadedTask) -> None:
+def _check_declared(task: LoadedTask) -> None:
     spec = task.spec
     texts = ("title", "family", "summary", "source", "licence", "length", "lag")
-    need(not (lost := [name for name in texts if not getattr(spec, name)]), f"it has no {' and no '.join(lost)}")
-    need("" in spec.recipes, 'its recipes lack "", the one that holds for all models')
+    require(not (lost := [name for name in texts if not getattr(spec, name)]), f"it has no {' and no '.join(lost)}")
+    require("" in spec.recipes, 'its recipes lack "", the one that holds for all models')
     streamed = spec.recipe("").steps is not None
-    need(streamed == (task.data.train is None), "steps an epoch are for a stream, and a stream needs them")
+    require(streamed == (task.data.train is None), "steps an epoch are for a stream, and a stream needs them")
 
 
-def _recipes(task: LoadedTask) -> None:
+def _check_recipes(task: LoadedTask) -> None:
     for model in task.spec.recipes:
         recipe, at = task.spec.recipe(model), f"the recipe {model!r}"
         try:
             known = {p.name: p for p in training_params(recipe.optimiser, recipe.schedule)}
         except ConfigError as error:
-            need(False, f"{at}: {error}")
+            require(False, f"{at}: {error}")
         for name, number in recipe.numbers.items():
-            need(name in known, f"{at} names the training number {name}, which there is not")
+            require(name in known, f"{at} names the training number {name}, which there is not")
             known[name].check(number)
-        need(recipe.hidden > 0 and recipe.batch > 0 and recipe.epochs > 0, f"{at} has a size that is not positive")
-        need(recipe.source, f"{at} has no source")
-        need(all(0 < drop < recipe.epochs for drop in recipe.drops), f"{at} drops the rate outside of its epochs")
+        require(recipe.hidden > 0 and recipe.batch > 0 and recipe.epochs > 0, f"{at} has a size that is not positive")
+        require(recipe.source, f"{at} has no source")
+        require(all(0 < drop < recipe.epochs for drop in recipe.drops), f"{at} drops the rate outside of its epochs")
 
 
-def _fed(task: LoadedTask) -> None:
+def _check_fed(task: LoadedTask) -> None:
     spec = task.spec
     for name, split in task.splits.items():
         taken = split.take(torch.arange(min(FEW, len(split))))
         x, n = taken.inputs, len(taken)
         if spec.tokens:
-            need(x.dim() == 2 and x.dtype == torch.int64, f"{name}: tokens are whole numbers, (n, steps)")
-            need(x.min() >= 0 and x.max() < spec.tokens, f"{name}: a token is not below tokens = {spec.tokens}")
+            require(x.dim() == 2 and x.dtype == torch.int64, f"{name}: tokens are whole numbers, (n, steps)")
+            require(x.min() >= 0 and x.max() < spec.tokens, f"{name}: a token is not below tokens = {spec.tokens}")
         else:
             got = tuple(x.shape)
-            need(x.dim() == 3 and got[2] == spec.inputs, f"{name}: inputs are {got}, not (n, steps, {spec.inputs})")
-            need(x.dtype == torch.float32 and x.isfinite().all(), f"{name}: inputs are finite float32 numbers")
-        _asked(name, split, taken, spec.outputs, n)
+            require(x.dim() == 3 and got[2] == spec.inputs, f"{name}: inputs are {got}, not (n, steps, {spec.inputs})")
+            require(x.dtype == torch.float32 and x.isfinite().all(), f"{name}: inputs are finite float32 numbers")
+        _check_asked(name, split, taken, spec.outputs, n)
 
 
-def _asked(name: str, split: Sequences, taken: Sequences, outputs: int, n: int) -> None:
+def _check_asked(name: str, split: Sequences, taken: Sequences, outputs: int, n: int) -> None:
     targets = taken.targets
     if targets.is_floating_point():
-        need(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
-        need(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example asks for nothing")
+        require(targets.shape[-1] == outputs, f"{name}: targets have {targets.shape[-1]} numbers, not {outputs}")
+        require(targets.isfinite().flatten(1).any(1).all(), f"{name}: an example asks for nothing")
         return
-    asked = targets[targets != NOT_ASKED]
-    need(targets.dtype == torch.int64 and len(asked) >= n, f"{name}: an example asks for nothing")
+    classes = targets[targets != NOT_ASKED]
+    require(targets.dtype == torch.int64 and len(classes) >= n, f"{name}: an example asks for nothing")
     most = max(outputs, 2)
-    need(asked.min() >= 0 and asked.max() < most, f"{name}: a class is not below outputs = {most}")
+    require(classes.min() >= 0 and classes.max() < most, f"{name}: a class is not below outputs = {most}")
 
 
-def _disjoint(task: LoadedTask) -> None:
+def _check_disjoint(task: LoadedTask) -> None:
     data = task.data
     fixed = replace(data, train=data.training(SAMPLE), stream=None) if data.train is None else data
     if isinstance(data.valid, Text):
         raise NotMeant("a text is one example")
     for (one, other), count in fixed.repeated().items():
-        need(not count, f"{count} examples of the {one} split are in the {other} split, too")
+        require(not count, f"{count} examples of the {one} split are in the {other} split, too")
 
 
-def _repeats(task: LoadedTask) -> None:
+def _check_repeats(task: LoadedTask) -> None:
     torch.default_generator.manual_seed(7)
     np.random.seed(7)
-    for cached in _caches(task.spec.load):
+    for cached in _find_caches(task.spec.load):
         cached.cache_clear()
     again = task.spec.load(task.spec.variant)
-    need(again.version == task.data.version, "loaded twice the data are others: draw them by a generator with a seed")
+    require(
+        again.version == task.data.version, "loaded twice the data are others: draw them by a generator with a seed"
+    )
     stream = task.data.stream
     if stream is not None:
         parts = [[*stream(seed, FEW).content()] for seed in (3, 3, 4)]
-        need(_same(parts[0], parts[1]), "the stream gives other examples for the same seed")
-        need(not _same(parts[0], parts[2]), "the stream gives the same examples for another seed")
+        require(_same_data(parts[0], parts[1]), "the stream gives other examples for the same seed")
+        require(not _same_data(parts[0], parts[2]), "the stream gives the same examples for another seed")
 
 
-def _caches(load: Any) -> Iterator[Any]:
+def _find_caches(load: Any) -> Iterator[Any]:
     """Yield the caches around a function, outermost first."""
     while load is not None:
         if hasattr(load, "cache_clear"):
@@ -106,68 +108,70 @@ def _caches(load: Any) -> Iterator[Any]:
         load = getattr(load, "__wrapped__", None)
 
 
-def _same(one: Sequence[str | Tensor], other: Sequence[str | Tensor]) -> bool:
+def _same_data(one: Sequence[str | Tensor], other: Sequence[str | Tensor]) -> bool:
     return all(torch.equal(a, b) if isinstance(a, Tensor) else a == b for a, b in zip(one, other, strict=True))  # type: ignore[arg-type]
 
 
-def _variants(task: LoadedTask) -> None:
+def _check_variants(task: LoadedTask) -> None:
     try:
         task.spec.load("nonsense_")
     except ValueError:
         return
-    need(False, "a variant 'nonsense_' is loaded: begin with check_variant")
+    require(False, "a variant 'nonsense_' is loaded: begin with check_variant")
 
 
-def _agrees(task: LoadedTask) -> None:
+def _check_agreement(task: LoadedTask) -> None:
     spec, targets, perfect = task.spec, task.targets, task.perfect()
     worse = torch.stack([perfect, task.outputs(1), task.outputs(2)])
     best, *others = spec.metric.score(worse, targets).tolist()
     up = spec.metric.goal == "max"
-    need(all(o < best if up else o > best for o in others), f"the {spec.metric.name} of the right answers is not best")
+    require(
+        all(o < best if up else o > best for o in others), f"the {spec.metric.name} of the right answers is not best"
+    )
     loss = spec.loss(worse, targets.expand(3, *targets.shape))
-    need(loss.shape == (3,), f"the loss of 3 members is {tuple(loss.shape)}: give one number a member")
-    need((loss[0] < loss[1:]).all(), "the loss of the right answers is not least")
+    require(loss.shape == (3,), f"the loss of 3 members is {tuple(loss.shape)}: give one number a member")
+    require((loss[0] < loss[1:]).all(), "the loss of the right answers is not least")
     free = worse.clone().requires_grad_()
     (slope,) = torch.autograd.grad(spec.loss(free, targets.expand(3, *targets.shape))[1], free)
-    need(slope[1].isfinite().all() and slope[1].any(), "the loss has no finite gradient")
-    need(not slope[[0, 2]].any(), "the loss of one member depends on the outputs of another")
+    require(slope[1].isfinite().all() and slope[1].any(), "the loss has no finite gradient")
+    require(not slope[[0, 2]].any(), "the loss of one member depends on the outputs of another")
 
 
 def _broken_outputs(task: LoadedTask) -> None:
     spec, targets, whole = task.spec, task.targets, torch.stack([task.outputs(k) for k in range(3)])
     before = spec.metric.score(whole, targets)
-    asked = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
-    place = asked.expand(whole.shape[1:]).flatten().nonzero()[-1]
+    scored = targets.isfinite() if targets.is_floating_point() else (targets != NOT_ASKED).unsqueeze(-1)
+    place = scored.expand(whole.shape[1:]).flatten().nonzero()[-1]
     for broken in (math.nan, math.inf, -math.inf):
         outputs = whole.clone()
         outputs[1].view(-1)[place] = broken
         after = spec.metric.score(outputs, targets)
         logit = broken < 0 and not targets.is_floating_point()  # a class that is ruled out
-        need(logit or not after[1].isfinite(), f"a member with an output {broken} has a score")
-        need(torch.equal(after[[0, 2]], before[[0, 2]]), "a broken output of one member changes the score of others")
+        require(logit or not after[1].isfinite(), f"a member with an output {broken} has a score")
+        require(torch.equal(after[[0, 2]], before[[0, 2]]), "a broken output of one member changes the score of others")
 
 
-def _chance(task: LoadedTask) -> None:
+def _check_chance(task: LoadedTask) -> None:
     spec = task.spec
     if spec.metric.name == "accuracy" and isinstance(spec.chance, float | int):
         seen = task.data.training(MANY).targets
         classes = len(seen[seen != NOT_ASKED].unique())
-        told = f"chance is {spec.chance:.3g} %, and a guess among its {classes} classes scores {100 / classes:.3g} %"
-        need(classes < spec.outputs or abs(spec.chance - 100 / classes) <= 3 / classes, told)
+        reason = f"chance is {spec.chance:.3g} %, and a guess among its {classes} classes scores {100 / classes:.3g} %"
+        require(classes < spec.outputs or abs(spec.chance - 100 / classes) <= 3 / classes, reason)
     level = spec.chance_at(spec.variant, spec.trivial(task.data))
     if level is None:
         raise NotMeant("its chance level is not stated, and no trivial predictor ignores the inputs")
     perfect = {"accuracy": 100.0, "perplexity": 1.0}.get(spec.metric.name, 0.0)
-    need(math.isfinite(level) and level != perfect, f"its chance level is {level:g}, that of the right answers")
+    require(math.isfinite(level) and level != perfect, f"its chance level is {level:g}, that of the right answers")
 
 
-def _trivial(task: LoadedTask) -> None:
-    need(task.spec.baselines, "it has no trivial predictor: give baselines, such as Majority or Mean")
+def _check_trivial(task: LoadedTask) -> None:
+    require(task.spec.baselines, "it has no trivial predictor: give baselines, such as Majority or Mean")
     for name, score in task.spec.trivial(task.data).items():
-        need(math.isfinite(score), f"the trivial predictor {name} scores {score:g}")
+        require(math.isfinite(score), f"the trivial predictor {name} scores {score:g}")
 
 
-def _trains(task: LoadedTask) -> None:
+def _check_training(task: LoadedTask) -> None:
     spec, data, model = task.spec, task.data, get_model("gru")
     if not isinstance(data.valid, model.layer.READS):
         raise NotMeant(f"it feeds {type(data.valid).__name__}, which a GRU does not read")
@@ -181,24 +185,24 @@ def _trains(task: LoadedTask) -> None:
     )  # fmt: skip
     pack = Pack([first, replace(first, seed=2)], data.to("cpu"))
     pack.train_epoch(lambda: True)
-    need(pack.loss.isfinite().all(), "the loss of a GRU is not finite after one step")
+    require(pack.loss.isfinite().all(), "the loss of a GRU is not finite after one step")
 
 
 RULES: Sequence[Rule[LoadedTask]] = (
-    Rule("It says what it is, and its data load.", _declared),
-    Rule("Its recipes name what the training rules have.", _recipes),
-    Rule("What it feeds has the sizes and types that it declares.", _fed),
-    Rule("No example stands in two splits.", _disjoint, quick=False),
-    Rule("The data are the same each time, and a stream follows its seed.", _repeats, quick=False),
-    Rule("A variant that it has not is refused.", _variants),
-    Rule("Loss and metric agree on what is right, and are each member's own.", _agrees),
+    Rule("It says what it is, and its data load.", _check_declared),
+    Rule("Its recipes name what the training rules have.", _check_recipes),
+    Rule("What it feeds has the sizes and types that it declares.", _check_fed),
+    Rule("No example stands in two splits.", _check_disjoint, quick=False),
+    Rule("The data are the same each time, and a stream follows its seed.", _check_repeats, quick=False),
+    Rule("A variant that it has not is refused.", _check_variants),
+    Rule("Loss and metric agree on what is right, and are each member's own.", _check_agreement),
     Rule("A broken output has no score, and harms no other member.", _broken_outputs),
-    Rule("Its chance level is that of a guess.", _chance, quick=False),
-    Rule("Its trivial predictors run.", _trivial, quick=False),
-    Rule("A small GRU trains on it.", _trains),
+    Rule("Its chance level is that of a guess.", _check_chance, quick=False),
+    Rule("Its trivial predictors run.", _check_trivial, quick=False),
+    Rule("A small GRU trains on it.", _check_training),
 )
 
 
 def task_findings(spec: TaskSpec, quick: bool = False) -> Iterator[RuleOutcome]:
     """Yield how each rule, or each that is quick, stands for a task, at its default variant."""
-    return findings([rule for rule in RULES if rule.quick or not quick], [("", LoadedTask(spec))])
+    return check_subjects([rule for rule in RULES if rule.quick or not quick], [("", LoadedTask(spec))])

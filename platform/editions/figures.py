@@ -11,11 +11,11 @@ from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, plain
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
-from longwave.platform.figures.palette import colour
-from longwave.platform.figures.panels import CurveLine, Panel, gathered, panels
+from longwave.platform.figures.palette import family_colour
+from longwave.platform.figures.panels import CurveLine, Panel, draw_panels, points_by_trial
 from longwave.platform.figures.scatter import against_cost, against_length
 from longwave.platform.records.run import Point
-from longwave.platform.render.harmless import visible
+from longwave.platform.render.harmless import escape_invisible
 
 MOST = 60_000
 """Bytes of a board's figures together: they are drawn with fewer rows and points until they keep to it."""
@@ -64,7 +64,7 @@ class Drawing:
 
 def epochs(points: Iterable[Point]) -> Curves:
     """Return the validation metric by trial, given its epochs in order."""
-    return gathered((point.trial, point.epoch, point.valid) for point in points)
+    return points_by_trial((point.trial, point.epoch, point.valid) for point in points)
 
 
 def drawings(
@@ -121,10 +121,10 @@ def _curves(
     known = [row for row in rows if any(line.points for line in lines[row.key])]
     if not known:
         return []
-    parts = [Panel(visible(row.label), colour(row.family), lines[row.key]) for row in known]
+    parts = [Panel(escape_invisible(row.label), family_colour(row.family), lines[row.key]) for row in known]
     metric, log = f"validation {measured(rows[0])}", _logarithmic(rows)
     limit = next((row.mean for row in simple), None)
-    tried = ((n, panels(parts[:n], metric, log, limit, most)) for n in ROWS for most in POINTS)
+    tried = ((n, draw_panels(parts[:n], metric, log, limit, most)) for n in ROWS for most in POINTS)
     n, svg = next((n, svg) for n, svg in tried if len(svg.encode()) <= room)
     note = f"{metric.capitalize()}, a line a retraining: a dot marks its best epoch, a cross where it broke."
     views = {row.key: f"p{k}" for k, row in enumerate(known[:n])}
@@ -143,7 +143,7 @@ def _logarithmic(rows: Sequence[Row]) -> bool:
 
 def _names(rows: Sequence[Row]) -> list[str]:
     """Return a label a row; of a long one the beginning and the row's place, which no other has."""
-    names = [visible(row.label) for row in rows]
+    names = [escape_invisible(row.label) for row in rows]
     return [name if len(name) <= LONG else f"{name[: LONG - 6]}… {k}" for k, name in enumerate(names, 1)]
 
 

@@ -21,7 +21,7 @@ from longwave.platform.editions.edition import Edition
 from longwave.platform.editions.figures import Drawing
 from longwave.platform.editions.results import FOLDER
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
-from longwave.platform.render.board import OVERALL, RANKED, advised
+from longwave.platform.render.board import OVERALL, RANKED, advise
 from longwave.platform.render.harmless import LATEX, all_visible, in_html
 from longwave.platform.statistics.verdict import ENOUGH
 
@@ -110,7 +110,7 @@ def _data(data: Mapping[str, Any]) -> str:
 def _board(rows: Sequence[Row], figures: Sequence[Drawing]) -> dict[str, Any]:
     """Return a board as the page takes it, given its rows and its figures."""
     same = {name: getattr(rows[0], name) for name in ("task", "metric", "unit", "goal")}
-    texts = {"advice": advised(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
+    texts = {"advice": advise(rows), "answer": answer(rows).sentence, "figures": [one.to_dict() for one in figures]}
     return {"name": rows[0].place, **same, **texts}
 
 

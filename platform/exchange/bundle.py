@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FailFast, PlainSerializer, ValidationError
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.exchange import limits
 from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.about import About
-from longwave.platform.records.identity import canonical, digest, sha256, sparse
+from longwave.platform.records.identity import canonical_json, digest, sha256, sparse_fields
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
 
@@ -36,7 +36,7 @@ class _Strict(BaseModel):
     )
 
 
-SPARSE = PlainSerializer(sparse, return_type=dict[str, Any])
+SPARSE = PlainSerializer(sparse_fields, return_type=dict[str, Any])
 """A record grows by fields with defaults; written without these, it keeps its hash."""
 
 
@@ -129,7 +129,7 @@ def pack(file: File) -> bytes:
     Raises:
         ConfigError: It would be larger than ``limits.BYTES``.
     """
-    text = canonical(file.model_dump(mode="json")).encode()
+    text = canonical_json(file.model_dump(mode="json")).encode()
     if len(text) > limits.BYTES:
         raise ConfigError(
             f"The bundle would have {len(text) >> 20} MiB, {limits.BYTES >> 20} at most: submit fewer rows."
@@ -154,7 +154,7 @@ def write(file: File, path: Path) -> None:
     """
     packed = pack(file)
     try:
-        with whole(path, private=True) as partial:
+        with atomic_file(path, private=True) as partial:
             partial.write_bytes(packed)
     except OSError as error:
         raise ConfigError(f"Cannot write the bundle {path}: {error.strerror}.") from None

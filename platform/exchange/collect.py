@@ -13,7 +13,7 @@ from longwave.platform.exchange.curve import Curve
 from longwave.platform.records.identity import digest
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
-from longwave.platform.storage.in_clause import batches
+from longwave.platform.storage.in_clause import split_ids
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.plan.trials import cell_key
@@ -91,7 +91,7 @@ def _whole_trials(file: SweepFile, cell: Sequence[Trial]) -> list[str]:
 
 def _bundle(store: Store, trials: Sequence[Trial], sweeps: list[BundledSweep]) -> Bundle:
     points: dict[str, list[Point]] = {t.config.id: [] for t in trials}
-    for part in batches(list(points)):
+    for part in split_ids(list(points)):
         for point in store.curves(part):
             points[point.trial].append(point)
     entries: list[BundledTrial] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, LEGEND, LINE, Figure, framed, named, values
+from longwave.platform.figures.frame import AXIS, LEGEND, LINE, Figure, as_data, frame_chart, list_names
 
 PARTS = {"search": "#086AA5", "retrain": "#D8580A"}
 
@@ -22,7 +22,7 @@ class BarPart:
     tip: str
 
 
-def bars(parts: Sequence[BarPart], title: str) -> Figure:
+def cost_bars(parts: Sequence[BarPart], title: str) -> Figure:
     """Return one bar a name, longest first, each of its parts in the colour of its phase."""
     total: dict[str, float] = {}
     for part in parts:
@@ -31,9 +31,9 @@ def bars(parts: Sequence[BarPart], title: str) -> Figure:
     tint = alt.Color(
         "phase:N", scale=alt.Scale(domain=[*PARTS], range=[*PARTS.values()]), legend=alt.Legend(title=None)
     )
-    made = alt.Chart(values(vars(part) for part in parts)).mark_bar().encode(
+    made = alt.Chart(as_data(vars(part) for part in parts)).mark_bar().encode(
         x=alt.X("amount:Q", axis=alt.Axis(title=title)),
         y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False)),
         color=tint, tooltip=alt.Tooltip("tip:N", title=" "),
     )  # fmt: skip
-    return framed(made, f"{title}, most first: {named(order)}", AXIS + LEGEND + LINE * max(1, len(order)))
+    return frame_chart(made, f"{title}, most first: {list_names(order)}", AXIS + LEGEND + LINE * max(1, len(order)))

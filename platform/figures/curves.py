@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from longwave.platform.figures.frame import Figure, Mark, axis, framed, thinned, values
-from longwave.platform.figures.legend import abreast, legend_height
-from longwave.platform.figures.palette import colour
+from longwave.platform.figures.frame import Figure, Mark, as_data, frame_chart, number_axis, thin_points
+from longwave.platform.figures.legend import legend_height, names_abreast
+from longwave.platform.figures.palette import family_colour
 from longwave.platform.records.run import Point
 from longwave.platform.records.stored import Trial
 
@@ -34,21 +34,21 @@ def curves(trials: Sequence[Trial], points: Sequence[Point], family: str, what: 
     marks = [mark for trial in trials for mark in _line(trial, points, what, log)]
     numbers = [mark["value"] for mark in marks]
     lines, ends = ([m for m in marks if (m["mark"] == "") is plain] for plain in (True, False))
-    y = alt.Y("value:Q", **axis(title, numbers, log))
+    y = alt.Y("value:Q", **number_axis(title, numbers, log))
     x = alt.X("epoch:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="epoch", grid=False, tickMinStep=1))
     names = [f"seed {trial.config.seed}" for trial in trials]
-    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=abreast(names)))
+    dash = alt.StrokeDash("name:N", sort=names, legend=alt.Legend(title=None, columns=names_abreast(names)))
     tip = alt.Tooltip("tip:N", title=" ")
     shape = alt.Shape("mark:N", scale=alt.Scale(domain=["best", "broken"], range=["circle", "cross"]), legend=None)
     chart = alt.layer(
-        alt.Chart(values(lines)).mark_line(color=colour(family), strokeWidth=1.75).encode(
+        alt.Chart(as_data(lines)).mark_line(color=family_colour(family), strokeWidth=1.75).encode(
             x=x, y=y, strokeDash=dash, tooltip=tip),
-        alt.Chart(values(ends)).mark_point(filled=True, size=80, opacity=1, color=colour(family)).encode(
+        alt.Chart(as_data(ends)).mark_point(filled=True, size=80, opacity=1, color=family_colour(family)).encode(
             x=x, y=y, shape=shape, angle=alt.condition("datum.mark == 'broken'", alt.value(45), alt.value(0)),
             tooltip=tip),
     )  # fmt: skip
-    told = f"{title} by epoch, one line a retraining: a dot is its best epoch, a cross where it diverged or failed"
-    return framed(chart, told, HEIGHT + legend_height(len(names)))
+    summary = f"{title} by epoch, one line a retraining: a dot is its best epoch, a cross where it diverged or failed"
+    return frame_chart(chart, summary, HEIGHT + legend_height(len(names)))
 
 
 def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterator[Mark]:
@@ -59,7 +59,7 @@ def _line(trial: Trial, points: Sequence[Point], what: str, log: bool) -> Iterat
     best = trial.run.best_epoch if trial.run and trial.status == "ok" else None
     at = next((k for k, (epoch, _) in enumerate(mine) if epoch == best), None)
     own = {"name": f"seed {trial.config.seed}"}
-    for k in thinned(len(mine), kept=() if at is None else (at,)):
+    for k in thin_points(len(mine), kept=() if at is None else (at,)):
         epoch, value = mine[k]
         yield {**own, "mark": "", "epoch": epoch, "value": value, "tip": f"{name}, epoch {epoch}: {value:.5g}"}
     if at is not None:

@@ -10,8 +10,8 @@ import altair as alt
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, median, plain, quoted, seeds
-from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, axis, framed, named, values
-from longwave.platform.figures.palette import NEUTRAL, colour
+from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, frame_chart, list_names, number_axis
+from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 DASH = "M0,-0.5V0.5"
 """The mark of a retraining."""
@@ -36,8 +36,8 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
         log: Whether the axis is logarithmic; what is not positive is left out then.
     """
     lines = [(name, row) for name, row in zip(names, rows, strict=True) if not row.trivial]
-    marks = [mark for name, row in lines for mark in _marks(name, row)]
-    marks += limits(rows, [mark["value"] for mark in marks if mark["kind"] != "none"])
+    marks = [mark for name, row in lines for mark in _row_marks(name, row)]
+    marks += score_limits(rows, [mark["value"] for mark in marks if mark["kind"] != "none"])
     marks = [mark for mark in marks if mark["kind"] == "none" or mark["value"] > 0 or not log]
     numbers = [mark["value"] for mark in marks if mark["kind"] != "none"]
     edge = (max if rows[0].goal == "min" else min)(numbers, default=0.0)
@@ -45,13 +45,15 @@ def forest(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure:
         if mark["kind"] == "median":
             mark |= {end: edge if mark[end] is None else mark[end] for end in ("low", "high")}
         elif mark["kind"] == "none":
-            mark |= _aside([m["value"] for m in marks if m.get("name") == mark["name"] and m is not mark], numbers, log)
+            mark |= _word_sides(
+                [m["value"] for m in marks if m.get("name") == mark["name"] and m is not mark], numbers, log
+            )
     marks += [{**mark, "kind": "open", "value": edge} for mark in marks if mark.get("open")]
     title = f"test {measured(rows[0])}"
     order = [name for name, _ in lines]
-    told = f"Medians of {title} with their intervals, best first: {named(order)}"
-    return framed(
-        _layers(marks, order, axis(title, numbers, log), rows[0].goal), told, AXIS + LINE * max(1, len(lines))
+    summary = f"Medians of {title} with their intervals, best first: {list_names(order)}"
+    return frame_chart(
+        _layers(marks, order, number_axis(title, numbers, log), rows[0].goal), summary, AXIS + LINE * max(1, len(lines))
     )
 
 
@@ -65,7 +67,7 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
     arrow = "triangle-right" if goal == "min" else "triangle-left"
 
     def of(kind: str) -> alt.Chart:
-        return alt.Chart(values(mark for mark in marks if mark["kind"] == kind))
+        return alt.Chart(as_data(mark for mark in marks if mark["kind"] == kind))
 
     return alt.layer(
         of("limit").mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip="tip:N"),
@@ -75,18 +77,18 @@ def _layers(marks: Sequence[Mark], order: Sequence[str], of_x: dict[str, Any], g
         of("median").mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **of_x), x2="high:Q", **place),
         of("median").mark_point(shape="circle", filled=True, size=90).encode(x=x, **place),
         of("open").mark_point(shape=arrow, filled=True, size=90).encode(x=x, **place),
-        *(_words(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
+        *(_word_layer(marks, side, x, y) for side in WORDS if any(mark.get("side") == side for mark in marks)),
     )
 
 
-def _words(marks: Sequence[Mark], side: str, x: alt.X, y: alt.Y) -> Any:
+def _word_layer(marks: Sequence[Mark], side: str, x: alt.X, y: alt.Y) -> Any:
     """Return the layer of the words that stand at one side."""
     here = [mark for mark in marks if mark["kind"] == "none" and mark["side"] == side]
     place = x if side else alt.value(0)
-    return alt.Chart(values(here)).mark_text(**WORDS[side]).encode(x=place, y=y, text="word:N", tooltip="tip:N")
+    return alt.Chart(as_data(here)).mark_text(**WORDS[side]).encode(x=place, y=y, text="word:N", tooltip="tip:N")
 
 
-def _aside(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
+def _word_sides(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
     """Return where words stand in a line that has marks of its ``own``: beside them, where there is more room."""
     if not own:
         return {}
@@ -96,9 +98,9 @@ def _aside(own: Sequence[float], numbers: Sequence[float], log: bool) -> Mark:
     return {"side": "right" if at_right else "left", "value": max(own) if at_right else min(own), "word": "no median"}
 
 
-def _marks(name: str, row: Row) -> Iterator[Mark]:
+def _row_marks(name: str, row: Row) -> Iterator[Mark]:
     """Yield what stands on the line of a row."""
-    own: Mark = {"name": name, "tint": colour(row.family), "ink": PALE if row.provisional else 1.0}
+    own: Mark = {"name": name, "tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0}
     for score in row.scores:
         yield {**own, "kind": "seed", "value": score, "tip": f"{row.label}, one retraining: {plain(score)}"}
     for number in row.published:
@@ -107,8 +109,8 @@ def _marks(name: str, row: Row) -> Iterator[Mark]:
     if row.kind == "published":
         return
     if row.median is None:
-        told = f"no median: {seeds(row)}"
-        yield {**own, "kind": "none", "value": 0.0, "side": "", "word": told, "tip": told}
+        state = f"no median: {seeds(row)}"
+        yield {**own, "kind": "none", "value": 0.0, "side": "", "word": state, "tip": state}
         return
     best, worst = row.median_best, row.median_worst
     if row.median_level is None:
@@ -118,7 +120,7 @@ def _marks(name: str, row: Row) -> Iterator[Mark]:
     yield {**own, "kind": "median", "value": row.median, "low": low, "high": high, "open": worst is None, "tip": tip}
 
 
-def limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
+def score_limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
     """Return the best trivial predictor of a board, and the weakest where it lies among the numbers.
 
     Args:
@@ -129,8 +131,8 @@ def limits(rows: Sequence[Row], numbers: Sequence[float]) -> list[Mark]:
     ends = [("limit", "best trivial predictor", known[:1]), ("chance", "weakest trivial predictor", known[1:][-1:])]
     marks: list[Mark] = [
         {"kind": kind, "value": row.mean, "tip": f"{what}, {row.title}: {plain(row.mean)}"}
-        for kind, what, found in ends
-        for row in found
+        for kind, what, scores in ends
+        for row in scores
     ]
     span = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
     return [mark for mark in marks if mark["kind"] == "limit" or span[0] <= mark["value"] <= span[1]]

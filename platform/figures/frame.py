@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 from altair.utils import schemapi
 
-from longwave.platform.figures.svg import compact, escaped, written
+from longwave.platform.figures.svg import compact_svg, escape_text, to_json
 
 INK = "#010203"
 """Stands for the reader's text colour until a picture is written."""
@@ -69,7 +69,7 @@ class Figure:
 
     def spec(self) -> dict[str, Any]:
         """Return it as Vega-Lite's JSON; texts are data, and hold nothing that XML has no place for."""
-        return dict(written(self.chart.to_dict(validate=False, context={"pre_transform": False})))
+        return dict(to_json(self.chart.to_dict(validate=False, context={"pre_transform": False})))
 
     def svg(self, width: int = 720) -> str:
         """Return it as SVG, a file of its own: dark on light or light on dark, as the reader has it.
@@ -77,8 +77,8 @@ class Figure:
         Args:
             width: Pixels.
         """
-        return compact(_drawn(json.dumps({**self.spec(), "width": width}))).replace(
-            "<svg ", f'<svg role="img" aria-label="{escaped(self.title)}" ', 1
+        return compact_svg(_to_svg(json.dumps({**self.spec(), "width": width}))).replace(
+            "<svg ", f'<svg role="img" aria-label="{escape_text(self.title)}" ', 1
         )
 
     def png(self, width: int = 720, scale: float = 2.0) -> bytes:
@@ -88,7 +88,7 @@ class Figure:
         return bytes(vl_convert.vegalite_to_png({**self.spec(), "width": width, "background": "white"}, scale=scale))
 
 
-def framed(chart: Any, title: str, height: int) -> Figure:
+def frame_chart(chart: Any, title: str, height: int) -> Figure:
     """Return a chart in the frame that all have.
 
     Args:
@@ -100,17 +100,17 @@ def framed(chart: Any, title: str, height: int) -> Figure:
     return Figure(chart.properties(height=height, width="container", autosize=fit).configure(**CONFIG), title, height)
 
 
-def values(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+def as_data(marks: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     """Return marks as a chart's data: as a tuple, which Altair does not copy with each part that they become."""
     return alt.InlineData(values=tuple(dict(mark) for mark in marks))
 
 
-def crowded(count: int, roomy: float, narrow: float) -> Any:
+def width_condition(count: int, roomy: float, narrow: float) -> Any:
     """Return one of two numbers, as an expression: the first where each of ``count`` columns is ``ROOM`` wide."""
     return alt.ExprRef(f"width < {ROOM * count} ? {narrow} : {roomy}")
 
 
-def axis(title: str | list[str], values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
+def number_axis(title: str | list[str], values: Iterable[float], log: bool, **more: Any) -> dict[str, Any]:
     """Return scale and axis of a number: logarithmic if that is asked for and there are positive numbers.
 
     Ticks stand at 1, 2 and 5 of each decade, at decades alone where there are more than four.
@@ -129,7 +129,7 @@ def axis(title: str | list[str], values: Iterable[float], log: bool, **more: Any
     }
 
 
-def thinned(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[int]:
+def thin_points(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[int]:
     """Return the places of a line's points that are drawn: the ends, those to be kept, and some between."""
     if count <= most:
         return list(range(count))
@@ -137,13 +137,13 @@ def thinned(count: int, most: int = POINTS, kept: Sequence[int] = ()) -> list[in
     return sorted(even | set(kept))
 
 
-def named(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return names as a list that is read out: the first few, and how many more there are."""
     return ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} more" if len(names) > TOLD else "")
 
 
 @lru_cache(maxsize=256)
-def _drawn(text: str) -> str:
+def _to_svg(text: str) -> str:
     """Return the SVG of Vega-Lite's JSON, its text in the colour of what is around it."""
     import vl_convert
 

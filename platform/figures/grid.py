@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, LINE, Figure, crowded, framed, values
-from longwave.platform.figures.legend import abreast
+from longwave.platform.figures.frame import (
+    AXIS,
+    FAINT,
+    LEGEND,
+    LINE,
+    Figure,
+    as_data,
+    frame_chart,
+    width_condition,
+)
+from longwave.platform.figures.legend import names_abreast
 from longwave.platform.figures.palette import DIVERGED
 
 STATES = {"done": "#4AA578", "few seeds": "#A5C9B6", "running": "#086AA5", "diverged": DIVERGED, "failed": "#8C5723",
@@ -36,17 +45,22 @@ def grid(cells: Sequence[Square], lines: Sequence[str], columns: Sequence[str]) 
         "column:N",
         sort=[*columns],
         axis=alt.Axis(
-            title=None, orient="top", labelAngle=crowded(len(columns), 35, -90), grid=False, ticks=False, domain=False
+            title=None,
+            orient="top",
+            labelAngle=width_condition(len(columns), 35, -90),
+            grid=False,
+            ticks=False,
+            domain=False,
         ),
     )
-    base = alt.Chart(values(vars(cell) for cell in cells)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
-    legend = alt.Legend(title=None, columns=abreast([*STATES]))
+    base = alt.Chart(as_data(vars(cell) for cell in cells)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    legend = alt.Legend(title=None, columns=names_abreast([*STATES]))
     tint = alt.Color("state:N", scale=alt.Scale(domain=[*STATES], range=[*STATES.values()]), legend=legend)
     made = alt.layer(
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
         base.mark_text(fontSize=11, color="#10161C").encode(text="word:N"),
     )
-    return framed(
+    return frame_chart(
         made,
         f"What was run: {len(lines)} models on {len(columns)} boards",
         LEGEND + 2 * AXIS + LINE * max(1, len(lines)),

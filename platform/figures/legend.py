@@ -20,13 +20,13 @@ SIGN, LETTER = 42, 6.6
 """Pixels that a name's sign takes, with the gap to the next name, and a letter."""
 
 
-def abreast(names: Sequence[str]) -> Any:
+def names_abreast(names: Sequence[str]) -> Any:
     """Return how many names stand side by side, as an expression of the width that a figure turns out to have."""
-    told = "1"
+    expression = "1"
     for count in range(2, min(MOST, len(names)) + 1):
         need = sum(SIGN + LETTER * max(map(len, names[k::count])) for k in range(count))
-        told = f"width >= {need:.0f} ? {count} : {told}"
-    return alt.ExprRef(told)
+        expression = f"width >= {need:.0f} ? {count} : {expression}"
+    return alt.ExprRef(expression)
 
 
 def told_apart(field: str, tints: Mapping[str, str]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def told_apart(field: str, tints: Mapping[str, str]) -> dict[str, Any]:
     names, shades = list(tints), list(tints.values())
     dashes = [DASHES[shades[:k].count(shade) % len(DASHES)] for k, shade in enumerate(shades)]
     look: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
-    legend = alt.Legend(title=None, columns=abreast(names), **look)
+    legend = alt.Legend(title=None, columns=names_abreast(names), **look)
     return {
         "color": alt.Color(field, scale=alt.Scale(domain=names, range=shades), legend=legend),
         "strokeDash": alt.StrokeDash(field, scale=alt.Scale(domain=names, range=dashes), legend=legend),

@@ -9,7 +9,16 @@ import altair as alt
 
 from longwave.platform.boards.pairs import Pair
 from longwave.platform.boards.texts import estimate
-from longwave.platform.figures.frame import AXIS, FAINT, LEGEND, Figure, Mark, crowded, framed, values
+from longwave.platform.figures.frame import (
+    AXIS,
+    FAINT,
+    LEGEND,
+    Figure,
+    Mark,
+    as_data,
+    frame_chart,
+    width_condition,
+)
 
 SQUARE = 44
 """Pixels that a line takes: two lines of text."""
@@ -19,14 +28,14 @@ DARK = "#10161C"
 SIGNS = {"better": "better", "worse": "worse", "not told apart": "≈"}
 
 
-def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
+def matrix(pairs: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
     """Return how each row stands to each column: the ratio of errors, and whether the board's ranks tell them apart.
 
     Args:
         found: All ordered pairs of the rows shown, by rows and then columns.
         names: Labels by ``Row.key``, no two the same.
     """
-    order = list(dict.fromkeys(names[pair.a.key] for pair in found))
+    order = list(dict.fromkeys(names[pair.a.key] for pair in pairs))
     if len(order) < 2:
         return None
     marks: list[Mark] = [
@@ -38,30 +47,30 @@ def matrix(found: Sequence[Pair], names: Mapping[str, str]) -> Figure | None:
             "word": SIGNS[pair.word],
             "tip": describe_pair(pair, names),
         }
-        for pair in found
+        for pair in pairs
     ]
     side: dict[str, Any] = {"ticks": False, "domain": False, "grid": False, "labelOverlap": False}
-    slanted = crowded(len(order), 35, -90)
+    slanted = width_condition(len(order), 35, -90)
     x = alt.X("column:N", sort=order, axis=alt.Axis(title=None, orient="top", labelAngle=slanted, **side))
     y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **side))
-    base = alt.Chart(values(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
+    base = alt.Chart(as_data(marks)).encode(x=x, y=y, tooltip=alt.Tooltip("tip:N", title=" "))
     tint = alt.Color(
         "better:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=TINTS),
         legend=alt.Legend(title="P(row is better)", format=".0%"),
     )  # fmt: skip
-    small, word = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), crowded(len(order), 10, 0)
+    small, word = alt.ExprRef(f"min(11, width / {2.2 * len(order):.4g})"), width_condition(len(order), 10, 0)
     made = alt.layer(
         base.mark_rect(stroke=FAINT, strokeOpacity=0.3).encode(color=tint),
         base.mark_text(dy=-8, color=DARK, fontSize=small).encode(text="factor:N"),
         base.mark_text(dy=8, color=DARK, fontSize=word).encode(text="word:N", opacity=alt.value(0.85)),
     )
-    told = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
-    return framed(made, told, LEGEND + 2 * AXIS + SQUARE * len(order))
+    summary = f"Each row against each column, error of the row over that of the column: {', '.join(order)}"
+    return frame_chart(made, summary, LEGEND + 2 * AXIS + SQUARE * len(order))
 
 
 def describe_pair(pair: Pair, names: Mapping[str, str]) -> str:
     """Return a pair in a sentence."""
     a, b = names[pair.a.key], names[pair.b.key]
     factor = f", its error × {estimate(pair.ratio)} of the other's" if pair.ratio else ""
-    told = f"{a} is {pair.word} than {b}" if pair.word != "not told apart" else f"{a} and {b} are not told apart"
-    return f"{told}: a seed of {a} is the better one with probability {estimate(pair.better)}{factor}"
+    verdict = f"{a} is {pair.word} than {b}" if pair.word != "not told apart" else f"{a} and {b} are not told apart"
+    return f"{verdict}: a seed of {a} is the better one with probability {estimate(pair.better)}{factor}"

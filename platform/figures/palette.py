@@ -20,6 +20,6 @@ DIVERGED = "#D9483B"
 """Shares and cells of runs that diverged."""
 
 
-def colour(family: str) -> str:
+def family_colour(family: str) -> str:
     """Return the colour of a model family."""
     return FAMILIES.get(family, NEUTRAL)

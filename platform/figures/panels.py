@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from longwave.platform.boards.texts import plain
-from longwave.platform.figures.frame import FONT, named, thinned
+from longwave.platform.figures.frame import FONT, list_names, thin_points
 from longwave.platform.figures.palette import NEUTRAL
-from longwave.platform.figures.svg import THEME, escaped
+from longwave.platform.figures.svg import THEME, escape_text
 
 PAIR = tuple[int, float]
 """An epoch and its metric."""
@@ -57,7 +57,7 @@ class _Scale:
     @classmethod
     def of(cls, lines: Sequence[CurveLine], log: bool) -> _Scale:
         """Return the axes that have a place for all points, but for errors far above what any line comes down to."""
-        shown = [_shown(line, log) for line in lines]
+        shown = [_points_shown(line, log) for line in lines]
         numbers = [value for points in shown for _, value in points] or [1.0]
         last = max((epoch for points in shown for epoch, _ in points), default=1)
         worst = max((min(value for _, value in points) for points in shown if points), default=1.0)
@@ -72,7 +72,7 @@ class _Scale:
         return round(2 * PLOT * across), round(2 * DEEP * (1 - up))
 
 
-def panels(found: Sequence[Panel], metric: str, log: bool, limit: float | None = None, most: int = 64) -> str:
+def draw_panels(panels: Sequence[Panel], metric: str, log: bool, limit: float | None = None, most: int = 64) -> str:
     """Return learning curves as SVG, a panel a row: a dot marks a best epoch, a cross where a retraining broke.
 
     Args:
@@ -83,17 +83,19 @@ def panels(found: Sequence[Panel], metric: str, log: bool, limit: float | None =
         limit: A dashed line, the best trivial predictor's; left out where no curve comes near.
         most: Points that a line keeps, and its best epoch.
     """
-    scale = _Scale.of([line for panel in found for line in panel.lines], log)
-    down = math.ceil(len(found) / ACROSS)
+    scale = _Scale.of([line for panel in panels for line in panel.lines], log)
+    down = math.ceil(len(panels) / ACROSS)
     size = f'width="{ACROSS * WIDTH}" height="{down * HEIGHT}" viewBox="0 0 {ACROSS * WIDTH} {down * HEIGHT}"'
-    said = f"{metric[:1].upper()}{metric[1:]} by epoch, one panel a row: {named([panel.title for panel in found])}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escaped(said)}" {size}'
+    summary = (
+        f"{metric[:1].upper()}{metric[1:]} by epoch, one panel a row: {list_names([panel.title for panel in panels])}"
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape_text(summary)}" {size}'
     style = f'font-family="{FONT}" font-size="11" fill="none" stroke-width="2.5" stroke-linejoin="round"'
-    parts = [_panel(k, panel, scale, most) for k, panel in enumerate(found)]
-    return f"{head} {style}>{THEME}<defs>{_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
+    parts = [_draw_panel(k, panel, scale, most) for k, panel in enumerate(panels)]
+    return f"{head} {style}>{THEME}<defs>{_draw_axes(scale, limit)}</defs>{''.join(parts)}</svg>"
 
 
-def _axes(scale: _Scale, limit: float | None) -> str:
+def _draw_axes(scale: _Scale, limit: float | None) -> str:
     """Return what stands in every panel: the frame, the ends of both axes, and the limit."""
     right, bottom = LEFT + PLOT, TOP + DEEP
     ends = ((LEFT - 4, TOP + 8, "end", "≥ " * scale.cut + plain(float(f"{scale.high:.3g}"))),
@@ -109,26 +111,26 @@ def _axes(scale: _Scale, limit: float | None) -> str:
     return f'<g id="a"><g fill="currentColor">{texts}</g>{frame}{line}</g>'
 
 
-def _panel(k: int, panel: Panel, scale: _Scale, most: int) -> str:
+def _draw_panel(k: int, panel: Panel, scale: _Scale, most: int) -> str:
     """Return one panel, and the view that shows it alone."""
     x, y = k % ACROSS * WIDTH, k // ACROSS * HEIGHT
     title = panel.title if len(panel.title) <= TITLE else f"{panel.title[: TITLE - 1]}…"
     lines, dots = (
-        "".join(each) for each in zip(*(_line(one, scale, most) for one in panel.lines), ("", ""), strict=True)
+        "".join(each) for each in zip(*(_draw_line(one, scale, most) for one in panel.lines), ("", ""), strict=True)
     )
     drawn = f'<path d="{lines}"/><path d="{dots}" stroke-width="9" stroke-linecap="round"/>' if lines else ""
     return (
         f'<view id="p{k}" viewBox="{x} {y} {WIDTH} {HEIGHT}"/><g transform="translate({x},{y})"><use href="#a"/>'
-        f'<text x="{LEFT}" y="14" font-weight="600" fill="currentColor">{escaped(title)}</text>'
+        f'<text x="{LEFT}" y="14" font-weight="600" fill="currentColor">{escape_text(title)}</text>'
         f'<g transform="translate({LEFT},{TOP})scale(.5)" stroke="{panel.colour}">{drawn}</g></g>'
     )
 
 
-def _line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
+def _draw_line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
     """Return a retraining's line, with the cross where it broke, and the dot at its best epoch."""
-    shown = _shown(line, scale.log)
+    shown = _points_shown(line, scale.log)
     best = next((k for k, (epoch, _) in enumerate(shown) if epoch == line.best), None)
-    places = [scale.at(*shown[k]) for k in thinned(len(shown), most, () if best is None else (best,))]
+    places = [scale.at(*shown[k]) for k in thin_points(len(shown), most, () if best is None else (best,))]
     if not places:
         return "", ""
     steps = " ".join(f"{x - a},{y - b}" for (a, b), (x, y) in pairwise(places))
@@ -139,14 +141,14 @@ def _line(line: CurveLine, scale: _Scale, most: int) -> tuple[str, str]:
     return drawn + ("m-6,-6l12,12m0,-12l-12,12" if line.broken else ""), ""
 
 
-def _shown(line: CurveLine, log: bool) -> list[PAIR]:
+def _points_shown(line: CurveLine, log: bool) -> list[PAIR]:
     """Return the points of a line that the axes have a place for."""
     return [(epoch, value) for epoch, value in line.points if math.isfinite(value) and (value > 0 or not log)]
 
 
-def gathered(points: Iterable[tuple[str, int, float]]) -> dict[str, list[PAIR]]:
+def points_by_trial(points: Iterable[tuple[str, int, float]]) -> dict[str, list[PAIR]]:
     """Return epochs and metrics by trial, given (trial, epoch, metric) in order."""
-    found: dict[str, list[PAIR]] = {}
+    by_trial: dict[str, list[PAIR]] = {}
     for trial, epoch, value in points:
-        found.setdefault(trial, []).append((epoch, value))
-    return found
+        by_trial.setdefault(trial, []).append((epoch, value))
+    return by_trial

@@ -5,13 +5,13 @@ from __future__ import annotations
 import altair as alt
 
 from longwave.platform.boards.progress import SearchProgress
-from longwave.platform.figures.frame import FAINT, Figure, Mark, axis, framed, thinned, values
-from longwave.platform.figures.palette import colour
+from longwave.platform.figures.frame import FAINT, Figure, Mark, as_data, frame_chart, number_axis, thin_points
+from longwave.platform.figures.palette import family_colour
 
 HEIGHT = 260
 
 
-def so_far(found: SearchProgress, family: str, metric: str, log: bool) -> Figure | None:
+def best_so_far(progress: SearchProgress, family: str, metric: str, log: bool) -> Figure | None:
     """Return the best validation metric by the number of trials that ended, and the expected best with its band.
 
     Args:
@@ -22,7 +22,7 @@ def so_far(found: SearchProgress, family: str, metric: str, log: bool) -> Figure
     """
     steps: list[Mark] = [
         {"k": k, "value": best, "tip": f"best of the first {k} trials: {best:.4g}"}
-        for k, best in enumerate(found.best, 1)
+        for k, best in enumerate(progress.best, 1)
         if best is not None and (best > 0 or not log)
     ]
     if not steps:
@@ -35,20 +35,20 @@ def so_far(found: SearchProgress, family: str, metric: str, log: bool) -> Figure
             "high": e.high,
             "tip": f"{k} trials are expected to find {e.value:.4g}",
         }
-        for k, e in enumerate(found.expected, 1)
+        for k, e in enumerate(progress.expected, 1)
         if e.low is not None and (e.low > 0 or not log)
     ]
-    steps, curve = ([marks[k] for k in thinned(len(marks))] for marks in (steps, curve))
+    steps, curve = ([marks[k] for k in thin_points(len(marks))] for marks in (steps, curve))
     numbers = [float(m[end]) for m in curve for end in ("low", "high")] + [float(m["value"]) for m in steps]
-    of_y = axis(f"best validation {metric}", numbers, log)
+    of_y = number_axis(f"best validation {metric}", numbers, log)
     x = alt.X("k:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="search trials that ended", tickMinStep=1))
     tip = alt.Tooltip("tip:N", title=" ")
-    base, tint = alt.Chart(values(curve)), colour(family)
+    base, tint = alt.Chart(as_data(curve)), family_colour(family)
     made = alt.layer(
         base.mark_area(opacity=0.18, color=FAINT).encode(x=x, y=alt.Y("low:Q", **of_y), y2="high:Q"),
         base.mark_line(color=FAINT, strokeDash=[5, 4]).encode(x=x, y=alt.Y("value:Q", **of_y), tooltip=tip),
-        alt.Chart(values(steps)).mark_line(interpolate="step-after", color=tint, point={"color": tint}).encode(
+        alt.Chart(as_data(steps)).mark_line(interpolate="step-after", color=tint, point={"color": tint}).encode(
             x=x, y=alt.Y("value:Q", **of_y), tooltip=tip),
     )  # fmt: skip
-    told = f"Best validation {metric} so far by trials that ended; dashed, with the band of 80 %: what is expected"
-    return framed(made, told, HEIGHT)
+    summary = f"Best validation {metric} so far by trials that ended; dashed, with the band of 80 %: what is expected"
+    return frame_chart(made, summary, HEIGHT)

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from longwave.platform.figures.frame import AXIS, FAINT, LETTERS, LINE, Figure, Mark, axis, framed, named, values
+from longwave.platform.figures.frame import (
+    AXIS,
+    FAINT,
+    LETTERS,
+    LINE,
+    Figure,
+    Mark,
+    as_data,
+    frame_chart,
+    list_names,
+    number_axis,
+)
 
 TITLE = 54
 """Letters in a line of the axis' title: what a phone has room for."""
@@ -42,22 +53,24 @@ def ratios(lines: Sequence[Ratio], title: str, margin: float | None = None) -> F
     names = list(dict.fromkeys(r.name for r in lines))
     numbers = [1.0, *(mark[end] for mark in marks for end in ("value", "low", "high"))]
     numbers += [margin, 1 / margin] if margin else []
-    told = [line for part in title.replace(": ", ":\n").split("\n") for line in textwrap.wrap(part, TITLE)]
-    of_x = axis(told, numbers, True, titleAnchor="end")
+    heading = [line for part in title.replace(": ", ":\n").split("\n") for line in textwrap.wrap(part, TITLE)]
+    of_x = number_axis(heading, numbers, True, titleAnchor="end")
     x = alt.X("value:Q", **of_x)
     y = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True))
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
-    one = alt.Chart(values([{"value": 1.0, "tip": "equal errors"}])).mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x)
+    one = (
+        alt.Chart(as_data([{"value": 1.0, "tip": "equal errors"}])).mark_rule(color=FAINT, strokeWidth=1.5).encode(x=x)
+    )
     layers = [
         one,
-        alt.Chart(values(marks)).mark_rule(strokeWidth=2).encode(
+        alt.Chart(as_data(marks)).mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", **of_x), x2="high:Q", y=y, color=tint, tooltip=tip),
-        alt.Chart(values(marks)).mark_point(shape="circle", filled=True, size=90, opacity=1).encode(
+        alt.Chart(as_data(marks)).mark_point(shape="circle", filled=True, size=90, opacity=1).encode(
             x=x, y=y, color=tint, tooltip=tip),
     ]  # fmt: skip
     if margin:
-        band = alt.Chart(values([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
+        band = alt.Chart(as_data([{"low": 1 / margin, "high": margin}])).mark_rect(color=FAINT, opacity=0.15)
         layers.insert(0, band.encode(x=alt.X("low:Q", **of_x), x2="high:Q"))
-    return framed(
-        alt.layer(*layers), f"{title}: {named(names)}", AXIS + LETTERS * len(told) + LINE * max(1, len(names))
+    return frame_chart(
+        alt.layer(*layers), f"{title}: {list_names(names)}", AXIS + LETTERS * len(heading) + LINE * max(1, len(names))
     )

@@ -12,9 +12,9 @@ import altair as alt
 from longwave.platform.boards.overview import best_on_validation
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import duration, measured, median, plain
-from longwave.platform.figures.forest import PALE, limits
-from longwave.platform.figures.frame import AXIS, Figure, Mark, axis, framed, values
-from longwave.platform.figures.palette import NEUTRAL, colour
+from longwave.platform.figures.forest import PALE, score_limits
+from longwave.platform.figures.frame import AXIS, Figure, Mark, as_data, frame_chart, number_axis
+from longwave.platform.figures.palette import NEUTRAL, family_colour
 
 HEIGHT = 320
 NARROW, WIDE = 230, 620
@@ -42,24 +42,25 @@ def against_cost(rows: Sequence[Row], names: Sequence[str], cost: str, log: bool
         spent = value(row) if row.kind == "reproduced" else None
         if spent and row.median is not None and (row.median > 0 or not log):
             tip = f"{name}: {median(row)}, {title.partition(' [')[0]} {write(spent)}"
-            own = {"tint": colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
+            own = {"tint": family_colour(row.family), "ink": PALE if row.provisional else 1.0, "tip": tip}
             marks.append({"name": name, "cost": float(spent), "value": row.median, **own})
     if not marks:
         return None
-    line = [mark for mark in limits(rows, []) if mark["value"] > 0 or not log]
-    of_y = axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
+    line = [mark for mark in score_limits(rows, []) if mark["value"] > 0 or not log]
+    of_y = number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*marks, *line)], log)
     y = alt.Y("value:Q", **of_y)
-    x = alt.X("cost:Q", **axis(title, [m["cost"] for m in marks], True))
-    front = _front(marks, rows[0].goal)
-    dots, told = alt.Chart(values(marks)), alt.Tooltip("tip:N", title=" ")
+    x = alt.X("cost:Q", **number_axis(title, [m["cost"] for m in marks], True))
+    front = _pareto_front(marks, rows[0].goal)
+    dots, hover = alt.Chart(as_data(marks)), alt.Tooltip("tip:N", title=" ")
     made = alt.layer(
-        alt.Chart(values(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
+        alt.Chart(as_data(front)).mark_line(interpolate="step-after", opacity=0.5, color=NEUTRAL).encode(x=x, y=y),
         dots.mark_point(filled=True, size=90).encode(
-            x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=told),
+            x=x, y=y, color=alt.Color("tint:N", scale=None), opacity=alt.Opacity("ink:Q", scale=None), tooltip=hover),
         *_names_beside(marks, front, log, x, y),
-        alt.Chart(values(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(y=y, tooltip=told),
+        alt.Chart(as_data(line)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(
+            y=y, tooltip=hover),
     )  # fmt: skip
-    return framed(made, f"Test {measured(rows[0])} against {title}", HEIGHT)
+    return frame_chart(made, f"Test {measured(rows[0])} against {title}", HEIGHT)
 
 
 def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
@@ -76,29 +77,29 @@ def against_length(rows: Sequence[Row], log: bool) -> Figure | None:
     if len({mark["cost"] for mark in kept}) < 2:
         return None
     line = [mark for mark in _trivial_by_length(rows) if mark["value"] > 0 or not log]
-    y = alt.Y("value:Q", **axis(f"test {measured(rows[0])}", [m["value"] for m in (*kept, *line)], log))
-    x = alt.X("cost:Q", **axis("length", [m["cost"] for m in kept], True))
-    last = [max((m for m in kept if m["name"] == name), key=lambda m: m["cost"]) for name in _names(kept)]
-    base, tip = alt.Chart(values(kept)), alt.Tooltip("tip:N", title=" ")
+    y = alt.Y("value:Q", **number_axis(f"test {measured(rows[0])}", [m["value"] for m in (*kept, *line)], log))
+    x = alt.X("cost:Q", **number_axis("length", [m["cost"] for m in kept], True))
+    last = [max((m for m in kept if m["name"] == name), key=lambda m: m["cost"]) for name in _distinct_names(kept)]
+    base, hover = alt.Chart(as_data(kept)), alt.Tooltip("tip:N", title=" ")
     tint, ink = alt.Color("tint:N", scale=None), alt.Opacity("ink:Q", scale=None)
-    dash = alt.StrokeDash("name:N", sort=_names(kept), legend=None)
+    dash = alt.StrokeDash("name:N", sort=_distinct_names(kept), legend=None)
     made = alt.layer(
         base.mark_line().encode(x=x, y=y, color=tint, detail="name:N", strokeDash=dash),
-        base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=tip),
+        base.mark_point(filled=True, size=70).encode(x=x, y=y, color=tint, opacity=ink, tooltip=hover),
         *_names_beside(last, [], log, x, y),
-        alt.Chart(values(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
+        alt.Chart(as_data(line)).mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, y=y),
     )  # fmt: skip
-    return framed(made, f"Test {measured(rows[0])} against length", HEIGHT)
+    return frame_chart(made, f"Test {measured(rows[0])} against length", HEIGHT)
 
 
 def _by_length(rows: Sequence[Row]) -> list[Mark]:
     """Return the median of each model at each length, of its row there that is best on validation."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    by_model: dict[tuple[str, str], list[Row]] = {}
     for row in (row for row in rows if row.current and row.asked):
-        found.setdefault((row.model, row.variant), []).append(row)
-    best = [(best_on_validation(theirs), _length(variant)) for (_, variant), theirs in found.items()]
+        by_model.setdefault((row.model, row.variant), []).append(row)
+    best = [(best_on_validation(theirs), _variant_length(variant)) for (_, variant), theirs in by_model.items()]
     return [
-        {"name": row.model_title, "cost": length, "value": row.median, "tint": colour(row.family),
+        {"name": row.model_title, "cost": length, "value": row.median, "tint": family_colour(row.family),
          "ink": PALE if row.provisional else 1.0, "tip": f"{row.label}, {row.variant}: {median(row)}"}
         for row, length in best
         if row.median is not None and length
@@ -109,24 +110,24 @@ def _trivial_by_length(rows: Sequence[Row]) -> list[Mark]:
     """Return the best trivial predictor of each length, shortest first."""
     best: dict[float, Mark] = {}
     for row in rows:
-        if row.trivial and row.mean is not None and (length := _length(row.variant)):
+        if row.trivial and row.mean is not None and (length := _variant_length(row.variant)):
             best.setdefault(length, {"cost": length, "value": row.mean})
     return sorted(best.values(), key=lambda mark: float(mark["cost"]))
 
 
-def _names(marks: Sequence[Mark]) -> list[str]:
+def _distinct_names(marks: Sequence[Mark]) -> list[str]:
     return list(dict.fromkeys(str(mark["name"]) for mark in marks))
 
 
-def _labelled(marks: Sequence[Mark], front: Sequence[Mark], log: bool, width: int) -> list[Mark]:
+def _labelled_marks(marks: Sequence[Mark], front: Sequence[Mark], log: bool, width: int) -> list[Mark]:
     """Return the marks whose names stand on no other's and on no mark, those on the front first, each with the ``side``
     of its name: left of a mark that is far to the right.
     """
 
     def places(key: str, log: bool, size: float) -> list[float]:
-        found = [math.log(m[key]) if log else m[key] for m in marks]
-        low, width = min(found), (max(found) - min(found)) or 1.0
-        return [size * (value - low) / width for value in found]
+        numbers = [math.log(m[key]) if log else m[key] for m in marks]
+        low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
+        return [size * (value - low) / width for value in numbers]
 
     kept: list[tuple[float, float, float, Mark]] = []
     spots = [*zip(places("cost", True, width), places("value", log, HEIGHT - AXIS), marks, strict=True)]
@@ -146,15 +147,15 @@ def _names_beside(marks: Sequence[Mark], front: Sequence[Mark], log: bool, x: al
     """Return the layers of names, left and right of their marks: of a narrow figure, and of a wide one."""
     sides: dict[str, dict[str, Any]] = {"left": {"align": "right", "dx": -8}, "right": {"align": "left", "dx": 8}}
     return [
-        alt.Chart(values(mark for mark in told if mark["side"] == side)).transform_filter(shown)
+        alt.Chart(as_data(mark for mark in marked if mark["side"] == side)).transform_filter(shown)
         .mark_text(dy=-6, limit=NAME, **look).encode(x=x, y=y, text="name:N")
         for room, shown in ((NARROW, f"width < {WIDE}"), (WIDE, f"width >= {WIDE}"))
-        for told in [_labelled(marks, front, log, room)]
+        for marked in [_labelled_marks(marks, front, log, room)]
         for side, look in sides.items()
     ]  # fmt: skip
 
 
-def _front(marks: Sequence[Mark], goal: str) -> list[Mark]:
+def _pareto_front(marks: Sequence[Mark], goal: str) -> list[Mark]:
     """Return the marks that none is both cheaper and better than, cheapest first."""
     sign = 1 if goal == "min" else -1
     front: list[Mark] = []
@@ -164,7 +165,7 @@ def _front(marks: Sequence[Mark], goal: str) -> list[Mark]:
     return front
 
 
-def _length(variant: str) -> float | None:
+def _variant_length(variant: str) -> float | None:
     """Return the number in the name of a variant, ``N=500``; None where there is none, or several."""
-    found = re.findall(r"\d+(?:\.\d+)?", variant)
-    return float(found[0]) if len(found) == 1 else None
+    numbers = re.findall(r"\d+(?:\.\d+)?", variant)
+    return float(numbers[0]) if len(numbers) == 1 else None

@@ -8,8 +8,8 @@ import altair as alt
 
 from longwave.platform.boards.row import Row
 from longwave.platform.boards.texts import measured, plain
-from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, axis, framed, values
-from longwave.platform.figures.palette import DIVERGED, NEUTRAL, colour
+from longwave.platform.figures.frame import AXIS, LINE, Figure, Mark, as_data, frame_chart, number_axis
+from longwave.platform.figures.palette import DIVERGED, NEUTRAL, family_colour
 
 SPREAD = 0.28
 """How far dots lie from the middle of their line, so that equal ones are told apart; of the line's height."""
@@ -32,28 +32,28 @@ def seeds(rows: Sequence[Row], names: Sequence[str], log: bool) -> Figure | None
         return None
     edge = (max if rows[0].goal == "min" else min)([*shown, *chance])
     dots = [
-        {"name": name, "value": edge if score is None else score, "tint": colour(row.family), "lost": score is None,
-         "off": SPREAD * (2 * k / max(1, row.asked - 1) - 1) if row.asked > 1 else 0.0,
+        {"name": name, "value": edge if score is None else score, "tint": family_colour(row.family),
+         "lost": score is None, "off": SPREAD * (2 * k / max(1, row.asked - 1) - 1) if row.asked > 1 else 0.0,
          "tip": f"{row.label}, one retraining: {'diverged' if score is None else plain(score)}"}
         for name, row in lines for k, score in enumerate(row.seeds) if score is None or score > 0 or not log
     ]  # fmt: skip
     middles: list[Mark] = [
-        {"name": name, "value": row.median, "tint": colour(row.family), "tip": f"{row.label}, median"}
+        {"name": name, "value": row.median, "tint": family_colour(row.family), "tip": f"{row.label}, median"}
         for name, row in lines if row.median is not None and (row.median > 0 or not log)
     ]  # fmt: skip
     limit = [{"value": value, "tip": f"best trivial predictor: {plain(value)}"} for value in chance]
     title, order = f"test {measured(rows[0])}", [name for name, _ in lines]
-    x = alt.X("value:Q", **axis(title, [*shown, *chance], log))
+    x = alt.X("value:Q", **number_axis(title, [*shown, *chance], log))
     y = alt.Y("name:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False, grid=True))
     off = alt.YOffset("off:Q", scale=alt.Scale(domain=[-1, 1]))
     tint, tip = alt.Color("tint:N", scale=None), alt.Tooltip("tip:N", title=" ")
     good, bad = ([dot for dot in dots if dot["lost"] is lost] for lost in (False, True))
     made = alt.layer(
-        alt.Chart(values(limit)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip=tip),
-        alt.Chart(values(middles)).mark_tick(thickness=2.5, size=22).encode(x=x, y=y, color=tint, tooltip=tip),
-        alt.Chart(values(good)).mark_point(shape="circle", filled=True, size=55, opacity=0.75).encode(
+        alt.Chart(as_data(limit)).mark_rule(strokeDash=[5, 4], strokeWidth=1.5, color=NEUTRAL).encode(x=x, tooltip=tip),
+        alt.Chart(as_data(middles)).mark_tick(thickness=2.5, size=22).encode(x=x, y=y, color=tint, tooltip=tip),
+        alt.Chart(as_data(good)).mark_point(shape="circle", filled=True, size=55, opacity=0.75).encode(
             x=x, y=y, yOffset=off, color=tint, tooltip=tip),
-        alt.Chart(values(bad)).mark_point(shape="cross", angle=45, size=70, color=DIVERGED).encode(
+        alt.Chart(as_data(bad)).mark_point(shape="cross", angle=45, size=70, color=DIVERGED).encode(
             x=x, y=y, yOffset=off, tooltip=tip),
     )  # fmt: skip
-    return framed(made, f"Each retraining, {title}: {', '.join(order)}", AXIS + (LINE + 6) * len(order))
+    return frame_chart(made, f"Each retraining, {title}: {', '.join(order)}", AXIS + (LINE + 6) * len(order))

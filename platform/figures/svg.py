@@ -30,12 +30,12 @@ OFTEN = 3
 """A mark that stands so often is defined once."""
 
 
-def compact(svg: str) -> str:
+def compact_svg(svg: str) -> str:
     """Return a picture without what is never seen: numbers with one decimal, each mark defined once."""
-    svg = EMPTY.sub("", TAG.sub(_tag, svg))
-    found = 1
-    while found:
-        svg, found = GROUP.subn(r"\1", svg)
+    svg = EMPTY.sub("", TAG.sub(_shorten_tag, svg))
+    changes = 1
+    while changes:
+        svg, changes = GROUP.subn(r"\1", svg)
     count = Counter((kind, rest) for kind, _, _, rest in MARK.findall(svg))
     names = {mark: f"s{k}" for k, mark in enumerate(mark for mark, often in count.items() if often >= OFTEN)}
 
@@ -50,20 +50,20 @@ def compact(svg: str) -> str:
     return f"{head}{face}{end}{THEME}{f'<defs>{defined}</defs>' if defined else ''}{body}"
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return any text for an element or an attribute of SVG, where it starts no element and no entity."""
     return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
-def written(content: Any) -> Any:
+def to_json(content: Any) -> Any:
     """Return JSON data whose texts XML can hold: vl_convert ends the process where it cannot."""
     if isinstance(content, str):
         return FORBIDDEN.sub("\ufffd", content)
     if isinstance(content, Mapping):
-        return {written(name): written(value) for name, value in content.items()}
-    return [written(value) for value in content] if isinstance(content, list | tuple) else content
+        return {to_json(name): to_json(value) for name, value in content.items()}
+    return [to_json(value) for value in content] if isinstance(content, list | tuple) else content
 
 
-def _tag(match: re.Match[str]) -> str:
+def _shorten_tag(match: re.Match[str]) -> str:
     """Return an element's head with short numbers and without idle attributes; text between elements is not touched."""
     return NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), IDLE.sub("", match[0]))

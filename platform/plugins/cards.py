@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longwave.files import own_folder, whole
+from longwave.files import atomic_file, own_folder
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.plugin import OWN, Plugin, read_plugin
@@ -47,19 +47,19 @@ def add(path: Path) -> AddedCard:
         DataError: The card or its data break a rule; nothing has changed.
     """
     from longwave.tasks.cards.checked import read_card
-    from longwave.tasks.cards.task import told
-    from longwave.tasks.cards.write import toml
+    from longwave.tasks.cards.task import load_with_remarks
+    from longwave.tasks.cards.write import to_toml
 
     if path.suffix != ".toml":
         raise ConfigError(f"{path} is no data card, whose name ends in .toml. Write one with: longwave start {path}")
     card, plugin = read_card(path), read_plugin(path)
-    data, remarks = told(path.absolute())
+    data, remarks = load_with_remarks(path.absolute())
     content = tomllib.loads(plugin.files[path.name]) | {"files": [str(path.absolute().parent / f) for f in card.files]}
     own_folder(folder())
     target = folder() / path.name
     replaced = read_plugin(target).version if target.exists() else ""
-    with whole(target, private=True) as partial:
-        partial.write_text(toml(content), encoding="utf-8")
+    with atomic_file(target, private=True) as partial:
+        partial.write_text(to_toml(content), encoding="utf-8")
     return AddedCard(_name(plugin), plugin.version, replaced, data, remarks)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from types import CodeType
 from typing import Any
 
-from longwave.files import own_folder, whole
+from longwave.files import atomic_file, own_folder
 from longwave.platform.plugins.discovery import folder
 from longwave.platform.plugins.own_imports import OwnImports
 from longwave.platform.plugins.plugin import Plugin
@@ -76,7 +76,7 @@ def _keep(plugin: Plugin, root: Path) -> Path:
         about = json.dumps({**plugin.to_dict(), "files": [*plugin.files]})
         for file, text in {**plugin.files, ABOUT: about}.items():
             own_folder((directory / file).parent)
-            with whole(directory / file, private=True) as partial:
+            with atomic_file(directory / file, private=True) as partial:
                 partial.write_text(text, encoding="utf-8")
     return directory
 

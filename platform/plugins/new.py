@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.plugin import WORD, PluginKind
 
@@ -25,6 +25,6 @@ def write_new(kind: PluginKind, name: str, folder: Path) -> Path:
     text = (resources.files("longwave.platform.plugins") / f"{kind}.txt").read_text(encoding="utf-8")
     title = "".join(part.capitalize() for part in name.split("_"))
     folder.mkdir(parents=True, exist_ok=True)
-    with whole(path) as partial:
+    with atomic_file(path) as partial:
         partial.write_text(Template(text).substitute(name=name, title=title), encoding="utf-8")
     return path

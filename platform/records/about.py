@@ -76,8 +76,8 @@ class About:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; ``from_dict`` restores it."""
-        found = asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        content = asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in content.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> About:
@@ -92,13 +92,13 @@ class About:
             )
         known = {f.name for f in fields(cls)}
         try:
-            found: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
-            return cls(**found)
+            content: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
+            return cls(**content)
         except (TypeError, ValueError) as error:
             raise StoreError(f"What explains a row is damaged: {error}") from None
 
 
-def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collection[str] = ()) -> tuple[str, ...]:
+def list_departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collection[str] = ()) -> tuple[str, ...]:
     """Return how a trial's protocol differs from a recipe: ``("epochs 30 (published 400)",)``, or ``(ours 400)``.
 
     Args:
@@ -115,16 +115,16 @@ def departures(config: TrialConfig, recipe: Mapping[str, Any], numbers: Collecti
     pairs |= {
         name: (config.params.get(name), recipe["numbers"].get(name)) for name in sorted({*recipe["numbers"], *numbers})
     }
-    found = [
-        f"{name} {_shown(here)} ({whose(name)} {_shown(there)})"
+    departures = [
+        f"{name} {_number_text(here)} ({whose(name)} {_number_text(there)})"
         for name, (here, there) in pairs.items()
         if here != there
     ]
     drops = tuple(d for d in recipe["drops"] if d < config.epochs)
     if config.schedule == "drops" and config.drops != drops:
-        found.append(f"η/10 after epochs {list(config.drops)} ({whose('drops')} {list(recipe['drops'])})")
-    return tuple(found)
+        departures.append(f"η/10 after epochs {list(config.drops)} ({whose('drops')} {list(recipe['drops'])})")
+    return tuple(departures)
 
 
-def _shown(value: float | str | None) -> str:
+def _number_text(value: float | str | None) -> str:
     return "none" if value is None else value if isinstance(value, str) else f"{value:g}"

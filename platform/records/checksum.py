@@ -19,7 +19,7 @@ Line = Mapping[str, Any]
 """The columns of a row that differ from their defaults, by name."""
 
 
-def checksum(trial: Line, beside: Mapping[str, Iterable[Line]] | None = None) -> str:
+def trial_checksum(trial: Line, beside: Mapping[str, Iterable[Line]] | None = None) -> str:
     """Return ``2:``, 32 hex digits for a trial's plan, and 32 more for its end, with SHA-256.
 
     It covers every column by its name, but for those that have their default: one that is added later with a default
@@ -32,20 +32,22 @@ def checksum(trial: Line, beside: Mapping[str, Iterable[Line]] | None = None) ->
             count, too.
     """
     plan = {name: value for name, value in trial.items() if name in PLAN}
-    made = f"{FORM}:{_digits(_text(plan))}"
+    made = f"{FORM}:{_hash_text(_text(plan))}"
     if beside is None:
         return made
     end = _text({name: value for name, value in trial.items() if name not in PLAN})
     tables = {table: lines for table, rows in beside.items() if (lines := sorted(map(_text, rows)))}
-    return made + _digits(_text([end, tables]))
+    return made + _hash_text(_text([end, tables]))
 
 
-def _digits(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _moment(value: datetime) -> str:
+def _moment_text(value: datetime) -> str:
     return value.astimezone(UTC).isoformat()
 
 
-_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_moment).encode  # made once: curves are long
+_text = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), default=_moment_text
+).encode  # made once: curves are long

@@ -42,7 +42,7 @@ class Group:
         runs: Its retrainings, ended or not, by id.
         search: Search trials of its model and task in the sweeps that planned a retraining.
         sweeps: Names of those sweeps, sorted.
-        ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct``.
+        ways: How those sweeps searched, if they have search trials; see ``search.searched_by`` and ``distinct_ways``.
         environments: Distinct facts on where it ran.
         came: Of its retrainings that were imported, the name of the bundle they came in, by id.
         checks: Of its retrainings that were imported, whether no check raised a flag that bears on them.

@@ -8,14 +8,14 @@ from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 
-def canonical(content: object) -> str:
+def canonical_json(content: object) -> str:
     """Return JSON that depends on the content alone, not on key order; what is not finite is a ValueError."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def sha256(content: object) -> str:
     """Return the SHA-256 of the canonical JSON of ``content``, 64 hex digits."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
 def digest(content: object) -> str:
@@ -28,11 +28,11 @@ def derive_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4]) >> 1
 
 
-def sparse(record: Any) -> dict[str, Any]:
+def sparse_fields(record: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that differ from their defaults, as plain data: it grows without changing."""
-    found = asdict(record)
+    content = asdict(record)
     for f in fields(record):
         default = f.default_factory() if f.default_factory is not MISSING else f.default
         if default is not MISSING and getattr(record, f.name) == default:
-            del found[f.name]
-    return found
+            del content[f.name]
+    return content

@@ -20,21 +20,21 @@ def searched_by(content: Mapping[str, Any]) -> str:
         content: Its settings as the store keeps them: what differs from the defaults.
     """
     rounds = f" in {content['rounds']} rounds" if content.get("rounds", 1) > 1 else ""
-    found = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
+    parts = [f"{content.get('sampler', SAMPLER)} search{rounds}"]
     if (halving := content.get("halving")) is not None:
         eta, first = halving.get("eta", ETA), halving.get("first", FIRST)
         cohort = f"cohorts of {halving['cohort']}" if halving.get("cohort") else "packs"
-        found.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
+        parts.append(f"successive halving in {cohort} (η {eta}, from epoch {first})")
     if warm := content.get("warm"):
-        found.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
+        parts.append(f"warm start from {' and '.join(STARTS[name] for name in warm)}")
     if named := sorted({name for wishes in content.get("space", {}).values() for name in wishes}):
-        found.append(f"ranges of its own for {', '.join(named)}")
+        parts.append(f"ranges of its own for {', '.join(named)}")
     if wider := content.get("wider"):
         named = sorted({name for ranges in wider["space"].values() for name in ranges})
-        return f"{', '.join(found)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(named)}"
-    return ", ".join(found)
+        return f"{', '.join(parts)}{THEN}{wider['trials']} trials over wider ranges for {', '.join(named)}"
+    return ", ".join(parts)
 
 
-def distinct(ways: Sequence[str]) -> tuple[str, ...]:
+def distinct_ways(ways: Sequence[str]) -> tuple[str, ...]:
     """Return how some sweeps searched, each way once, but for those from which another went on."""
     return tuple(way for way in dict.fromkeys(ways) if not any(other.startswith(f"{way}{THEN}") for other in ways))

@@ -125,10 +125,12 @@ class SweepCost:
 
     def __add__(self, other: SweepCost) -> SweepCost:
         """Return the sum of both."""
-        return SweepCost(self.ran + other.ran, summed(self.used, other.used), summed(self.expected, other.expected))
+        return SweepCost(
+            self.ran + other.ran, sum_by_device(self.used, other.used), sum_by_device(self.expected, other.expected)
+        )
 
 
-def summed(*seconds: Mapping[str, float]) -> dict[str, float]:
+def sum_by_device(*seconds: Mapping[str, float]) -> dict[str, float]:
     """Return for each kind of device the sum of its seconds."""
     return {kind: sum(s.get(kind, 0.0) for s in seconds) for kind in sorted({kind for s in seconds for kind in s})}
 

@@ -100,11 +100,11 @@ class TrialConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return what the identity holds, as plain JSON data: what differs from the defaults. See ``from_dict``."""
         known = self._left_out().items()
-        return {name: plain for name, default in known if (plain := _plain(getattr(self, name))) != default}
+        return {name: plain for name, default in known if (plain := _plain_value(getattr(self, name))) != default}
 
     def in_full(self) -> dict[str, Any]:
         """Return the whole configuration, defaults too, without ``OF_ONE_TRIAL``, as plain JSON data."""
-        return {name: _plain(getattr(self, name)) for name in self._left_out() if name not in OF_ONE_TRIAL}
+        return {name: _plain_value(getattr(self, name)) for name in self._left_out() if name not in OF_ONE_TRIAL}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrialConfig:
@@ -116,16 +116,16 @@ class TrialConfig:
         known = cls._left_out()
         if unknown := sorted(data.keys() - known.keys()):
             raise StoreError(f"A trial has a field {unknown[0]!r} that this Longwave does not know. Upgrade longwave.")
-        found = {**known, **data}
-        if lost := [name for name, value in found.items() if value is MISSING]:
+        content = {**known, **data}
+        if lost := [name for name, value in content.items() if value is MISSING]:
             raise StoreError(f"A trial has no field {lost[0]!r}: its record is damaged.")
-        return cls(**{**found, "drops": tuple(found["drops"])})
+        return cls(**{**content, "drops": tuple(content["drops"])})
 
     @classmethod
     @cache
     def _left_out(cls) -> dict[str, Any]:
         """Return the value of each field that an identity leaves out, by name; looked up once, as trials are many."""
-        return {f.name: hashed(f) for f in fields(cls)}
+        return {f.name: default_of(f) for f in fields(cls)}
 
 
 def cohort_key(members: Sequence[TrialConfig]) -> str:
@@ -133,13 +133,13 @@ def cohort_key(members: Sequence[TrialConfig]) -> str:
     return digest([replace(c, halving=None).id for c in members])
 
 
-def hashed(of: Field[Any]) -> Any:
+def default_of(of: Field[Any]) -> Any:
     """Return the value of a field that an identity leaves out, as JSON data; MISSING where it holds every value."""
     value = of.metadata.get("hashed", of.default)
-    return value if value is MISSING else _plain(value)
+    return value if value is MISSING else _plain_value(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return a field's value as JSON has it."""
     if value is None or isinstance(value, str | int | float):  # most are, and Mapping is slow to ask
         return value

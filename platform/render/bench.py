@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from longwave.platform.render.terminal import as_json, print_line, table
+from longwave.platform.render.terminal import print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from longwave.platform.bench.board import BoardTime
@@ -28,22 +28,24 @@ RATIOS = {
 """Heads of the ratios' columns: our time over a lower one, and how many times faster than another we are."""
 
 
-def kernels(report: KernelReport, format: str) -> None:
+def print_kernels(report: KernelReport, format: str) -> None:
     """Print what the benchmark of kernels found: errors and times in one table, packs, targets, notes."""
+    from longwave.platform.bench.report import judge_targets
+
     if format == "json":
-        as_json(report.to_dict())
+        print_json(report.to_dict())
         return
     columns = ["cell", "size", "path", "error", "forward", "backward", "GEMM", "floor", "GFlop/s", *RATIOS.values()]
     rows = []
     for line in report.lines:
         us = [f"{t:.2f}" if t else "" for t in (line.forward, line.backward, line.gemm, line.floor)]
-        ratios = [_short(line.ratios[name]) if name in line.ratios else "" for name in RATIOS]
+        ratios = [_shorten(line.ratios[name]) if name in line.ratios else "" for name in RATIOS]
         error = Text(f"{line.error:.0e}", "" if line.exact else "red")
         speed = "{reached:.0f} of {peak:.0f}, {share:.0%}".format(**line.roofline) if line.roofline else ""
         rows.append([line.cell, line.size, line.path, error, *us, speed, *ratios])
     versions = ", ".join(f"{name} {report.versions[name]}" for name in ("torch", "triton", "numpy"))
     drop = (7, 8, 6, 14, 13, 9, 12, 10, 11)
-    table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}", prose=[2], drop=drop)
+    print_table(columns, rows, title=f"µs a step; {report.versions['device']}; {versions}", prose=[2], drop=drop)
     print_line(
         "  error: worst relative error of values and gradients against float64. GEMM: the products alone, forward and "
         "backward, by torch.\n  GFlop/s: what our products reach, of independent multiply-adds in the same vectors; "
@@ -52,58 +54,54 @@ def kernels(report: KernelReport, format: str) -> None:
         "same with a compiled step, torch's LSTM, the other checkout.\n  Lines run on one thread; eager, compile and "
         f"peer over {max((line.capped for line in report.lines), default=0)} steps at most, scaled to the whole."
     )
-    _vanishing(report)
+    _print_vanishing(report)
     if report.packs:
         packs = [
             (p.members, p.size, p.threads, f"{p.one:.2f}", f"{p.pack:.2f}", f"{p.ratio:.2f}") for p in report.packs
         ]
-        table(["members", "size", "threads", "ms one", "ms pack", "ratio"], packs, title="LEM in one call")
-    _targets(report)
+        print_table(["members", "size", "threads", "ms one", "ms pack", "ratio"], packs, title="LEM in one call")
+    print_targets(judge_targets(report))
     if report.budgets:
-        table(list(report.budgets[0]), [list(b.values()) for b in report.budgets], title="GPU kernels as compiled")
+        print_table(
+            list(report.budgets[0]), [list(b.values()) for b in report.budgets], title="GPU kernels as compiled"
+        )
     for note in (*report.notes, *(f"failed: {what}" for what in report.failed)):
         print_line(f"  {note}")
 
 
-def _vanishing(report: KernelReport) -> None:
+def _print_vanishing(report: KernelReport) -> None:
     """Print what loops take whose loss reads the last step alone."""
     if not report.vanishing:
         return
-    from longwave.platform.bench.vanishing import gain
+    from longwave.platform.bench.vanishing import gain_text
 
     columns = ["cell", "size", "forward", "backward", "from all", "last / all", "kept / flushed", "× eager"]
     rows = []
     for line in report.vanishing:
         us = [f"{t:.2f}" for t in (line.forward, line.backward, line.whole)]
-        eager = _short(line.ratios["eager"]) if "eager" in line.ratios else ""
+        eager = _shorten(line.ratios["eager"]) if "eager" in line.ratios else ""
         rows.append([line.cell, line.size, *us, *(f"{line.ratios[name]:.2f}" for name in ("last", "kept")), eager])
-    table(columns, rows, title="Loss on the last step alone, µs a step", drop=(2, 4, 3))
+    print_table(columns, rows, title="Loss on the last step alone, µs a step", drop=(2, 4, 3))
     print_line(
         "  from all: the way back from a loss on all steps; last / all: the way back, of that.\n"
         "  kept / flushed: the way back with subnormal numbers kept, of that with them flushed.\n"
-        f"  {gain(report.vanishing)}"
+        f"  {gain_text(report.vanishing)}"
     )
 
 
-def _short(number: float) -> str:
+def _shorten(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def _targets(report: KernelReport) -> None:
-    from longwave.platform.bench.report import targets
-
-    print_targets(targets(report))
 
 
 def print_targets(targets: Sequence[Target]) -> None:
     """Print what was asked for, what was found, and whether that meets it."""
     words = {True: Text("met", "green"), False: Text("not met", "red")}
-    rows = [(t.what, f"{t.found:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
+    rows = [(t.what, f"{t.ratio:.3g}", f"{'≤' if t.most else '≥'} {t.bound:g}", words[t.met]) for t in targets]
     if rows:
-        table(["target", "found", "asked for", ""], rows, prose=[0])
+        print_table(["target", "found", "asked for", ""], rows, prose=[0])
 
 
-def sweep(
+def print_sweep(
     lines: Sequence[Measurement], ways: Sequence[Throughput], missing: str, commands: Sequence[Outside], format: str
 ) -> None:
     """Print the benchmark of sweeps: epochs, trials per hour, and what a command spends outside of training."""
@@ -113,14 +111,18 @@ def sweep(
             "trials": [asdict(way) for way in ways],
             "commands": [asdict(command) for command in commands],
         }
-        as_json({**measured, "missing": missing})
+        print_json({**measured, "missing": missing})
         return
     rows = [(m.name, m.shape, m.path, f"{m.ms:.1f}", f"{m.ratio:.2f}", f"{m.per_member:.1f}") for m in lines]
-    table(["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows, prose=[0, 1, 2], drop=[2])
+    print_table(
+        ["what", "shape", "kernel path", "ms", "ratio to the first", "ms a member"], rows, prose=[0, 1, 2], drop=[2]
+    )
     if ways:
-        hourly = [(w.way, w.processes, f"{w.seconds:.2f}", f"{w.per_hour:.0f}", _short(w.ratio)) for w in ways]
+        hourly = [(w.way, w.processes, f"{w.seconds:.2f}", f"{w.per_hour:.0f}", _shorten(w.ratio)) for w in ways]
         title = f"{ways[0].trials} trials of {ways[0].epochs} epochs"
-        table(["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0])
+        print_table(
+            ["way", "processes", "seconds", "trials per hour", "ratio to the first"], hourly, title=title, prose=[0]
+        )
     if missing:
         print_line(f"  {missing}")
     if commands:
@@ -128,24 +130,26 @@ def sweep(
             (c.way, f"{c.seconds:.2f}", f"{c.training:.2f}", f"{c.outside:.2f}", f"{c.processor:.2f}") for c in commands
         ]
         title = f"The command, of {commands[0].trials} trials of {commands[0].epochs} epochs"
-        table(["command", "seconds", "training", "outside of it", "processor seconds"], each, title=title, prose=[0])
+        print_table(
+            ["command", "seconds", "training", "outside of it", "processor seconds"], each, title=title, prose=[0]
+        )
 
 
-def footprints(lines: Sequence[Footprint], format: str) -> None:
+def print_footprints(lines: Sequence[Footprint], format: str) -> None:
     """Print what tasks take in memory."""
     if format == "json":
-        as_json([asdict(line) for line in lines])
+        print_json([asdict(line) for line in lines])
         return
     rows = [(f.name, f.shape, f.path, f"{f.ms:.1f}", f"{f.loaded:.0f}", f"{f.peak:.0f}") for f in lines]
-    table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows, prose=[0, 2], drop=[2])
+    print_table(["task", "batch M×B×T×p", "data", "ms a batch", "MiB loaded", "MiB peak"], rows, prose=[0, 2], drop=[2])
 
 
-def boards(lines: Sequence[BoardTime], format: str) -> None:
+def print_boards(lines: Sequence[BoardTime], format: str) -> None:
     """Print what boards take."""
     if format == "json":
-        as_json([asdict(line) for line in lines])
+        print_json([asdict(line) for line in lines])
         return
     rows = [(b.name, b.shape, b.path, f"{b.ms:.0f}", f"{b.first:.0f}", f"{b.ratio:.2f}") for b in lines]
-    table(
+    print_table(
         ["what", "store", "database", "ms", "ms the first time", "of the time allowed"], rows, prose=[0, 1, 2], drop=[2]
     )

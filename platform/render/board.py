@@ -17,8 +17,8 @@ from longwave.platform.boards.texts import DASH, counted, estimate, lost, median
 from longwave.platform.boards.verification import MEANING
 from longwave.platform.records.group import EVERYBODY, Pool
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.fit import abreast
-from longwave.platform.render.terminal import measured, room, show
+from longwave.platform.render.fit import split_table
+from longwave.platform.render.terminal import metric_label, print_tables, table_width
 from longwave.platform.statistics.advice import advice
 from longwave.platform.statistics.overall import FEWEST_TASKS
 from longwave.platform.statistics.stats import Estimate, arrow
@@ -55,66 +55,66 @@ SEARCHED = (
 )
 
 
-def boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
+def print_boards(rows: Sequence[Row], pool: Pool, format: Format) -> None:
     """Print boards, one a task and variant."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    by_board: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.task, row.variant), []).append(row)
-    show([table(theirs, pool) for theirs in found.values()], format)
+        by_board.setdefault((row.task, row.variant), []).append(row)
+    print_tables([board_table(theirs, pool) for theirs in by_board.values()], format)
 
 
-def overviews(found: Sequence[Overview], pool: Pool, format: Format) -> None:
+def print_overviews(overviews: Sequence[Overview], pool: Pool, format: Format) -> None:
     """Print overviews of several tasks; in a terminal, as many tasks at a time as there is room for."""
-    tables = [overall(one, pool) for one in found]
+    tables = [overview_table(one, pool) for one in overviews]
     tables = [*(replace(table, caption="") for table in tables[:-1]), tables[-1]]
     if format is Format.table:
-        tables = [*chain(*(abreast(table, room(), AHEAD) for table in tables))]
-    show(tables, format)
+        tables = [*chain(*(split_table(table, table_width(), AHEAD) for table in tables))]
+    print_tables(tables, format)
 
 
-def comparison(found: Comparison, format: Format) -> None:
+def print_comparison(comparison: Comparison, format: Format) -> None:
     """Print two models, or two rows, task by task, and the verdict."""
-    show([contests(found)], format, found.to_dict())
+    print_tables([comparison_table(comparison)], format, comparison.to_dict())
 
 
-def contests(found: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
     """Return two models, or two rows, task by task; the verdict stands below."""
-    head = ("task", found.a, found.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
+    head = ("task", comparison.a, comparison.b, "P(better) [95 %]", "ratio of errors (95 %)", "verdict", "differs in")
     return Table(
-        f"{found.a} against {found.b}",
+        f"{comparison.a} against {comparison.b}",
         head,
-        [_contest(line) for line in found.contests],
-        f"{found.verdict} {found.how}",
-        frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(found.contests) if c.decided),
-        [line.to_dict() for line in found.contests],
+        [_contest_line(line) for line in comparison.contests],
+        f"{comparison.verdict} {comparison.how}",
+        frozenset((k, 1 if c.word == "better" else 2) for k, c in enumerate(comparison.contests) if c.decided),
+        [line.to_dict() for line in comparison.contests],
         prose=frozenset({0, 1, 2, 5}),
         drop=(3, 4),
         beneath=frozenset({6}),
     )
 
 
-def budgets(found: Sequence[SearchCurve], format: Format) -> None:
+def print_budgets(curves: Sequence[SearchCurve], format: Format) -> None:
     """Print what searches of 1, 2, 4, … trials are expected to find, one table a task and variant."""
     places: dict[tuple[str, str], list[SearchCurve]] = {}
-    for budget in found:
+    for budget in curves:
         places.setdefault((budget.row.task, budget.row.variant), []).append(budget)
-    show([_budgets(place, theirs) for place, theirs in places.items()], format)
+    print_tables([_budget_table(place, theirs) for place, theirs in places.items()], format)
 
 
-def advised(rows: Sequence[Row]) -> str:
+def advise(rows: Sequence[Row]) -> str:
     """Return whether the seeds of a board can rank its rows; see ``advice``."""
     seeds = [row.asked for row in rows if row.rank_low is not None and row.asked > 1]
     return advice(len(seeds), min(seeds, default=1))
 
 
-def table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
+def board_table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     """Return one board, given its rows."""
-    metric = measured(rows[0].metric, rows[0].unit, rows[0].goal)
+    metric = metric_label(rows[0].metric, rows[0].unit, rows[0].goal)
     stand = columns.standing("terminal", rows)
     keys = [column.key for column in stand]
     bold = frozenset((k, keys.index("median")) for k, row in enumerate(rows) if row.shines)
     more = (
-        advised(rows),
+        advise(rows),
         MEANING if "verification" in keys else "",
         OLD if "superseded" in keys else "",
         str(pool),
@@ -138,79 +138,80 @@ def table(rows: Sequence[Row], pool: Pool = EVERYBODY) -> Table:
     )
 
 
-def overall(found: Overview, pool: Pool = EVERYBODY) -> Table:
+def overview_table(overview: Overview, pool: Pool = EVERYBODY) -> Table:
     """Return the whole overview as one table."""
-    head = ("model", "score", "mean rank", *map(named, found.tasks))
-    lines = [(line.title, *_overall(line), *map(_cell, line.cells)) for line in found.lines]
+    head = ("model", "score", "mean rank", *map(named, overview.tasks))
+    lines = [(line.title, *_score_cells(line), *map(_median_cell, line.cells)) for line in overview.lines]
     bold = frozenset(
         (i, AHEAD + j)
-        for i, line in enumerate(found.lines)
+        for i, line in enumerate(overview.lines)
         for j, cell in enumerate(line.cells)
         if cell is not None and cell.shines
     )
     caption = " ".join(filter(None, (OVERALL, str(pool))))
-    title = f"{len(found.tasks)} tasks" if len(found.tasks) > 1 else "1 task"
-    answer = over_all(found) if len(found.tasks) > 1 else ""
-    return Table(title, head, lines, caption, bold, found.to_dict(), answer=answer, prose=frozenset({0, 1}))
+    title = f"{len(overview.tasks)} tasks" if len(overview.tasks) > 1 else "1 task"
+    answer = over_all(overview) if len(overview.tasks) > 1 else ""
+    return Table(title, head, lines, caption, bold, overview.to_dict(), answer=answer, prose=frozenset({0, 1}))
 
 
-def _overall(line: ModelLine) -> tuple[str, str]:
+def _score_cells(line: ModelLine) -> tuple[str, str]:
     """Return a line's score and mean rank, or why there is none."""
     if line.rank is None:
         return f"{DASH} ({line.why})", DASH
     return estimate(line.score), estimate(line.rank, 1)
 
 
-def _cell(cell: Row | None) -> str:
+def _median_cell(cell: Row | None) -> str:
     """Return one model on one task: the median with its interval, and to what it loses; its state if no seed ended."""
     return "; ".join([median(cell), *lost(cell)]) if cell and cell.asked else state(cell)
 
 
-def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
-    most = max(len(budget.curve) for budget in found)
+def _budget_table(place: tuple[str, str], curves: Sequence[SearchCurve]) -> Table:
+    most = max(len(budget.curve) for budget in curves)
     sizes = [2**k for k in range(max(1, most.bit_length()))]
     lines = []
-    for budget in found:
-        points = [_found(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
+    for budget in curves:
+        points = [_expected_best(e, lost) for e, lost in zip(budget.curve, budget.lost, strict=True)]
         cells = [points[k - 1] if k <= len(points) else DASH for k in sizes]
         trials = str(len(points)) if points else budget.why
         lines.append((budget.row.label, trials, estimate(budget.diverged), f"{budget.seconds:.3g}", *cells))
-    row = found[0].row
+    row = curves[0].row
     return Table(
         f"{named(place)}: expected best validation {row.metric} {arrow(row.goal)} of k search trials",
         ("model", "trials", "share diverged [95 %]", "seconds a trial", *(f"k = {k}" for k in sizes)),
         lines,
         SEARCHED,
-        records=[record for budget in found for record in budget.to_dict()],
+        records=[record for budget in curves for record in budget.to_dict()],
         prose=frozenset({0, 1}),
         drop=(3, 2, *range(5, 3 + len(sizes)), 1),
     )
 
 
-def _found(best: Estimate, lost: float) -> str:
+def _expected_best(best: Estimate, lost: float) -> str:
     """Return what searches of one size find: ``0.3 [0.2, 0.5]``, and how many of them find nothing, if any."""
     nothing = f", {lost:.2g} find nothing" if lost else ""
     return f"{best.value:.4g} [{best.low:.4g}, {best.high:.4g}]{nothing}"
 
 
-def _contest(line: Contest) -> tuple[str, ...]:
+def _contest_line(line: Contest) -> tuple[str, ...]:
     both = line.contrast
     decision = line.word + (f" ({line.hint})" if line.hint else "")
     return (
         f"{line.place}: {line.a.metric} {arrow(line.a.goal)}",
-        _seeds(line.a),
-        _seeds(line.b),
+        _seeds_cell(line.a),
+        _seeds_cell(line.b),
         estimate(both.improvement if both else None),
         ratio(line.to_dict()) or DASH,
         decision,
-        "; ".join(f"{name} {_short(a)} against {_short(b)}" for name, (a, b) in line.differs.items()) or "nothing",
+        "; ".join(f"{name} {_short_value(a)} against {_short_value(b)}" for name, (a, b) in line.differs.items())
+        or "nothing",
     )
 
 
-def _seeds(row: Row) -> str:
+def _seeds_cell(row: Row) -> str:
     """Return one side of a comparison: the median with its interval, and how many seeds ended."""
-    return f"{_cell(row)} ({counted(row)})" if row.asked else _cell(row)
+    return f"{_median_cell(row)} ({counted(row)})" if row.asked else _median_cell(row)
 
 
-def _short(value: Any) -> str:
+def _short_value(value: Any) -> str:
     return DASH if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

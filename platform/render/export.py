@@ -63,7 +63,7 @@ def of_texts(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]])
     return Table(title, columns, lines, records=[dict(zip(columns, line, strict=True)) for line in lines])
 
 
-def write(tables: Sequence[Table], format: Format, content: object = None) -> str:
+def format_tables(tables: Sequence[Table], format: Format, content: object = None) -> str:
     """Return the tables in a format other than ``table``, with a newline at the end.
 
     Args:
@@ -75,8 +75,8 @@ def write(tables: Sequence[Table], format: Format, content: object = None) -> st
     if format is Format.json:
         return as_json(records if content is None else content) + "\n"
     if format is Format.csv:
-        return _csv(records)
-    return "\n".join((_latex if format is Format.latex else _markdown)(table) for table in tables)
+        return _to_csv(records)
+    return "\n".join((_to_latex if format is Format.latex else _to_markdown)(table) for table in tables)
 
 
 def as_json(content: object) -> str:
@@ -84,17 +84,17 @@ def as_json(content: object) -> str:
     return in_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _csv(records: Sequence[Mapping[str, Any]]) -> str:
+def _to_csv(records: Sequence[Mapping[str, Any]]) -> str:
     """Return one line a record: an empty cell for what is not there, lists of text by semicolons, else JSON."""
     columns = dict.fromkeys(name for record in records for name in record)
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
     writer.writerow({name: in_csv(name) for name in columns})
-    writer.writerows({name: _plain(value) for name, value in record.items()} for record in records)
+    writer.writerows({name: _plain_cell(value) for name, value in record.items()} for record in records)
     return file.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def _plain_cell(value: Any) -> Any:
     """Return a value as one CSV cell."""
     if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(part, str) for part in value):
         value = "; ".join(value)
@@ -103,7 +103,7 @@ def _plain(value: Any) -> Any:
     return "" if value is None else in_csv(value) if isinstance(value, str) else value
 
 
-def _markdown(table: Table) -> str:
+def _to_markdown(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
@@ -111,14 +111,14 @@ def _markdown(table: Table) -> str:
         [in_markdown(name) for name in table.columns],
         *map(in_markdown, (table.title, table.caption)),
     )
-    lines = [line(cells) for cells in _marked(table, in_markdown, "**{}**".format)]
+    lines = [line(cells) for cells in _mark_cells(table, in_markdown, "**{}**".format)]
     rule = "|" + "".join(" ---: |" if k in table.right else " --- |" for k in range(len(table.columns)))
     return "\n".join(
         [*([f"### {title}", ""] if title else []), line(columns), rule, *lines, "", *([caption, ""] if caption else [])]
     )
 
 
-def _latex(table: Table) -> str:
+def _to_latex(table: Table) -> str:
     """Return a table for LaTeX with the package booktabs."""
 
     def line(cells: Sequence[str]) -> str:
@@ -136,7 +136,7 @@ def _latex(table: Table) -> str:
             r"\toprule",
             line([in_latex(name) for name in table.columns]),
             r"\midrule",
-            *[line(cells) for cells in _marked(table, in_latex, r"\textbf{{{}}}".format)],
+            *[line(cells) for cells in _mark_cells(table, in_latex, r"\textbf{{{}}}".format)],
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -145,7 +145,7 @@ def _latex(table: Table) -> str:
     )
 
 
-def _marked(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
+def _mark_cells(table: Table, harmless: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
     """Return the cells made harmless, those in bold wrapped."""
     return [
         [bold(harmless(cell)) if (i, j) in table.bold else harmless(cell) for j, cell in enumerate(cells)]

@@ -21,7 +21,7 @@ PIECE = re.compile(r"\S+ \[[^\]]*\](?!\S)|\(\S+ [^\s()]+\)(?!\S)|\S+")
 """What stays on one line where there is room for it: a word, two in brackets, or a number with its interval."""
 
 
-def fitting(made: Table, width: int | None) -> list[int]:
+def fitting_columns(made: Table, width: int | None) -> list[int]:
     """Return the columns of a table that stand in a terminal, in order.
 
     What the table leaves out first goes first, and comes back where there is room for it beside what is worth more.
@@ -30,57 +30,59 @@ def fitting(made: Table, width: int | None) -> list[int]:
         made: The table.
         width: Columns of the terminal; None where lines may be of any length.
     """
-    kept = [k for k in range(len(made.columns)) if k not in made.beneath and not silent(made, k)]
+    kept = [k for k in range(len(made.columns)) if k not in made.beneath and not is_empty(made, k)]
     if width is None:
         return kept
-    needs = {k: need(made, k) for k in kept}
+    needs = {k: width_needed(made, k) for k in kept}
     stay = {k for k in kept if k not in made.drop}
     for k in reversed([k for k in made.drop if k in needs]):
-        if taken([needs[j] for j in (*stay, k)]) <= width:
+        if total_width([needs[j] for j in (*stay, k)]) <= width:
             stay.add(k)
     return sorted(stay)
 
 
-def need(made: Table, column: int) -> int:
+def width_needed(made: Table, column: int) -> int:
     """Return how wide a column must be: as its widest cell; one of prose as its longest word, within bounds."""
     if column not in made.prose:
-        return _widest(made, column)
-    longest = max((_kept(piece) for cell in _cells(made, column) for piece in PIECE.findall(cell)), default=0)
-    return min(max(LEAST, longest), _widest(made, column))
+        return _widest_cell(made, column)
+    longest = max(
+        (_unbroken_width(piece) for cell in _column_cells(made, column) for piece in PIECE.findall(cell)), default=0
+    )
+    return min(max(LEAST, longest), _widest_cell(made, column))
 
 
-def _kept(piece: str) -> int:
+def _unbroken_width(piece: str) -> int:
     """Return how much of a piece is kept on one line in any case; of words in brackets that is little."""
     return min(cell_len(piece), SCORE if piece.endswith("]") else LEAST if " " in piece else WORD)
 
 
-def widths(made: Table, kept: Sequence[int], width: int | None) -> list[int]:
+def column_widths(made: Table, kept: Sequence[int], width: int | None) -> list[int]:
     """Return how wide the columns ``kept`` are in a terminal: those of prose share what the others leave."""
     if width is None:
-        return [_widest(made, k) for k in kept]
-    found = {k: need(made, k) for k in kept}
-    left = width - taken(list(found.values()))
-    wanting = sorted((k for k in kept if k in made.prose), key=lambda k: _widest(made, k) - found[k])
+        return [_widest_cell(made, k) for k in kept]
+    widths = {k: width_needed(made, k) for k in kept}
+    left = width - total_width(list(widths.values()))
+    wanting = sorted((k for k in kept if k in made.prose), key=lambda k: _widest_cell(made, k) - widths[k])
     for place, k in enumerate(wanting):
-        more = max(0, min(_widest(made, k) - found[k], left // (len(wanting) - place)))
-        found[k] += more
+        more = max(0, min(_widest_cell(made, k) - widths[k], left // (len(wanting) - place)))
+        widths[k] += more
         left -= more
-    return list(found.values())
+    return list(widths.values())
 
 
-def inherited(made: Table, kept: Sequence[int]) -> Table:
+def fill_inherited(made: Table, kept: Sequence[int]) -> Table:
     """Return a table in whose empty cells stands what a column says that was left out; see ``Table.heirs``."""
     heirs = {heir: k for k, heir in made.heirs.items() if k not in kept}
     lines = [[line[heirs.get(k, k)] if cell == DASH else cell for k, cell in enumerate(line)] for line in made.lines]
     return replace(made, lines=lines)
 
 
-def silent(made: Table, column: int) -> bool:
+def is_empty(made: Table, column: int) -> bool:
     """Return whether a column that may be left out says nothing of any line."""
     return column in made.drop and all(line[column] in (DASH, "") for line in made.lines)
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap_text(text: str, width: int) -> str:
     """Return text in lines of a width, none of which ends within a number and its interval if that fits one."""
     lines = []
     for part in text.split("\n"):
@@ -93,21 +95,21 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _cells(made: Table, column: int) -> list[str]:
+def _column_cells(made: Table, column: int) -> list[str]:
     """Return head and cells of a column."""
     return [made.columns[column], *(line[column] for line in made.lines)]
 
 
-def _widest(made: Table, column: int) -> int:
-    return max(cell_len(part) for cell in _cells(made, column) for part in cell.split("\n"))
+def _widest_cell(made: Table, column: int) -> int:
+    return max(cell_len(part) for cell in _column_cells(made, column) for part in cell.split("\n"))
 
 
-def taken(widths: Sequence[int]) -> int:
+def total_width(widths: Sequence[int]) -> int:
     """Return how wide a table of such columns is."""
     return sum(widths) + GAP * max(0, len(widths) - 1)
 
 
-def abreast(made: Table, width: int | None, ahead: int) -> list[Table]:
+def split_table(made: Table, width: int | None, ahead: int) -> list[Table]:
     """Return a table as several, each as wide as a terminal has room for; all begin with its first column.
 
     Args:
@@ -117,7 +119,11 @@ def abreast(made: Table, width: int | None, ahead: int) -> list[Table]:
     """
     parts: list[list[int]] = [[*range(ahead)]]
     for k in range(ahead, len(made.columns)):
-        if width is not None and taken([need(made, j) for j in (*parts[-1], k)]) > width and len(parts[-1]) > 1:
+        if (
+            width is not None
+            and total_width([width_needed(made, j) for j in (*parts[-1], k)]) > width
+            and len(parts[-1]) > 1
+        ):
             parts.append([0])
         parts[-1].append(k)
     last = len(parts) - 1
@@ -136,24 +142,24 @@ def abreast(made: Table, width: int | None, ahead: int) -> list[Table]:
     ]
 
 
-def beneath(made: Table) -> list[str]:
+def lines_beneath(made: Table) -> list[str]:
     """Return what stands beneath a table: a line for each text of such a column, behind the names of its lines.
 
     Lines of one text are named together, and a text that all have is said of all.
     """
-    told = []
-    names = _names(made)
+    lines = []
+    names = _naming_columns(made)
     for k in sorted(made.beneath):
         whose: dict[str, list[str]] = {}
         for name, line in zip(names, made.lines, strict=True):
             if line[k] not in (DASH, ""):
                 whose.setdefault(line[k], []).append(name)
         same = len(whose) == 1 and len(made.lines) > 1
-        told += [f"{made.columns[k]}, {'all' if same else ', '.join(own)}: {text}" for text, own in whose.items()]
-    return told
+        lines += [f"{made.columns[k]}, {'all' if same else ', '.join(own)}: {text}" for text, own in whose.items()]
+    return lines
 
 
-def _names(made: Table) -> list[str]:
+def _naming_columns(made: Table) -> list[str]:
     """Return names that tell the lines apart: of the columns that name one as few as do."""
     names = ["" for _ in made.lines]
     for k in made.named:

@@ -52,25 +52,25 @@ LATEX = {
 """What stands in LaTeX for the characters that mean something there, or that its fonts lack."""
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Return text for a terminal: what is not seen but acts is written out, as ``\\x1b``; lines stay lines."""
-    return SUSPECT.sub(_written, text)
+    return SUSPECT.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Return text for one line of a terminal: as ``visible``, ends of lines written out too."""
-    return visible(text).replace("\n", "\\n")
+    """Return text for one line of a terminal: as ``escape_invisible``, ends of lines written out too."""
+    return escape_invisible(text).replace("\n", "\\n")
 
 
 def in_csv(text: str) -> str:
-    """Return text for a cell of CSV: as ``visible``; what a spreadsheet would compute begins with an apostrophe."""
+    """Return text for a cell of CSV: what a spreadsheet would compute begins with an apostrophe."""
     computes = FORMULA.match(text) and not NUMBER.fullmatch(text)
-    return f"'{visible(text)}" if computes else visible(text)
+    return f"'{escape_invisible(text)}" if computes else escape_invisible(text)
 
 
 def in_markdown(text: str) -> str:
     """Return text for one line of Markdown, where it starts no cell, no HTML, no link and no image."""
-    escaped = re.sub(r"[\\|`]|<(?=[A-Za-z/!?])", r"\\\g<0>", visible(text))
+    escaped = re.sub(r"[\\|`]|<(?=[A-Za-z/!?])", r"\\\g<0>", escape_invisible(text))
     return re.sub(r"\](?=[(\[:])", r"\]", escaped).replace("\n", " ")
 
 
@@ -81,39 +81,39 @@ def in_streamlit(text: str) -> str:
 
 def in_latex(text: str) -> str:
     """Return text as LaTeX prints it, in one line and without a command."""
-    return "".join(LATEX.get(sign, sign) for sign in visible(text).replace("\n", " "))
+    return "".join(LATEX.get(sign, sign) for sign in escape_invisible(text).replace("\n", " "))
 
 
 def in_json(text: str) -> str:
     """Return JSON that reads the same and shows on a terminal: what acts there is written as JSON's own escapes."""
-    return SUSPECT.sub(lambda found: _written(found, json=True), text)
+    return SUSPECT.sub(lambda match: _escape(match, json=True), text)
 
 
 def in_html(text: str) -> str:
     """Return text for a page, where it starts no element and no entity."""
-    return html.escape(visible(text))
+    return html.escape(escape_invisible(text))
 
 
 def all_visible(content: Any) -> Any:
-    """Return JSON data with ``visible`` texts, keys too."""
+    """Return JSON data with texts as ``escape_invisible`` returns them, keys too."""
     if isinstance(content, str):
-        return visible(content)
+        return escape_invisible(content)
     if isinstance(content, Mapping):
-        return {visible(str(name)): all_visible(value) for name, value in content.items()}
+        return {escape_invisible(str(name)): all_visible(value) for name, value in content.items()}
     return [all_visible(value) for value in content] if isinstance(content, list | tuple) else content
 
 
-def _written(found: re.Match[str], json: bool = False) -> str:
+def _escape(match: re.Match[str], json: bool = False) -> str:
     """Return a character as it is, or as Python or JSON write it where it is not seen."""
-    sign = found[0]
+    sign = match[0]
     if unicodedata.category(sign) not in HIDDEN_KINDS:
         return sign
     if json:
-        return "".join(f"\\u{int.from_bytes(pair):04x}" for pair in _pairs(sign))
+        return "".join(f"\\u{int.from_bytes(pair):04x}" for pair in _code_units(sign))
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _pairs(sign: str) -> list[bytes]:
+def _code_units(sign: str) -> list[bytes]:
     """Return a character's code units in UTF-16."""
     units = sign.encode("utf-16-be", "surrogatepass")
     return [units[k : k + 2] for k in range(0, len(units), 2)]

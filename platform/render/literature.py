@@ -8,13 +8,13 @@ from typing import Any
 from longwave.platform.literature.pairing import credited, unpaired
 from longwave.platform.literature.published import as_printed, title
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import show
+from longwave.platform.render.terminal import print_tables
 
 COLUMNS = ("task", "variant", "model", "metric", "number", "what it is", "units", "printed in", "run of", "belongs to")
 PROSE, DROP = frozenset({0, 2, 5, 7, 8, 9}), (6, 8, 7, 5, 3, 1)
 
 
-def listing(
+def print_numbers(
     numbers: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, str],
     forms: Mapping[str, Collection[str]],
@@ -29,17 +29,19 @@ def listing(
         alone: Print only those that cannot, in the order of the reasons.
         format: How.
     """
-    told = [(number, unpaired(number, metrics, forms)) for number in numbers]
-    paired = sum(not why for _, why in told)
+    pairs = [(number, unpaired(number, metrics, forms)) for number in numbers]
+    paired = sum(not why for _, why in pairs)
     if alone:
-        told = sorted((pair for pair in told if pair[1]), key=lambda pair: pair[1])
-    records = [{**number, "why": why} for number, why in told]
+        pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: pair[1])
+    records = [{**number, "why": why} for number, why in pairs]
     caption = f"{paired} of {len(numbers)} can stand beside a row of ours."
-    lines = [_line(number, why) for number, why in told]
-    show([Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format)
+    lines = [_number_line(number, why) for number, why in pairs]
+    print_tables(
+        [Table("", COLUMNS, lines, caption, records=records, right=frozenset({4, 6}), prose=PROSE, drop=DROP)], format
+    )
 
 
-def _line(number: Mapping[str, Any], why: str) -> list[str]:
+def _number_line(number: Mapping[str, Any], why: str) -> list[str]:
     spread = "" if number["std"] is None else f" ± {_decimals(number['std'], number['printed'])}"
     places = dict.fromkeys(source.partition(" (")[0] for source in number["sources"].split("\n"))
     of = f" of {number['n']}" if number["n"] else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from longwave.platform.literature.published import published_rows
 from longwave.platform.registry import all_tasks
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.terminal import WIDER, print_line, show, table
+from longwave.platform.render.terminal import WIDER, print_line, print_table, print_tables
 
 if TYPE_CHECKING:
     from longwave.models.base.param import Param
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from longwave.models.kernels.compiler.plan import Plan
 
 
-def listing(specs: Sequence[ModelSpec], format: Format) -> None:
+def print_models(specs: Sequence[ModelSpec], format: Format) -> None:
     """Print models, a line each."""
-    lines = [(s.name, s.family, s.source, "; ".join(map(_range, s.space("")))) for s in specs]
-    records = [] if format is Format.table else [_model(spec) for spec in specs]
+    lines = [(s.name, s.family, s.source, "; ".join(map(_range_text, s.space("")))) for s in specs]
+    records = [] if format is Format.table else [_model_record(spec) for spec in specs]
     columns, prose = ("name", "family", "paper", "searched"), frozenset({2, 3})
-    show([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
+    print_tables([Table("", columns, lines, records=records, prose=prose, drop=(3, 2))], format)
     if format is Format.table:
         print_line("  One in full, with equation and published settings: longwave models NAME")
 
 
-def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
-    """Print one model in full, or the plan of its fused loop; in a format for programs, as ``listing`` does."""
+def print_model(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
+    """Print one model in full, or the plan of its fused loop; in a format for programs, as ``print_models`` does."""
     if kernel:
-        print_line(_kernel(spec))
+        print_line(_kernel_plan(spec))
         return
     if format is not Format.table:
-        listing([spec], format)
+        print_models([spec], format)
         return
     print_line(f"{spec.title} ({spec.name}), {spec.family}\n")
-    print_line(f"{flowing(about(spec))}\n")
-    table(
+    print_line(f"{flow_paragraphs(describe(spec))}\n")
+    print_table(
         ["key", "symbol", "range", "draw", "unit", "meaning", "if not given", "range published in"],
-        [_parameter(p) for p in (spec.lr, *spec.params)],
+        [_parameter_record(p) for p in (spec.lr, *spec.params)],
         title="Parameters",
         prose=[5, 6, 7],
         drop=[4, 7, 6],
@@ -54,25 +54,25 @@ def page(spec: ModelSpec, format: Format, kernel: bool = False) -> None:
         print_line(f"  option {name}: {', '.join(map(str, choices))} (default {choices[0]})")
     if spec.best:
         print_line("")
-        best = [(b.task, b.hidden, _settings(b), b.note) for b in spec.best]
-        table(
+        best = [(b.task, b.hidden, _settings_text(b), b.note) for b in spec.best]
+        print_table(
             ["task", "hidden", "setting", "note"],
             best,
             title=f"Published best settings: {spec.best_source}",
             prose=[2, 3],
         )
-    _sizes(spec)
-    printed = published(spec)
+    _print_sizes(spec)
+    printed = count_published(spec)
     total = sum(printed.values())
     where = ", ".join(f"{task} {n}" for task, n in printed.items())
     print_line(f"  Published results of this model: {total}" + (f" ({where})" if total else ""))
 
 
-def _sizes(spec: ModelSpec) -> None:
+def _print_sizes(spec: ModelSpec) -> None:
     """Print how many trainable numbers it has under the recipe of each task."""
     sizes = [(t, t.recipe(spec.name).hidden) for t in all_tasks().values()]
     counts = [(t.title, d, f"{spec.count(t.inputs, d, t.outputs):,}") for t, d in sizes]
-    table(
+    print_table(
         ["task", "hidden", "trainable numbers"],
         counts,
         title="Size under each task's recipe, read-out included",
@@ -80,55 +80,55 @@ def _sizes(spec: ModelSpec) -> None:
     )
 
 
-def flowing(text: str) -> str:
+def flow_paragraphs(text: str) -> str:
     """Return a docstring's text whose paragraphs are lines; what is set in, such as an equation, stays as it is."""
     parts = text.split("\n\n")
     return "\n\n".join(part if part.startswith(" ") else " ".join(part.split("\n")) for part in parts)
 
 
-def about(spec: ModelSpec) -> str:
+def describe(spec: ModelSpec) -> str:
     """Return what the layer's docstring says before its arguments: source, equation, start, read-out, size."""
     text = inspect.getdoc(spec.layer) or ""
     return text.partition("\nArgs:")[0].replace("::\n", ":\n").replace("``", "").rstrip()
 
 
-def published(spec: ModelSpec) -> Mapping[str, int]:
+def count_published(spec: ModelSpec) -> Mapping[str, int]:
     """Return how many numbers the papers print for the model, by task."""
     return dict(Counter(row["task"] for row in published_rows() if row["model"] == spec.name).most_common())
 
 
-def _model(spec: ModelSpec) -> dict[str, Any]:
+def _model_record(spec: ModelSpec) -> dict[str, Any]:
     params = [asdict(p) for p in (spec.lr, *spec.params)]
     return {
         "name": spec.name,
         "title": spec.title,
         "family": spec.family,
         "source": spec.source,
-        "about": about(spec),
+        "about": describe(spec),
         "params": [{**p, "most": None if p["most"] == float("inf") else p["most"]} for p in params],
         "options": {name: list(choices) for name, choices in spec.options.items()},
         "ranges": {task: dict(ranges) for task, ranges in spec.ranges.items()},
         "best": [{**asdict(b), "source": spec.best_source} for b in spec.best],
-        "published": dict(published(spec)),
+        "published": dict(count_published(spec)),
     }
 
 
-def _parameter(p: Param) -> tuple[str, ...]:
+def _parameter_record(p: Param) -> tuple[str, ...]:
     absent = "drawn" if p.searched else "absent" if p.default is None else f"as {p.default}"
     default = f"{p.default:g}" if isinstance(p.default, float) and not p.searched else absent
     draw = ("log" if p.log else "linear") + (", whole" if p.whole else "")
     return (p.name, p.symbol, f"[{p.low:g}, {p.high:g}]", draw, p.unit, p.meaning, default, p.published or "—")
 
 
-def _range(p: Param) -> str:
+def _range_text(p: Param) -> str:
     return f"{p.symbol} [{p.low:g}, {p.high:g}]{' log' if p.log else ''}"
 
 
-def _settings(best: Best) -> str:
+def _settings_text(best: Best) -> str:
     return " ".join(f"{name}={value:g}" for name, value in best.values.items())
 
 
-def _kernel(spec: ModelSpec) -> str:
+def _kernel_plan(spec: ModelSpec) -> str:
     """Return the plan of a model's loop as it would run here, with its defaults: blocks, what is kept, the C++."""
     from longwave.models.base.fused import Fusable
     from longwave.models.base.spec import Sizes
@@ -142,10 +142,10 @@ def _kernel(spec: ModelSpec) -> str:
         return f"{spec.title}: {layer.why()}"
     texts = [f"# {spec.title}: {layer.why()}"]
     try:
-        found = {loop.name: loop.plan for loop, _ in itertools.starmap(layer.loop_of, enumerate(layer.loops()))}
+        plans = {loop.name: loop.plan for loop, _ in itertools.starmap(layer.loop_of, enumerate(layer.loops()))}
     except Unsupported:
         return texts[0]
-    for plan in found.values():
+    for plan in plans.values():
         texts.append(_legend(plan, layer.STATE))
         texts += [listed(plan), "// The same for the CPU:", emit(plan)]
     return "\n".join(texts)

@@ -10,25 +10,25 @@ from longwave.platform.render.harmless import in_html
 CELL = "padding:2px 8px;text-align:{};vertical-align:top"
 
 
-def html(tables: Sequence[Table]) -> str:
+def tables_html(tables: Sequence[Table]) -> str:
     """Return tables one below the other, in the notebook's own style; what a cell holds is text and nothing else."""
-    return "\n".join(map(_one, tables))
+    return "\n".join(map(_table_html, tables))
 
 
-def _one(table: Table) -> str:
+def _table_html(table: Table) -> str:
     sides = ["right" if k in table.right else "left" for k in range(len(table.columns))]
-    head = "".join(_cell("th", name, side) for name, side in zip(table.columns, sides, strict=True))
+    head = "".join(_cell_html("th", name, side) for name, side in zip(table.columns, sides, strict=True))
     lines = [
-        "".join(_cell("td", cell, sides[j], (i, j) in table.bold) for j, cell in enumerate(line))
+        "".join(_cell_html("td", cell, sides[j], (i, j) in table.bold) for j, cell in enumerate(line))
         for i, line in enumerate(table.lines)
     ]
     rows = "\n".join(f"<tr>{line}</tr>" for line in (head, *lines))
     title = f"<b>{in_html(table.title)}</b>" if table.title else ""
-    told = in_html(table.caption)
-    note = f"<details><summary>How to read it</summary><small>{told}</small></details>" if told else ""
+    caption = in_html(table.caption)
+    note = f"<details><summary>How to read it</summary><small>{caption}</small></details>" if caption else ""
     return f"<div>{title}<table>\n{rows}\n</table>{note}</div>"
 
 
-def _cell(kind: str, text: str, side: str, bold: bool = False) -> str:
+def _cell_html(kind: str, text: str, side: str, bold: bool = False) -> str:
     inside = in_html(str(text))
     return f'<{kind} style="{CELL.format(side)}">{f"<b>{inside}</b>" if bold else inside}</{kind}>'

@@ -10,18 +10,20 @@ from longwave.platform.render.terminal import print_line
 MARKS = {"broken": "✗", "skipped": "–", "": "✓"}
 
 
-def shown(subject: str, found: Iterable[RuleOutcome]) -> int:
+def print_outcomes(subject: str, outcomes: Iterable[RuleOutcome]) -> int:
     """Print how each rule stands as soon as it is known, and return how many are broken."""
     print_line(subject)
     states = []
-    for finding in found:
+    for finding in outcomes:
         states.append(state := "broken" if finding.broken else "skipped" if finding.skipped else "")
         print_line(f"  {MARKS[state]} {finding.words}")
         if state:
             print_line(f"      {finding.broken or finding.skipped}.")
-    broken, asked = states.count("broken"), len(states) - states.count("skipped")
-    verdict = f"{broken} of {asked} rules {_verb(broken, 'is', 'are')} broken" if broken else f"all {asked} rules hold"
-    left = len(states) - asked
+    broken, checked = states.count("broken"), len(states) - states.count("skipped")
+    verdict = (
+        f"{broken} of {checked} rules {_verb(broken, 'is', 'are')} broken" if broken else f"all {checked} rules hold"
+    )
+    left = len(states) - checked
     more = f"; {left} {_verb(left, 'does', 'do')} not apply" if left else ""
     print_line(f"{subject}: {verdict}{more}.")
     return broken

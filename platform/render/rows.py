@@ -12,17 +12,17 @@ from longwave.platform.boards.row import SHORT, named
 from longwave.platform.boards.texts import shown
 from longwave.platform.records.stored import Trial
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.terminal import measured, print_line, show, table
+from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.terminal import metric_label, print_line, print_table, print_tables
 
 if TYPE_CHECKING:
     from longwave.platform.sweeps.reproduce import Rerun, RerunPlan
 
 
-def expected(plan: RerunPlan) -> None:
+def print_expected(plan: RerunPlan) -> None:
     """Print a row and what one more training of it should give."""
     config, about, n = plan.config, plan.row[0].about, plan.expected.n
-    metric = measured(about.metric, about.unit, about.goal)
+    metric = metric_label(about.metric, about.unit, about.goal)
     print_line(f"Row {config.row[:SHORT]}: {about.model} on {config.task} {config.variant}".rstrip())
     lost = f"; {plan.diverged} more diverged" if plan.diverged else ""
     print_line(f"  {metric}: {shown(plan.expected.mean, plan.expected.std)} over {n} retrainings{lost}")
@@ -34,7 +34,7 @@ def expected(plan: RerunPlan) -> None:
         print_line(f"  no interval can be stated for one more: {why}")
 
 
-def found(done: Rerun, kept: bool) -> None:
+def print_rerun(done: Rerun, kept: bool) -> None:
     """Print what the training gave, what was different here, whether it fits, and whether it was kept."""
     plan, run = done.plan, done.run
     got = f"{run.test:.6g}" if run.test is not None else f"{run.status}: {run.reason}"
@@ -45,7 +45,7 @@ def found(done: Rerun, kept: bool) -> None:
         change = "" if run.test is None else f"; the difference is {run.test - plan.before:.3g}"
         print_line(f"  the same seed gave {plan.before:.6g} before{change}")
     if done.differences:
-        table(("differs", "row", "here"), done.differences, prose=(1, 2))
+        print_table(("differs", "row", "here"), done.differences, prose=(1, 2))
     print_line(_verdict(done) + (" Kept as one more retraining of the row." if kept else ""))
 
 
@@ -64,25 +64,25 @@ def _verdict(done: Rerun) -> str:
     }[done.outcome]
 
 
-def diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Format) -> None:
+def print_diff(a: TrialConfig, b: TrialConfig, lines: Sequence[DiffLine], format: Format) -> None:
     """Print what two rows say, line by line."""
     names = (f"{a.model} {a.row[:SHORT]}", f"{b.model} {b.row[:SHORT]}")
     columns = ("section", "what", *names)
-    cells = [(line.section, line.what, cell(line.a), cell(line.b)) for line in lines]
+    cells = [(line.section, line.what, cell_text(line.a), cell_text(line.b)) for line in lines]
     if format is not Format.table:
         made = Table(" and ".join(names), columns, cells, records=[asdict(line) for line in lines])
-        print(write([made], format, {"a": a.row, "b": b.row, "lines": made.records}), end="")
+        print(format_tables([made], format, {"a": a.row, "b": b.row, "lines": made.records}), end="")
     elif cells:
-        table(columns, cells, prose=(1, 2, 3))
+        print_table(columns, cells, prose=(1, 2, 3))
     else:
         print_line(f"{names[0]} and {names[1]} differ in nothing.")
 
 
-def detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
+def print_detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
     """Print one row, or one trial, in full; JSON holds its facts by section and name."""
     lines, before = [], ""
     for fact in facts:
-        lines.append((fact.section if fact.section != before else "", fact.what, cell(fact.value)))
+        lines.append((fact.section if fact.section != before else "", fact.what, cell_text(fact.value)))
         before = fact.section
     place = named((trial.config.task, trial.config.variant))
     title = f"{facts[0].section} {facts[0].value}: {trial.about.model} on {place}"
@@ -91,10 +91,10 @@ def detail(trial: Trial, facts: Sequence[Fact], format: Format) -> None:
         content.setdefault(fact.section, {})[fact.what] = fact.value
     prose = frozenset({1, 2})
     made = Table(title, ("", "what", "says"), lines, records=[asdict(fact) for fact in facts], prose=prose)
-    show([made], format, content)
+    print_tables([made], format, content)
 
 
-def cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return one value as text: numbers with 6 digits, an interval behind its value, a dash for nothing."""
     if value is None or value in ([], ""):
         return "—"

@@ -31,126 +31,129 @@ IN_SHORT = ("planned", "running", "done", "ok")
 """Counts that are printed of each cell."""
 
 
-def expected(sweep: Sweep, cluster: Cluster, found: SweepEstimate, price: Mapping[str, float], format: str) -> None:
+def print_estimate(
+    sweep: Sweep, cluster: Cluster, estimate: SweepEstimate, price: Mapping[str, float], format: str
+) -> None:
     """Print where a sweep's packs go, and what that is expected to take."""
     if format == "json":
         packs = [
             {"packs": count, "members": members, "kind": kind, "devices": devices}
-            for (kind, devices, members), count in found.placed.items()
+            for (kind, devices, members), count in estimate.placed.items()
         ]
         machines = [asdict(machine) for machine in cluster.room.machines]
-        sums = {"seconds": found.seconds, "held": found.held, "cost": total_cost(found.held, price)}
-        terminal.as_json({"machines": machines, "packs": packs, **sums, "unknown": found.unknown})
+        sums = {"seconds": estimate.seconds, "held": estimate.held, "cost": total_cost(estimate.held, price)}
+        terminal.print_json({"machines": machines, "packs": packs, **sums, "unknown": estimate.unknown})
         return
     file = sweep.file
     lines = [
         (count, members, f"{devices:.4g} {'core' if kind == CPU else kind}")
-        for (kind, devices, members), count in sorted(found.placed.items())
+        for (kind, devices, members), count in sorted(estimate.placed.items())
     ]
     terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.room)}")
-    terminal.table(["packs", "members", "each on"], lines, right=(0, 1))
-    if not found.unknown:
+    terminal.print_table(["packs", "members", "each on"], lines, right=(0, 1))
+    if not estimate.unknown:
         at_most = "at most " if file.halving or file.budget.trials else ""
-        told = f"{at_most}{duration(found.seconds)}, {_held(found.held, price)}"
-        terminal.print_line(f"  Expected: {told}.")
+        summary = f"{at_most}{duration_text(estimate.seconds)}, {_held_text(estimate.held, price)}"
+        terminal.print_line(f"  Expected: {summary}.")
         terminal.print_line("  Starting is left out, and what ends early is counted whole.")
         return
-    models = ", ".join(sorted(found.unknown))
+    models = ", ".join(sorted(estimate.unknown))
     terminal.print_line(f"  How long that takes is not known: nothing was probed here of {models}.")
     terminal.print_line("  Try them with: --probe")
 
 
-def status(found: SweepStatus, format: str, price: Mapping[str, float]) -> None:
+def print_status(status: SweepStatus, format: str, price: Mapping[str, float]) -> None:
     """Print how a sweep stands, what it has taken, and each of its cells, if it has several."""
     if format == "json":
-        terminal.as_json({**found.to_dict(), "cost": total_cost(found.spent.used, price)})
+        terminal.print_json({**status.to_dict(), "cost": total_cost(status.spent.used, price)})
         return
-    counts = found.counts
-    terminal.table([*counts], [[*counts.values()]], title=f"{found.name}: {found.trials} trials asked for")
-    if len(found.cells) > 1:
-        lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in found.cells.items()]
-        terminal.table(["cell", *IN_SHORT], lines, prose=[0])
-    terminal.print_line(f"  {line(found)}")
-    if found.spent.used:
-        for told in took(found.spent, price):
-            terminal.print_line(f"  {told}")
-    for driver in found.drivers:
-        terminal.print_line(f"  {_driver(driver)}")
-    for reason, count in sorted(found.failures.items(), key=lambda item: -item[1])[:SHOWN]:
+    counts = status.counts
+    terminal.print_table([*counts], [[*counts.values()]], title=f"{status.name}: {status.trials} trials asked for")
+    if len(status.cells) > 1:
+        lines = [(label, *(line[n] for n in IN_SHORT)) for label, line in status.cells.items()]
+        terminal.print_table(["cell", *IN_SHORT], lines, prose=[0])
+    terminal.print_line(f"  {status_line(status)}")
+    if status.spent.used:
+        for cost in cost_lines(status.spent, price):
+            terminal.print_line(f"  {cost}")
+    for driver in status.drivers:
+        terminal.print_line(f"  {_driver_text(driver)}")
+    for reason, count in sorted(status.failures.items(), key=lambda item: -item[1])[:SHOWN]:
         terminal.print_line(one_line(f"  {count} failed: {reason}"))
-    if found.failures:
-        terminal.print_line(f"  Try them again with: longwave sweep retry {found.name}")
+    if status.failures:
+        terminal.print_line(f"  Try them again with: longwave sweep retry {status.name}")
 
 
-def overview(found: Sequence[SweepStatus], format: str) -> None:
+def print_overview(statuses: Sequence[SweepStatus], format: str) -> None:
     """Print a line for each sweep."""
     if format == "json":
-        terminal.as_json([standing.to_dict() for standing in found])
+        terminal.print_json([standing.to_dict() for standing in statuses])
         return
     heads = ["sweep", "state", "trials", "done", "failed", "epochs", "left"]
     lines = [
-        (s.name, s.state, s.trials, s.counts["done"], s.counts["failed"], _epochs(s), duration(s.left)) for s in found
+        (s.name, s.state, s.trials, s.counts["done"], s.counts["failed"], _epochs_text(s), duration_text(s.left))
+        for s in statuses
     ]
-    terminal.table(heads, lines, right=(2, 3, 4, 5, 6), drop=(5, 4, 6))
+    terminal.print_table(heads, lines, right=(2, 3, 4, 5, 6), drop=(5, 4, 6))
 
 
-def edges(name: str, found: Sequence[AtEdge], without: Sequence[str], format: str) -> None:
+def print_edges(name: str, at_edges: Sequence[AtEdge], without: Sequence[str], format: str) -> None:
     """Print what of the winners of a sweep sits at an edge of its range, and which cells have no winner."""
     if format == "json":
-        terminal.as_json({"edges": [edge.to_dict() for edge in found], "without": list(without)})
+        terminal.print_json({"edges": [edge.to_dict() for edge in at_edges], "without": list(without)})
         return
-    lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in found]
+    lines = [(e.cell, e.name, f"{e.value:.3g}", f"{e.low:g}", f"{e.high:g}", e.end) for e in at_edges]
     if lines:
-        terminal.table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
+        terminal.print_table(["cell", "number", "winner", "low", "high", "edge"], lines, right=(2, 3, 4), prose=[0])
     terminal.print_line(f"{name}: {len(lines)} numbers of winners sit at an edge of their range.")
     if without:
         terminal.print_line(f"  No winner is known yet of: {', '.join(without)}.")
 
 
 @contextmanager
-def watching() -> Iterator[Callable[[SweepStatus], None]]:
+def watch_status() -> Iterator[Callable[[SweepStatus], None]]:
     """Give a function that shows how a sweep stands now: in place on a terminal, else a line where it changed."""
     console, last = terminal.Terminal(), [""]
     if console.is_terminal:
         with Live(console=console, auto_refresh=False) as live:
 
-            def renew(found: SweepStatus) -> None:
-                told = [line(found), *map(_driver, found.drivers)]
-                live.update(Text("\n".join([f"{found.name}: {told[0]}", *told[1:]])), refresh=True)
+            def renew(status: SweepStatus) -> None:
+                lines = [status_line(status), *map(_driver_text, status.drivers)]
+                live.update(Text("\n".join([f"{status.name}: {lines[0]}", *lines[1:]])), refresh=True)
 
             yield renew
         return
 
-    def say(found: SweepStatus) -> None:
-        gone = [_driver(d) for d in found.drivers if not d.alive]
-        told = f"{found.name}: {'; '.join([line(replace(found, left=None)), *gone])}"
-        if told != last[0]:
-            terminal.print_line(told)
-        last[0] = told
+    def say(status: SweepStatus) -> None:
+        gone = [_driver_text(d) for d in status.drivers if not d.alive]
+        message = f"{status.name}: {'; '.join([status_line(replace(status, left=None)), *gone])}"
+        if message != last[0]:
+            terminal.print_line(message)
+        last[0] = message
 
     yield say
 
 
-def line(found: SweepStatus) -> str:
+def status_line(status: SweepStatus) -> str:
     """Return one line: state, trials, epochs, time left."""
-    done = f"{found.counts['done']} of {found.trials} trials done"
-    epochs = f"{_epochs(found)} epochs" if found.expected else ""
-    left = f"about {duration(found.left)} left" if found.left is not None and found.state == "running" else ""
-    more = f"go on with: longwave sweep resume {found.name}" if found.state == "interrupted" else ""
-    return ", ".join(part for part in (found.state, done, epochs, left, more) if part)
+    done = f"{status.counts['done']} of {status.trials} trials done"
+    epochs = f"{_epochs_text(status)} epochs" if status.expected else ""
+    left = f"about {duration_text(status.left)} left" if status.left is not None and status.state == "running" else ""
+    more = f"go on with: longwave sweep resume {status.name}" if status.state == "interrupted" else ""
+    return ", ".join(part for part in (status.state, done, epochs, left, more) if part)
 
 
-def took(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
+def cost_lines(spent: SweepCost, price: Mapping[str, float]) -> Iterator[str]:
     """Yield what a sweep took, and what probes said of its packs that are over."""
-    yield f"took {duration(spent.ran)}, {_held(spent.used, price)}"
+    yield f"took {duration_text(spent.ran)}, {_held_text(spent.used, price)}"
     known = {kind: seconds for kind, seconds in spent.expected.items() if kind}
     if known:
-        yield f"expected of the packs that are over: {_held(known, price)}"
+        yield f"expected of the packs that are over: {_held_text(known, price)}"
     if unknown := round(spent.expected.get("", 0.0)):
         yield f"nothing was probed of {unknown} {'pack' if unknown == 1 else 'packs'}"
 
 
-def _held(held: Mapping[str, float], price: Mapping[str, float]) -> str:
+def _held_text(held: Mapping[str, float], price: Mapping[str, float]) -> str:
     """Return device seconds, and what they cost, if that is known: ``1.5 A100 hours, cost 3.75``."""
     names = {kind: "core" if kind == CPU else kind for kind in held}
     hours = [f"{seconds / 3600:.3g} {names[kind]} hours" for kind, seconds in held.items()]
@@ -158,7 +161,7 @@ def _held(held: Mapping[str, float], price: Mapping[str, float]) -> str:
     return ", ".join([*hours, *([f"cost {paid:.2f}"] if paid is not None else [])])
 
 
-def duration(seconds: float | None) -> str:
+def duration_text(seconds: float | None) -> str:
     """Return a time as people say it; empty for None."""
     if seconds is None:
         return ""
@@ -167,13 +170,13 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def _epochs(found: SweepStatus) -> str:
-    return f"{found.epochs}/{found.expected}" if found.expected else ""
+def _epochs_text(status: SweepStatus) -> str:
+    return f"{status.epochs}/{status.expected}" if status.expected else ""
 
 
-def _driver(driver: Driver) -> str:
+def _driver_text(driver: Driver) -> str:
     where = f"process {driver.process} on {driver.host}"
     if not driver.alive:
-        return f"{where} is gone, last heard of {duration(driver.silent)} ago"
+        return f"{where} is gone, last heard of {duration_text(driver.silent)} ago"
     note = f": {driver.note}" if driver.note else ""
-    return f"{where} runs it since {duration(driver.seconds)}, heard of {duration(driver.silent)} ago{note}"
+    return f"{where} runs it since {duration_text(driver.seconds)}, heard of {duration_text(driver.silent)} ago{note}"

@@ -23,8 +23,16 @@ from longwave.platform.records.search import searched_by
 from longwave.platform.records.trial import FIELDS, TrialConfig
 from longwave.platform.redaction import redacted
 from longwave.platform.render import export
-from longwave.platform.render.fit import beneath, fitting, inherited, silent, taken, widths, wrapped
-from longwave.platform.render.harmless import visible
+from longwave.platform.render.fit import (
+    column_widths,
+    fill_inherited,
+    fitting_columns,
+    is_empty,
+    lines_beneath,
+    total_width,
+    wrap_text,
+)
+from longwave.platform.render.harmless import escape_invisible
 from longwave.platform.statistics.stats import arrow
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ class Terminal(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text to print: without passwords, and with what would act on the terminal written out."""
-        return super().render_str(visible(redacted(text)), **options)
+        return super().render_str(escape_invisible(redacted(text)), **options)
 
 
 LEGIBLE = 80
@@ -52,30 +60,30 @@ WIDE = 100
 """Columns from which on a plan shows names in full, and seeds."""
 
 
-def room() -> int | None:
+def table_width() -> int | None:
     """Return how many columns a table may take: as COLUMNS says, else as the terminal has; None for a pipe."""
-    said = os.environ.get("COLUMNS", "")
-    return int(said) if said.isdecimal() and int(said) else Terminal().width if sys.stdout.isatty() else None
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else Terminal().width if sys.stdout.isatty() else None
 
 
-def wide(least: int = 0) -> Terminal:
+def wide_console(least: int = 0) -> Terminal:
     """Return a console for prose, or for a table that takes at least so many columns."""
-    return Terminal(width=max(room() or PIPED, least), force_jupyter=False)  # in a notebook text, too
+    return Terminal(width=max(table_width() or PIPED, least), force_jupyter=False)  # in a notebook text, too
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[Callable[[str], None]]:
+def show_waiting(what: str) -> Iterator[Callable[[str], None]]:
     """Show that something takes a while, on a terminal; what is yielded takes what is going on by then."""
     with Terminal(stderr=True).status(f"{what} …") as status:
         yield lambda now: status.update(f"{now} …")
 
 
-def as_json(content: object) -> None:
+def print_json(content: object) -> None:
     """Print JSON; text stays readable, and what is not finite would be an error."""
     print(export.as_json(content))
 
 
-def measured(metric: str, unit: str, goal: str) -> str:
+def metric_label(metric: str, unit: str, goal: str) -> str:
     """Return a metric with its unit and direction: ``accuracy [%] ↑``."""
     return f"{metric} [{unit}] {arrow(goal)}"
 
@@ -84,26 +92,28 @@ def print_line(text: str) -> None:
     """Print text as it is; what begins with spaces keeps them where its lines go on."""
     ahead = len(text) - len(text.lstrip(" "))
     if ahead and "\n" not in text.rstrip("\n"):
-        _put(wide(), Padding(Text(visible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False))
+        _print_trimmed(
+            wide_console(), Padding(Text(escape_invisible(redacted(text.strip(" ")))), (0, 0, 0, ahead), expand=False)
+        )
     else:
-        _put(wide(), text)
+        _print_trimmed(wide_console(), text)
 
 
-def _put(console: Terminal, drawn: object) -> None:
+def _print_trimmed(console: Terminal, drawn: object) -> None:
     """Print something without spaces at the ends of its lines."""
     with console.capture() as lines:
         console.print(drawn, highlight=False, markup=False)
     console.file.write(re.sub(" +$", "", lines.get(), flags=re.MULTILINE))
 
 
-def markdown(text: str) -> None:
+def print_markdown(text: str) -> None:
     """Print Markdown, at most ``LEGIBLE`` columns wide."""
     from rich.markdown import Markdown  # and with it Pygments
 
-    _put(Terminal(width=min(wide().width, LEGIBLE), force_jupyter=False), Markdown(text))
+    _print_trimmed(Terminal(width=min(wide_console().width, LEGIBLE), force_jupyter=False), Markdown(text))
 
 
-def table(
+def print_table(
     columns: Sequence[str],
     lines: Sequence[Sequence[object]],
     title: str = "",
@@ -122,61 +132,61 @@ def table(
         (i, k): cell.style for i, line in enumerate(lines) for k, cell in enumerate(line) if isinstance(cell, Text)
     }
     made = export.Table(title, columns, texts, right=frozenset(right), prose=frozenset(prose), drop=drop)
-    _print(made, hint, styles)
+    _print_fitted(made, hint, styles)
 
 
-def show(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
+def print_tables(tables: Sequence[export.Table], format: export.Format, content: object = None) -> None:
     """Print tables in any format; ``content`` is what JSON holds, by default the tables' records."""
     if format is not export.Format.table:
-        print(export.write(tables, format, content), end="")
+        print(export.format_tables(tables, format, content), end="")
         return
     for made in tables:
         if made.answer:
             print_line(f"{made.answer}\n")
-        _print(made, ANY_HINT)
+        _print_fitted(made, ANY_HINT)
         if made.caption:
             print_line(f"  {made.caption}\n")
 
 
-def _print(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
+def _print_fitted(made: export.Table, hint: str, styles: Mapping[tuple[int, int], str | Style] | None = None) -> None:
     """Print a table as far as there is room for it, and beneath it what it left out and what stands there anyway."""
-    made = replace(made, lines=[[visible(redacted(cell)) for cell in line] for line in made.lines])
+    made = replace(made, lines=[[escape_invisible(redacted(cell)) for cell in line] for line in made.lines])
     styles = styles or dict.fromkeys(made.bold, "bold")
-    kept = fitting(made, room())
-    made = inherited(made, kept)
-    wanted = widths(made, kept, room())
+    kept = fitting_columns(made, table_width())
+    made = fill_inherited(made, kept)
+    wanted = column_widths(made, kept, table_width())
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for k, width in zip(kept, wanted, strict=True):
         side: Literal["left", "right"] = "right" if k in made.right else "left"
         drawn.add_column(escape(made.columns[k]), justify=side, overflow="fold", width=width)
     for i, line in enumerate(made.lines):
-        texts = [wrapped(line[k], w) if k in made.prose else line[k] for k, w in zip(kept, wanted, strict=True)]
+        texts = [wrap_text(line[k], w) if k in made.prose else line[k] for k, w in zip(kept, wanted, strict=True)]
         drawn.add_row(*(Text(text, styles.get((i, k), "")) for k, text in zip(kept, texts, strict=True)))
     if made.title:
         print_line(made.title)
-    _put(wide(taken(wanted)), drawn)
-    for told in beneath(made):
-        print_line(f"  {told}")
-    if gone := [made.columns[k] for k in made.drop if k not in kept and not silent(made, k)]:
+    _print_trimmed(wide_console(total_width(wanted)), drawn)
+    for note in lines_beneath(made):
+        print_line(f"  {note}")
+    if gone := [made.columns[k] for k in made.drop if k not in kept and not is_empty(made, k)]:
         print_line(f"  No room for: {', '.join(reversed(gone))}. {hint}")
     print_line("")
 
 
-def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
+def print_plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, where: str) -> None:
     """Print the trials that a sweep begins with, one table a cell, and where it would be trained."""
     if format == "json":
-        as_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
+        print_json([{"id": c.id, **c.to_dict()} for trials in first for c in trials])
         return
     file = sweep.file
     for task, variant in file.places.items():
         print_line(f"{file.name}: {'search' if file.trials else 'retrainings'} on {task} {variant}".rstrip())
         for entry, trials in zip(sweep.entries, first, strict=True):
             if entry.base.task == task:
-                print_line(f"  {_cell(entry)}")
-                for line in _warm(entry) if file.warm else ():
+                print_line(f"  {_cell_summary(entry)}")
+                for line in _warm_lines(entry) if file.warm else ():
                     print_line(f"  {line}")
-                head, lines, drop = _trials(entry, trials)
-                table(head, lines, drop=drop)
+                head, lines, drop = _trial_table(entry, trials)
+                print_table(head, lines, drop=drop)
     each = "cell" if len(sweep.entries) > len(file.models) else "model"
     if file.trials:
         then = f"then {file.retrain} retrainings of each {each}'s best"
@@ -189,19 +199,19 @@ def plan(sweep: Sweep, first: Sequence[Sequence[TrialConfig]], format: str, wher
     print_line(f"  On this machine: {where}.")
 
 
-def _cell(entry: CellPlan) -> str:
+def _cell_summary(entry: CellPlan) -> str:
     """Return what all trials of a cell are trained by."""
     from longwave.platform.about import departures_of
     from longwave.platform.registry import get_task
 
     base, drawn = entry.base, entry.drawn & {*FIELDS, *entry.numbers}
-    told = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
+    sizes = [f"{name} {getattr(base, name)}" for name in ("hidden", "batch", "epochs") if name not in drawn]
     protocol = [p for p in departures_of(base, get_task(base.task)) if p.partition(" ")[0] not in drawn]
     searched = f" Searched: {', '.join(sorted(drawn))}." if drawn else ""
-    return f"{entry.label}: {', '.join(told)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
+    return f"{entry.label}: {', '.join(sizes)}. Protocol: {'; '.join(protocol) or 'the published recipe'}.{searched}"
 
 
-def _warm(entry: CellPlan) -> Iterator[str]:
+def _warm_lines(entry: CellPlan) -> Iterator[str]:
     """Yield which settings the search of a cell begins with, in order, and which it leaves out and why."""
     if not entry.warm:
         yield "Warm start: no such setting is known."
@@ -212,12 +222,12 @@ def _warm(entry: CellPlan) -> Iterator[str]:
             yield f"Left out: {start.source}: {start.out}."
 
 
-def _trials(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
+def _trial_table(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], list[list[object]], range]:
     """Return heads and lines of a table of trials, and what of it goes first: what is drawn, parameters, seeds.
 
     Names stand in full if the terminal is wide, and seeds.
     """
-    full = (room() or WIDE) >= WIDE
+    full = (table_width() or WIDE) >= WIDE
     fields = [name for name in FIELDS if name in entry.drawn]
     fixed = entry.numbers.keys() - entry.drawn
     params = sorted(
@@ -226,25 +236,25 @@ def _trials(entry: CellPlan, trials: Sequence[TrialConfig]) -> tuple[list[str], 
     lines: list[list[object]] = []
     for c in trials:
         drawn = [value if isinstance(value := getattr(c, name), str) else f"{value:.4g}" for name in fields]
-        told = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
-        lines.append([c.id, *drawn, *told, c.seed] if full else [c.id[:SHORT], *drawn, *told])
+        settings = [f"{c.params[n]:.4g}" if n in c.params else "" for n in params]
+        lines.append([c.id, *drawn, *settings, c.seed] if full else [c.id[:SHORT], *drawn, *settings])
     head = ["trial", *fields, *params, *(["seed"] if full else [])]
     return head, lines, range(len(head) - 1, len(fields), -1)
 
 
-def findings(found: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[Finding]) -> None:
     """Print what the doctor found."""
     states = {True: Text("ok", "green"), False: Text("broken", "red")}
-    lines = [(states[f.good], f.what, f.found) for f in found]
-    table(["", "what", "found"], lines, prose=[2])
+    lines = [(states[f.good], f.what, f.detail) for f in findings]
+    print_table(["", "what", "found"], lines, prose=[2])
 
 
-def rescued(found: RepairedStore) -> None:
+def print_repaired(repaired: RepairedStore) -> None:
     """Print what was saved of a damaged store, and what is to be done next."""
     lines = [
-        (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in found.tables if t.saved or t.lost != 0
+        (t.table, t.saved, "unknown" if t.lost is None else t.lost) for t in repaired.tables if t.saved or t.lost != 0
     ]
-    table(["rows of", "saved", "lost"], lines, title=str(found.file), right=(1, 2))
-    if found.again:
-        print_line(f"  To be trained again, by resuming their sweeps: {', '.join(found.again)}.")
-    print_line(f"  The old store is as it was. Use the new one with --store sqlite:///{found.file.absolute()}.")
+    print_table(["rows of", "saved", "lost"], lines, title=str(repaired.file), right=(1, 2))
+    if repaired.again:
+        print_line(f"  To be trained again, by resuming their sweeps: {', '.join(repaired.again)}.")
+    print_line(f"  The old store is as it was. Use the new one with --store sqlite:///{repaired.file.absolute()}.")

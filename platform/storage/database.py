@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from longwave.platform.errors import StoreError
 from longwave.platform.storage.base import Base
-from longwave.platform.storage.engine import REFUSED, enable_wal, make_engine, without_password, writing
-from longwave.platform.storage.faults import refusal
+from longwave.platform.storage.engine import REFUSED, enable_wal, make_engine, without_password, writing_engine
+from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.retry import Result, configured_wait, retry
 from longwave.platform.storage.store_identity import StoreIdentity, explain_loss
 from longwave.platform.storage.versions import HEAD, read_version
@@ -47,7 +47,7 @@ class Database:
         self._wrote, self._lost = False, ""
         with self._one_line():
             self.engine = make_engine(url, create and not read_only, read_only)
-        self._writing, self._identity = writing(self.engine), StoreIdentity(self.engine)
+        self._writing, self._identity = writing_engine(self.engine), StoreIdentity(self.engine)
         try:
             self._bring_up_to_date()
             with self._one_line():
@@ -146,7 +146,7 @@ class Database:
         try:
             yield
         except REFUSED as error:
-            raise refusal(error, self.url, self._wrote) from error
+            raise describe_refusal(error, self.url, self._wrote) from error
         except ValueError as error:  # a text that is no time, no JSON, no record
             where = f"longwave doctor --store {without_password(self.url)}"
             raise StoreError(f"The store holds what cannot be read: {error}. Look at it with: {where}") from error
@@ -160,29 +160,29 @@ class Database:
             raise StoreError(self._lost)
         self.engine.dispose()
         self.engine = make_engine(f"sqlite:///{saved}", create=False)
-        self._writing = writing(self.engine)
+        self._writing = writing_engine(self.engine)
 
 
 def insert_new(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows; those whose key is there already are left as they are."""
     if rows:
-        connection.execute(_insert(connection, table).on_conflict_do_nothing(), list(rows))
+        connection.execute(_insert_statement(connection, table).on_conflict_do_nothing(), list(rows))
 
 
 def insert_selected(
     connection: sa.Connection, table: type[Base], columns: Sequence[str], query: sa.Select[*tuple[Any, ...]]
 ) -> None:
     """Insert what a query finds, as ``insert_new`` does with rows."""
-    connection.execute(_insert(connection, table).from_select(list(columns), query).on_conflict_do_nothing())
+    connection.execute(_insert_statement(connection, table).from_select(list(columns), query).on_conflict_do_nothing())
 
 
-def upsert(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+def upsert_rows(connection: sa.Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, each in place of the one that has its key."""
     keys = [column.name for column in sa.inspect(table).primary_key]
     for row in rows:
-        statement = _insert(connection, table).values(row)
+        statement = _insert_statement(connection, table).values(row)
         connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=row))
 
 
-def _insert(connection: sa.Connection, table: type[Base]) -> Any:
+def _insert_statement(connection: sa.Connection, table: type[Base]) -> Any:
     return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.files import own
+from longwave.files import own_file
 from longwave.platform.errors import NoStoreError, StoreError
 from longwave.platform.redaction import redacted
 
@@ -54,16 +54,16 @@ def make_engine(url: str, create: bool, read_only: bool = False) -> sa.Engine:
     if not create and not Path(file).is_file():
         raise NoStoreError(f"There is no store at {file}. Make one with: longwave sweep run FILE")
     if create and not Path(file).exists():
-        own(Path(file))
+        own_file(Path(file))
     sa.event.listen(engine, "do_connect", _no_new_file)
-    sa.event.listen(engine, "connect", _configure)
-    sa.event.listen(engine, "begin", _begin)
+    sa.event.listen(engine, "connect", _configure_sqlite)
+    sa.event.listen(engine, "begin", _begin_transaction)
     if read_only:
         sa.event.listen(engine, "connect", _only_query)
     return engine
 
 
-def writing(engine: sa.Engine) -> sa.Engine:
+def writing_engine(engine: sa.Engine) -> sa.Engine:
     """Return the same engine with transactions that write from their start.
 
     On SQLite the one writer's place is taken at once: a transaction that reads first and writes then would be refused
@@ -98,7 +98,7 @@ def without_password(url: str | sa.URL) -> str:
     return redacted(url if isinstance(url, str) else url.render_as_string(hide_password=False))
 
 
-def cause(error: BaseException) -> str:
+def short_cause(error: BaseException) -> str:
     """Return what the database said, in one line."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
@@ -109,7 +109,7 @@ def _no_new_file(_: object, __: object, arguments: list[Any], options: dict[str,
     options["uri"] = True
 
 
-def _configure(connection: Any, _: object) -> None:
+def _configure_sqlite(connection: Any, _: object) -> None:
     try:
         connection.isolation_level = None
         for pragma in PRAGMAS:
@@ -123,5 +123,5 @@ def _only_query(connection: Any, _: object) -> None:
     connection.execute("PRAGMA query_only=ON")
 
 
-def _begin(connection: sa.Connection) -> None:
+def _begin_transaction(connection: sa.Connection) -> None:
     connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))

@@ -34,29 +34,29 @@ def read_successors(
     for row, searches in chosen.items():
         for search in searches:
             winners.setdefault(search, set()).add(row)
-    later = _later(connection, {search: sizes.get(search, 0) for search in winners})
-    found = {}
+    later = _later_searches(connection, {search: sizes.get(search, 0) for search in winners})
+    successors = {}
     for row, searches in chosen.items():
         others = [{other for last in later.get(search, ()) for other in winners[last]} - {row} for search in searches]
         if others and all(others):
-            found[row] = sorted(set().union(*others))
-    return found
+            successors[row] = sorted(set().union(*others))
+    return successors
 
 
-def _later(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Search, list[Search]]:
+def _later_searches(connection: sa.Connection, sizes: Mapping[Search, int]) -> dict[Search, list[Search]]:
     """Return of each search those of other sweeps that hold all of its trials and more."""
     sweeps: dict[tuple[str, str], set[str]] = {}
     for search in sizes:
         sweeps.setdefault((search.task, search.model), set()).add(search.sweep)
     several = set[str]().union(*(names for names in sweeps.values() if len(names) > 1))
-    found: dict[Search, list[Search]] = {}
-    for (first, last), count in (_shared(connection, several) if several else {}).items():
+    later: dict[Search, list[Search]] = {}
+    for (first, last), count in (_shared_trials(connection, several) if several else {}).items():
         if None not in (first.cell, last.cell) and count == sizes.get(first, 0) < sizes.get(last, 0):
-            found.setdefault(first, []).append(last)
-    return found
+            later.setdefault(first, []).append(last)
+    return later
 
 
-def _shared(connection: sa.Connection, sweeps: set[str]) -> dict[tuple[Search, Search], int]:
+def _shared_trials(connection: sa.Connection, sweeps: set[str]) -> dict[tuple[Search, Search], int]:
     """Return how many trials two searches of different sweeps share, if any."""
     t, one, other = TrialRow, aliased(SweepTrialRow), aliased(SweepTrialRow)
     key: tuple[Any, ...] = (one.sweep, one.cell, other.sweep, other.cell, t.task, t.model)

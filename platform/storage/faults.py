@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from longwave.platform.errors import StoreError, StoreUnavailable
 from longwave.platform.redaction import redacted
-from longwave.platform.storage.engine import cause, without_password
+from longwave.platform.storage.engine import short_cause, without_password
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ FILES = {"ENOSPC": FULL, "EDQUOT": FULL, "EACCES": BARRED, "EPERM": BARRED, "ERO
 """By the name of the operating system's error."""
 
 
-def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreError:
+def describe_refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreError:
     """Return what to raise where a store's database raised ``error``: one line, ``StoreUnavailable`` if it may pass.
 
     Args:
@@ -66,8 +66,8 @@ def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreErr
         wrote: Whether the store has been written to by this process, so that it was permitted.
     """
     plain = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    store, reason = without_password(url), redacted(cause(error), plain)
-    if _code(error).startswith(DAMAGED):
+    store, reason = without_password(url), redacted(short_cause(error), plain)
+    if _error_code(error).startswith(DAMAGED):
         return StoreError(
             f"The store {store} is damaged: {reason}. "
             f"Save what is readable with: longwave doctor --repair --store {store}"
@@ -79,7 +79,7 @@ def refusal(error: Exception, url: str | sa.URL, wrote: bool = True) -> StoreErr
 
 def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
     """Return the passing fault that an error tells of; None if waiting does not help."""
-    code = _code(error)
+    code = _error_code(error)
     if code in UNSAFE or (not wrote and code.startswith(NEVER_WRITTEN)):
         return None
     if code.startswith("SQLITE"):
@@ -93,7 +93,7 @@ def fault_of(error: Exception, wrote: bool = True) -> Fault | None:
     return AWAY if (lost or silent) and not any(words in str(error) for words in FOR_GOOD) else None
 
 
-def _code(error: Exception) -> str:
+def _error_code(error: Exception) -> str:
     """Return a database's or the system's own name for an error; empty if it has none."""
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, "")

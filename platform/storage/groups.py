@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from longwave.platform.records.about import About
 from longwave.platform.records.group import Group, RunSummary, Tally
-from longwave.platform.records.search import distinct, searched_by
+from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import PROTOCOL, TrialConfig
 from longwave.platform.storage.extended_searches import Search, read_successors
@@ -27,13 +27,19 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
     """Return the groups of ``task``, or of all tasks, by task and configuration."""
     where = TrialRow.phase == "retrain"
     where = where if task is None else sa.and_(where, TrialRow.task == task)
-    cells_of = _cells(connection, where)
-    tallies = _tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
-    ways = _ways(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
-    facts, flagged, catalogue = _environments(connection, where), _flagged(connection, where), _catalogue(connection)
+    cells_of = _read_cells(connection, where)
+    tallies = _read_tallies(connection, task, {cells for cells in cells_of.values() if len(cells) > 1})
+    ways = _read_ways(connection, {sweep for cells in cells_of.values() for sweep, _ in cells})
+    facts, flagged, catalogue = (
+        _read_environments(connection, where),
+        _read_flagged(connection, where),
+        _read_catalogue(connection),
+    )
     groups: list[Group] = []
     abouts: dict[str, About] = {}
-    for (row, model, trials), content in zip(_trials(connection, where), _contents(connection, where), strict=True):
+    for (row, model, trials), content in zip(
+        _read_trials(connection, where), _read_contents(connection, where), strict=True
+    ):
         config, cells = TrialConfig.from_dict(content.config), cells_of.get(row, ())
         if content.about not in abouts:  # many groups say the same
             abouts[content.about] = About.from_dict(json.loads(content.about))
@@ -49,19 +55,19 @@ def read_groups(connection: sa.Connection, task: str | None = None) -> list[Grou
                 runs=[RunSummary(*(getattr(t, name) for name in OF_RUN)) for t in trials],
                 search=search,
                 sweeps=sweeps,
-                ways=distinct([ways[name] for name in sweeps]) if search.trials else (),
+                ways=distinct_ways([ways[name] for name in sweeps]) if search.trials else (),
                 environments=list({id(each): each for each in environments}.values()),
                 came={t.id: t.origin for t in imported},
                 checks=[t.id not in flagged for t in imported],
                 reruns=[t.rerun for t in trials if t.rerun and t.origin is None],
                 family=catalogue[key].family if (key := ("model", model, "")) in catalogue else "",
-                superseded=superseded(config, catalogue),
+                superseded=why_superseded(config, catalogue),
             )
         )
     return _with_successors(connection, groups, cells_of, tallies)
 
 
-def superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str], CatalogueEntry]) -> str:
+def why_superseded(config: TrialConfig, catalogue: Mapping[tuple[str, str, str], CatalogueEntry]) -> str:
     """Return why a configuration is of another version than what is trained now; empty if it is not.
 
     Args:
@@ -87,14 +93,16 @@ def read_search(connection: sa.Connection, row: str) -> list[RunSummary]:
     of = connection.execute(sa.select(t.task, t.model).where(again).limit(1)).one_or_none()
     if of is None:
         return []
-    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_cells(connection, again).get(row, ())))
+    planned = sa.select(SweepTrialRow.trial).where(_in_cells(_read_cells(connection, again).get(row, ())))
     query = sa.select(t.id, t.status, t.test, t.valid, t.seconds, t.parameters).where(
         t.phase == "search", t.task == of.task, t.model == of.model, t.id.in_(planned)
     )
     return [RunSummary(*line) for line in connection.execute(query.order_by(t.id))]
 
 
-def _trials(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterator[tuple[str, str, list[sa.Row[Any]]]]:
+def _read_trials(
+    connection: sa.Connection, where: sa.ColumnElement[bool]
+) -> Iterator[tuple[str, str, list[sa.Row[Any]]]]:
     """Yield the identity of each group, its model and its retrainings, by task and identity."""
     t = TrialRow
     columns: list[Any] = [t.row, t.model, t.environment, t.origin, t.rerun, *(getattr(t, name) for name in OF_RUN)]
@@ -103,25 +111,25 @@ def _trials(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Iterato
         yield row, model, list(trials)
 
 
-def _environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, Mapping[str, str]]:
+def _read_environments(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, Mapping[str, str]]:
     """Return what each environment says of where runs were."""
     known = EnvironmentRow.id.in_(sa.select(TrialRow.environment).where(where))
-    found = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known))
-    return {line.id: line.facts for line in found}
+    lines = connection.execute(sa.select(EnvironmentRow.id, EnvironmentRow.facts).where(known))
+    return {line.id: line.facts for line in lines}
 
 
-def _ways(connection: sa.Connection, sweeps: set[str]) -> dict[str, str]:
+def _read_ways(connection: sa.Connection, sweeps: set[str]) -> dict[str, str]:
     """Return how each of some sweeps searched."""
-    found = connection.execute(sa.select(SweepRow.name, SweepRow.content))
-    return {line.name: searched_by(line.content) for line in found if line.name in sweeps}
+    lines = connection.execute(sa.select(SweepRow.name, SweepRow.content))
+    return {line.name: searched_by(line.content) for line in lines if line.name in sweeps}
 
 
-def _flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:
+def _read_flagged(connection: sa.Connection, where: sa.ColumnElement[bool]) -> set[str]:
     """Return the trials that a check of their bundle spoke against."""
     return set(connection.scalars(sa.select(FlagRow.trial).join(TrialRow).where(where)))
 
 
-def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], CatalogueEntry]:
+def _read_catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], CatalogueEntry]:
     """Return the versions and families of models and tasks, by kind, name and variant."""
     c = CatalogueRow
     columns: tuple[Any, ...] = (c.kind, c.name, c.version, c.family, c.variant, c.data)
@@ -129,22 +137,22 @@ def _catalogue(connection: sa.Connection) -> dict[tuple[str, str, str], Catalogu
     return {(entry.kind, entry.name, entry.variant): entry for entry in entries}
 
 
-def _contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
+def _read_contents(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[sa.Row[Any]]:
     """Return content and explanation, as text, of the first trial of each group, by task and identity."""
     t = TrialRow
     first = sa.select(sa.func.min(t.id)).where(where).group_by(t.task, t.row)
-    found = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
-    return connection.execute(found.order_by(t.task, t.row)).all()
+    query = sa.select(t.config, sa.cast(t.about, sa.Text).label("about")).where(t.id.in_(first))
+    return connection.execute(query.order_by(t.task, t.row)).all()
 
 
-def _cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
+def _read_cells(connection: sa.Connection, where: sa.ColumnElement[bool]) -> dict[str, CellNames]:
     """Return the cells that planned a retraining of each group, by its identity."""
     s = SweepTrialRow
     query = sa.select(TrialRow.row, s.sweep, s.cell).join(s, s.trial == TrialRow.id).where(where)
-    found: dict[str, set[tuple[str, int | None]]] = {}
+    by_row: dict[str, set[tuple[str, int | None]]] = {}
     for row, sweep, cell in connection.execute(query).all():  # DISTINCT would tempt SQLite to walk all trials by row
-        found.setdefault(row, set()).add((sweep, cell))
-    return {row: tuple(sorted(cells, key=str)) for row, cells in found.items()}
+        by_row.setdefault(row, set()).add((sweep, cell))
+    return {row: tuple(sorted(cells, key=str)) for row, cells in by_row.items()}
 
 
 def _with_successors(
@@ -174,7 +182,7 @@ def _in_cells(cells: CellNames) -> sa.ColumnElement[bool]:
     return sa.or_(sa.false(), *each)
 
 
-def _tallies(
+def _read_tallies(
     connection: sa.Connection, task: str | None, several: set[CellNames]
 ) -> dict[tuple[CellNames, str, str], Tally]:
     """Return the search trials of each task and model in one cell, and those in any of ``several``, each once."""
@@ -183,13 +191,13 @@ def _tallies(
     where = t.phase == "search" if task is None else sa.and_(t.phase == "search", t.task == task)
     seconds, cell = sa.func.sum(t.seconds), (SweepTrialRow.sweep, SweepTrialRow.cell)
     one = sa.select(*cell, *sums, seconds).join(SweepTrialRow, SweepTrialRow.trial == t.id).where(where)
-    found: dict[tuple[CellNames, str, str], Tally] = {}
+    tallies: dict[tuple[CellNames, str, str], Tally] = {}
     for sweep, number, name, model, *tally in connection.execute(one.group_by(*cell, t.task, t.model)).all():
-        found[((sweep, number),), name, model] = Tally(*tally)
+        tallies[((sweep, number),), name, model] = Tally(*tally)
     for cells in several:
         planned = sa.select(SweepTrialRow.trial).where(_in_cells(cells))
         for name, model, *tally in connection.execute(
             sa.select(*sums, seconds).where(where, t.id.in_(planned)).group_by(t.task, t.model)
         ):
-            found[cells, name, model] = Tally(*tally)
-    return found
+            tallies[cells, name, model] = Tally(*tally)
+    return tallies

@@ -51,11 +51,11 @@ def select_in(
     connection: sa.Connection, query: sa.Select[*SelectedColumns], column: Any, texts: Collection[str]
 ) -> Iterator[sa.Row[*SelectedColumns]]:
     """Yield the rows of a query in which ``column`` is one of ``texts``, a batch after another."""
-    for part in batches(sorted(texts)):
+    for part in split_ids(sorted(texts)):
         yield from connection.execute(query.where(in_clause(column, part)))
 
 
-def batches(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
+def split_ids(ids: Sequence[str], size: int = 10_000) -> list[Sequence[str]]:
     """Return ``ids`` in parts that a database takes in one query, and whose rows fit in memory."""
     return [ids[k : k + size] for k in range(0, len(ids), size)]
 

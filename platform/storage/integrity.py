@@ -11,8 +11,8 @@ from longwave.platform.literature.published import SAME, published_rows
 from longwave.platform.records.identity import digest
 from longwave.platform.storage.base import Base, UTCTime
 from longwave.platform.storage.checksums import DAMAGED, find_mismatches
-from longwave.platform.storage.engine import REFUSED, cause, make_engine
-from longwave.platform.storage.faults import refusal
+from longwave.platform.storage.engine import REFUSED, make_engine, short_cause
+from longwave.platform.storage.faults import describe_refusal
 from longwave.platform.storage.schema import EnvironmentRow, PublishedRow, SweepRow
 from longwave.platform.storage.versions import HEAD, read_version
 
@@ -22,9 +22,9 @@ EPOCHS = ("curves", "archive")
 
 def describe_damage(engine: sa.Engine) -> str:
     """Return what is wrong with a store, in one line; empty if nothing is."""
-    found = find_damage(engine)
-    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
-    return "; ".join(found[:3]) + more
+    damage = find_damage(engine)
+    more = f"; and {len(damage) - 3} more" if len(damage) > 3 else ""
+    return "; ".join(damage[:3]) + more
 
 
 def damage_after_crash(engine: sa.Engine) -> str:
@@ -40,20 +40,20 @@ def find_damage(engine: sa.Engine) -> list[str]:
     Raises:
         StoreError: It cannot be reached, or is no store.
     """
-    found: list[str] = []
+    damage: list[str] = []
     try:
         with engine.begin() as connection:
             if engine.dialect.name == "sqlite":
-                found += _file_damage(connection)
+                damage += _file_damage(connection)
             if read_version(connection) == HEAD:
-                found += _record_damage(connection)
+                damage += _record_damage(connection)
                 _read_texts(connection)
     except (*REFUSED, *DAMAGED) as error:
-        refused = refusal(error, engine.url)
+        refused = describe_refusal(error, engine.url)
         if engine.dialect.name != "sqlite" or isinstance(refused, StoreUnavailable):
             raise refused from error  # it cannot be looked at, which says nothing of what it holds
-        found.append(f"it cannot be read: {cause(error)}")
-    return found
+        damage.append(f"it cannot be read: {short_cause(error)}")
+    return damage
 
 
 def find_damage_at(url: str) -> list[str]:

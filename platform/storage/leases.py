@@ -23,7 +23,7 @@ from longwave.platform.records.report import Report, split_reports
 from longwave.platform.records.run import ENDED
 from longwave.platform.storage import trial_writes
 from longwave.platform.storage.database import Database, insert_new, insert_selected
-from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import DriverRow, LeaseRow
 from longwave.platform.storage.liveness import database_clock, end_dead_drivers, live_owners, machine_name
 from longwave.platform.storage.schema import SweepRow, TrialRow
@@ -65,7 +65,7 @@ Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 
-def _retried(
+def _with_retry(
     method: Callable[Concatenate[Leases, Arguments], Returned],
 ) -> Callable[Concatenate[Leases, Arguments], Returned]:
     """Let a method be done ``with_retry`` of its store. It must change nothing when it is done twice."""
@@ -99,7 +99,7 @@ class Leases:
         self.after_a_death = False
         self.spent: Callable[[], Mapping[str, Mapping[str, float]]] = dict
 
-    @_retried
+    @_with_retry
     def __enter__(self) -> Self:
         process = psutil.Process()
         with self.store.transaction() as connection:
@@ -111,7 +111,7 @@ class Leases:
             insert_new(connection, DriverRow, [row])
         return self
 
-    @_retried
+    @_with_retry
     def __exit__(self, *_: object) -> None:
         with self.store.transaction() as connection:
             self._release(connection, self.fences)
@@ -127,14 +127,14 @@ class Leases:
             connection.execute(sa.update(DriverRow).where(DriverRow.owner == self.owner).values(values))
             return str(connection.scalar(sa.select(SweepRow.state).where(SweepRow.name == self.sweep)))
 
-    @_retried
+    @_with_retry
     def take(self, trials: Collection[str]) -> set[str]:
         """Lease open trials that nobody holds, or that this driver does; return those it holds now."""
         with self.store.transaction() as connection:
             end_dead_drivers(connection)
             free = sa.or_(LeaseRow.owner == self.owner, LeaseRow.owner.not_in(live_owners(connection)))
             is_open = LeaseRow.trial.in_(sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED)))
-            for part in batches(sorted(trials)):
+            for part in split_ids(sorted(trials)):
                 nobody = sa.select(TrialRow.id, sa.literal(""), sa.literal(0)).where(in_clause(TrialRow.id, part))
                 insert_selected(connection, LeaseRow, ["trial", "owner", "fence"], nobody)
                 # PostgreSQL: whoever takes them at the same moment is waited for, and seen by the next statement
@@ -142,19 +142,19 @@ class Leases:
                 mine = sa.update(LeaseRow).where(in_clause(LeaseRow.trial, part), free, is_open)
                 connection.execute(mine.values(owner=self.owner, fence=LeaseRow.fence + 1))
                 held = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence).where(in_clause(LeaseRow.trial, part))
-                found = connection.execute(held.where(is_open))
-                mine_now = {line.trial: line.fence for line in found if line.owner == self.owner}
+                open_leases = connection.execute(held.where(is_open))
+                mine_now = {line.trial: line.fence for line in open_leases if line.owner == self.owner}
                 trial_writes.abandon_attempts(connection, mine_now, "its driver was lost")
                 self.fences |= mine_now
         return {trial for trial in trials if trial in self.fences}
 
-    @_retried
+    @_with_retry
     def release(self, trials: Iterable[str]) -> None:
         """Give leases back; attempts under them are over."""
         with self.store.transaction() as connection:
             self._release(connection, trials)
 
-    @_retried
+    @_with_retry
     def write(self, *reports: Report) -> None:
         """Write what packs said, in their order and in one transaction; what is there already stays as it is.
 
@@ -183,10 +183,10 @@ class Leases:
 
     def _check_fences(self, connection: sa.Connection, trials: Collection[str]) -> None:
         query = sa.select(LeaseRow.trial, LeaseRow.owner, LeaseRow.fence)
-        parts = batches(sorted(trials))
+        parts = split_ids(sorted(trials))
         # PostgreSQL: nobody else takes them before this is committed; SQLite has one writer anyway
-        found = [connection.execute(query.where(in_clause(LeaseRow.trial, part)).with_for_update()) for part in parts]
-        held = {line.trial: line.fence for part in found for line in part if line.owner == self.owner}
+        results = [connection.execute(query.where(in_clause(LeaseRow.trial, part)).with_for_update()) for part in parts]
+        held = {line.trial: line.fence for part in results for line in part if line.owner == self.owner}
         if lost := [trial for trial in trials if held.get(trial, -1) != self.fences.get(trial)]:
             raise LeaseLostError(
                 f"Another process trains {len(lost)} of these trials by now, {min(lost)} among them; "
@@ -195,7 +195,7 @@ class Leases:
 
     def _release(self, connection: sa.Connection, trials: Iterable[str]) -> None:
         mine = {trial for trial in trials if trial in self.fences}
-        for part in batches(sorted(mine)):
+        for part in split_ids(sorted(mine)):
             of = sa.select(LeaseRow.trial, LeaseRow.owner).where(in_clause(LeaseRow.trial, part)).with_for_update()
             held = [line.trial for line in connection.execute(of) if line.owner == self.owner]
             trial_writes.abandon_attempts(connection, held, "its driver let go of it")
@@ -203,7 +203,7 @@ class Leases:
         self.fences = {trial: fence for trial, fence in self.fences.items() if trial not in mine}
 
 
-def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
+def read_drivers(store: Database, sweep: str | None = None) -> list[Driver]:
     """Return the drivers that have not ended, of one sweep or of all, the oldest first.
 
     One that is dead on this machine is not alive, whatever its last word.
@@ -211,7 +211,7 @@ def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
     with store.reading() as connection:
         now = connection.scalars(sa.select(database_clock(connection))).one()
         query = sa.select(DriverRow.__table__).where(DriverRow.ended.is_(False)).order_by(DriverRow.started)
-        found = connection.execute(query if sweep is None else query.where(DriverRow.sweep == sweep)).all()
+        lines = connection.execute(query if sweep is None else query.where(DriverRow.sweep == sweep)).all()
     return [
         Driver(
             owner=row.owner,
@@ -225,5 +225,5 @@ def drivers(store: Database, sweep: str | None = None) -> list[Driver]:
             alive=row.expires > now and (row.machine != machine_name() or is_running(row.process, row.process_started)),
             devices=sorted(row.used or {}),
         )
-        for row in found
+        for row in lines
     ]

@@ -16,8 +16,8 @@ from longwave.platform.records.identity import digest
 from longwave.platform.records.run import ENDED, Point
 from longwave.platform.records.stored import Trial
 from longwave.platform.storage import rows
-from longwave.platform.storage.database import upsert
-from longwave.platform.storage.in_clause import batches
+from longwave.platform.storage.database import upsert_rows
+from longwave.platform.storage.in_clause import split_ids
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.queries import Queries
 from longwave.platform.storage.schema import CurveRow, DeliveryRow, TrialRow
@@ -109,14 +109,14 @@ class Outbox:
 
     def pending(self, after: str, most: int) -> list[PendingTrial]:
         """Return up to ``most`` trials with news, by id, from behind the id ``after`` on."""
-        query = _news(self.server).where(TrialRow.id > after).order_by(TrialRow.id).limit(most)
+        query = _news_query(self.server).where(TrialRow.id > after).order_by(TrialRow.id).limit(most)
         with self.store.errors(), Session(self.store.engine) as session:
-            found = [(rows.to_trial(line[0], None), *line[1:]) for line in session.execute(query)]
+            lines = [(rows.to_trial(line[0], None), *line[1:]) for line in session.execute(query)]
         curves: dict[str, list[Point]] = {}
-        for point in self.store.curves([line[0].config.id for line in found]):  # read last: newer than the attempt
+        for point in self.store.curves([line[0].config.id for line in lines]):  # read last: newer than the attempt
             curves.setdefault(point.trial, []).append(point)
         pending = []
-        for trial, run, sent, closed, attempt, stands in found:
+        for trial, run, sent, closed, attempt, stands in lines:
             superseded = stands is not None and run is not None and (closed or sent > stands)
             points = curves.get(trial.config.id, [])
             pending.append(PendingTrial(trial, points, attempt or 0, sent or 0, run, superseded))
@@ -126,7 +126,7 @@ class Outbox:
         """Write what the server has, in place of what was written before."""
         rows = [{**asdict(delivery), "server": self.server} for delivery in deliveries]
         with self.store.transaction() as connection:
-            upsert(connection, DeliveryRow, rows)
+            upsert_rows(connection, DeliveryRow, rows)
 
     def deliveries(self) -> list[Delivery]:
         """Return what the server is believed to have."""
@@ -138,7 +138,7 @@ class Outbox:
     def reset(self, trials: Sequence[str]) -> None:
         """Note that nothing of these trials is there; all of it is to be sent again."""
         with self.store.transaction() as connection:
-            for part in batches(trials):
+            for part in split_ids(trials):
                 key = sa.and_(DeliveryRow.trial.in_(part), DeliveryRow.server == self.server)
                 connection.execute(sa.update(DeliveryRow).where(key).values(epoch=0, closed=False))
 
@@ -146,7 +146,9 @@ class Outbox:
         """Return how many trials the server has whole, as far as they are trained, and how many there are to have."""
         begun = sa.exists().where(CurveRow.trial == TrialRow.id)
         every = sa.select(sa.func.count(TrialRow.id)).where(sa.or_(TrialRow.status.in_(ENDED), begun))
-        behind = sa.select(sa.func.count()).select_from(_news(self.server).with_only_columns(TrialRow.id).subquery())
+        behind = sa.select(sa.func.count()).select_from(
+            _news_query(self.server).with_only_columns(TrialRow.id).subquery()
+        )
         with self.store.reading() as connection:
             total = connection.scalar(every) or 0
             return total - (connection.scalar(behind) or 0), total
@@ -156,7 +158,7 @@ class Outbox:
             return connection.scalar(sa.text(query))
 
 
-def _news(server: str) -> sa.Select[Any]:
+def _news_query(server: str) -> sa.Select[Any]:
     """Return the query of the trials with news for ``server``, each with what is recorded of it and its attempts."""
     m, a = DeliveryRow, AttemptRow
     later = sa.and_(a.trial == TrialRow.id, a.number > sa.func.coalesce(m.attempt, 0))

@@ -19,7 +19,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows
 from longwave.platform.storage.database import Database
 from longwave.platform.storage.groups import read_groups, read_search
-from longwave.platform.storage.in_clause import batches, in_clause, select_in
+from longwave.platform.storage.in_clause import in_clause, select_in, split_ids
 from longwave.platform.storage.lease_tables import AttemptRow
 from longwave.platform.storage.liveness import trials_in_training
 from longwave.platform.storage.schema import (
@@ -45,17 +45,17 @@ class Queries(Database):
 
     def trials_by_id(self, ids: Sequence[str]) -> list[Trial]:
         """Return the trials with these ids, as far as they are there, by id."""
-        return [trial for part in batches(sorted(ids)) for trial in self._select(in_clause(TrialRow.id, part))]
+        return [trial for part in split_ids(sorted(ids)) for trial in self._select(in_clause(TrialRow.id, part))]
 
     def configs(self, ids: Sequence[str]) -> dict[str, TrialConfig]:
         """Return the configurations of the trials with these ids, as far as they are there."""
         query = sa.select(TrialRow.id, TrialRow.config)
         with self.reading() as connection:
             lines = select_in(connection, query, TrialRow.id, ids)
-            found = {trial: TrialConfig.from_dict(config) for trial, config in lines}
-        for trial, config in found.items():
+            by_trial = {trial: TrialConfig.from_dict(config) for trial, config in lines}
+        for trial, config in by_trial.items():
             vars(config)["id"] = trial  # what it would be hashed to: a large sweep has many
-        return found
+        return by_trial
 
     def retrainings(self, task: str | None = None) -> list[Trial]:
         """Return all retrainings of ``task``, or of all tasks, ended or not."""
@@ -72,10 +72,10 @@ class Queries(Database):
         Raises:
             ConfigError: The name fits no row, or several; the message names what to do.
         """
-        digits, advice = _digits("row", name), f"See the names with: {_list(task)}"
-        where = [TrialRow.phase == "retrain", _begins(TrialRow.row, digits)]
-        found = self._select(sa.and_(*where, *([TrialRow.task == task] if task else [])))
-        known = {t.config.row: t.config for t in found}
+        digits, advice = _check_digits("row", name), f"See the names with: {_list(task)}"
+        where = [TrialRow.phase == "retrain", _begins_with(TrialRow.row, digits)]
+        trials = self._select(sa.and_(*where, *([TrialRow.task == task] if task else [])))
+        known = {t.config.row: t.config for t in trials}
         if not known:
             of_task = f" of {task}" if task else ""
             raise ConfigError(f"No row{of_task} has a name that begins with {digits}. {advice}")
@@ -83,7 +83,7 @@ class Queries(Database):
             several = [f"{row[:SHORT]} ({c.model} on {c.task})" for row, c in sorted(known.items())]
             shown = ", ".join(several[:5]) + (f" and {len(several) - 5} more" if len(several) > 5 else "")
             raise ConfigError(f"{digits} begins the names of {len(known)} rows: {shown}. Give more digits.")
-        return found
+        return trials
 
     def trials_named(self, name: str) -> list[Trial]:
         """Return the retrainings of the row, or the one trial, whose name begins with ``name``: 4 hex digits or more.
@@ -91,17 +91,17 @@ class Queries(Database):
         Raises:
             ConfigError: It fits no row and no trial, or several; the message says what to do.
         """
-        digits = _digits("row or a trial", name)
-        found = self._select(_begins(TrialRow.id, digits))
-        of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins(TrialRow.row, digits))
+        digits = _check_digits("row or a trial", name)
+        matches = self._select(_begins_with(TrialRow.id, digits))
+        of_row = sa.select(sa.func.count()).where(TrialRow.phase == "retrain", _begins_with(TrialRow.row, digits))
         with self.reading() as connection:
             rows = connection.scalar(of_row)
-        if len(found) + bool(rows) > 1:
-            several = [f"trial {t.config.id[:SHORT]}" for t in found[:5]] + (["a row"] if rows else [])
+        if len(matches) + bool(rows) > 1:
+            several = [f"trial {t.config.id[:SHORT]}" for t in matches[:5]] + (["a row"] if rows else [])
             raise ConfigError(f"{digits} begins the names of {', '.join(several)}. Give more digits.")
-        if not found and not rows:
+        if not matches and not rows:
             raise ConfigError(f"No row and no trial has a name that begins with {digits}. See: {_list(None)}")
-        return found or self.rows(digits)
+        return matches or self.rows(digits)
 
     def sweeps_of_trial(self, trial: str) -> list[str]:
         """Return the sweeps that planned a trial, sorted."""
@@ -125,11 +125,11 @@ class Queries(Database):
     def attempts(self, trials: Sequence[str]) -> dict[str, list[str]]:
         """Return how each attempt at ``trials`` ended, in their order; empty of one that has not."""
         query = sa.select(AttemptRow.trial, AttemptRow.status).order_by(AttemptRow.trial, AttemptRow.number)
-        found: dict[str, list[str]] = {}
+        by_trial: dict[str, list[str]] = {}
         with self.reading() as connection:
             for trial, status in select_in(connection, query, AttemptRow.trial, trials):
-                found.setdefault(trial, []).append(status)
-        return found
+                by_trial.setdefault(trial, []).append(status)
+        return by_trial
 
     def groups(self, task: str | None = None) -> list[Group]:
         """Return what the board of ``task`` is made of, or the boards of all tasks."""
@@ -187,20 +187,20 @@ class Queries(Database):
             for trial, *measure in session.execute(sa.select(*MEASURE).join(TrialRow).where(where).order_by(*MEASURE)):
                 measures.setdefault(trial, []).append(Measure(*measure))
             now = set(session.scalars(trials_in_training(session.connection())))
-            found = [
+            selected = [
                 rows.to_trial(row, facts, measures.get(row.id, ()), flags)
                 for row, facts, flags in session.execute(query)
             ]
-        return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in found]
+        return [replace(t, status="running") if t.run is None and t.config.id in now else t for t in selected]
 
 
-def _begins(column: Any, name: str) -> sa.ColumnElement[bool]:
+def _begins_with(column: Any, name: str) -> sa.ColumnElement[bool]:
     """Return the condition that a name of hex digits begins with ``name``; unlike LIKE, it uses the index."""
-    found: sa.ColumnElement[bool] = column.between(name, f"{name}g")
-    return found
+    condition: sa.ColumnElement[bool] = column.between(name, f"{name}g")
+    return condition
 
 
-def _digits(what: str, name: str) -> str:
+def _check_digits(what: str, name: str) -> str:
     """Return the first hex digits of a name, in lower case; ConfigError where they are none, or fewer than 4."""
     if not re.fullmatch("[0-9a-f]{4,16}", name.lower()):
         raise ConfigError(f"A {what} is named by 4 to 16 hex digits, got {name!r}. See the names with: {_list(None)}")

@@ -20,7 +20,7 @@ from longwave.platform.records.run import ENDED
 from longwave.platform.storage.base import UTCTime
 from longwave.platform.storage.checksums import BESIDE, find_mismatches, write_checksums
 from longwave.platform.storage.database import Database
-from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.schema import BLANK_TRIAL, Base, TrialRow
 from longwave.platform.storage.store_identity import free_file_beside
 
@@ -86,7 +86,7 @@ def _copy_tables(database: Database, copy: Path) -> tuple[tuple[SavedTable, ...]
         old.execute("PRAGMA writable_schema = ON")  # has SQLite read a file that was cut off, and a schema in part
         old.row_factory = sqlite3.Row
         old.text_factory = lambda raw: raw.decode(errors="replace")
-        counted = {table.name: _count(old, table.name) for table in tables}
+        counted = {table.name: _count_rows(old, table.name) for table in tables}
         with new:
             for table in tables:
                 _copy_table(old, new, table)
@@ -113,7 +113,7 @@ def _replace_header(copy: Path, new: Path) -> None:
         file.write(header)
 
 
-def _count(old: sqlite3.Connection, table: str) -> int | None:
+def _count_rows(old: sqlite3.Connection, table: str) -> int | None:
     """Return how many rows a table has, 0 if there is no such table; None where that cannot be read."""
     try:
         if old.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone() is None:
@@ -125,7 +125,7 @@ def _count(old: sqlite3.Connection, table: str) -> int | None:
 
 def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Table) -> None:
     """Copy the rows of a table that can be read and that the new one takes."""
-    for row in _readable(old, table.name):
+    for row in _readable_rows(old, table.name):
         kept = {name: row[name] for name in row.keys() if name in table.c}  # noqa: SIM118, rows of sqlite3
         if not _has_its_types(table, kept):
             continue
@@ -135,7 +135,7 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: sa.Tabl
             new.execute(query, list(kept.values()))
 
 
-def _readable(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
+def _readable_rows(old: sqlite3.Connection, table: str) -> Iterator[sqlite3.Row]:
     """Yield the rows of a table that can be read, each once: a piece that cannot is looked at in halves."""
     columns = f'rowid AS "rowid_", * FROM "{table}"'
     query = f"SELECT {columns} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"  # nosec B608  # our own names
@@ -171,9 +171,9 @@ def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
         if value is None:
             continue
         if isinstance(kind, sa.JSON):
-            value, fits = _parsed(json.loads, value), dict
+            value, fits = _parse_value(json.loads, value), dict
         elif isinstance(kind, UTCTime):
-            value, fits = _parsed(datetime.fromisoformat, value), datetime
+            value, fits = _parse_value(datetime.fromisoformat, value), datetime
         elif isinstance(kind, sa.String):
             fits = str
         else:
@@ -183,7 +183,7 @@ def _has_its_types(table: sa.Table, row: Mapping[str, Any]) -> bool:
     return True
 
 
-def _parsed(parse: Callable[[Any], object], value: object) -> object:
+def _parse_value(parse: Callable[[Any], object], value: object) -> object:
     try:
         return parse(value)
     except (ValueError, TypeError, RecursionError):
@@ -195,21 +195,21 @@ def _keep_only_right(connection: sa.Connection) -> list[str]:
     t = TrialRow
     connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
     wrong = find_mismatches(connection)
-    _delete(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
+    _delete_rows(connection, t.__table__.c.id, [trial for trial, plan_is_right in wrong.items() if not plan_is_right])
     _delete_orphans(connection)
     anew = sa.or_(t.id.in_(list(wrong)), t.status.not_in(ENDED))
     again = list(connection.scalars(sa.select(t.id).where(anew, t.status != "planned").order_by(t.id)))
     open_now = list(connection.scalars(sa.select(t.id).where(anew).order_by(t.id)))
-    for part in batches(open_now):
+    for part in split_ids(open_now):
         connection.execute(sa.update(t).where(in_clause(t.id, part)).values(BLANK_TRIAL))
     for table in BESIDE:
-        _delete(connection, table.c.trial, open_now)
+        _delete_rows(connection, table.c.trial, open_now)
     write_checksums(connection, open_now)
     return again
 
 
-def _delete(connection: sa.Connection, column: Any, keys: Sequence[str]) -> None:
-    for part in batches(keys):
+def _delete_rows(connection: sa.Connection, column: Any, keys: Sequence[str]) -> None:
+    for part in split_ids(keys):
         connection.execute(sa.delete(column.table).where(in_clause(column, part)))
 
 

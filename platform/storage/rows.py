@@ -66,25 +66,25 @@ def cohort_members(trials: Iterable[TrialConfig]) -> ValueRows:
     ]
 
 
-def flags(trials: Iterable[Trial]) -> ValueRows:
+def flag_rows(trials: Iterable[Trial]) -> ValueRows:
     """Return the rows of trials that are flagged."""
     return [{"trial": trial.config.id, "text": "\n".join(trial.flags)} for trial in trials if trial.flags]
 
 
-def environments(runs: Iterable[Run]) -> ValueRows:
+def environment_rows(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the distinct environments of runs."""
     return list(
         {key: {"id": key, "facts": dict(run.environment)} for run in runs if (key := environment_id(run))}.values()
     )
 
 
-def patches(runs: Iterable[Run]) -> ValueRows:
+def patch_rows(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the distinct patches of runs."""
     texts = {run.environment["diff"]: run.patch for run in runs if run.patch}
     return [{"id": key, "text": text} for key, text in texts.items()]
 
 
-def measures(runs: Iterable[Run]) -> ValueRows:
+def measure_rows(runs: Iterable[Run]) -> ValueRows:
     """Return the rows of the measures of runs."""
     return [{"trial": run.trial, **asdict(measure)} for run in runs for measure in run.measures]
 

@@ -18,7 +18,7 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage import rows, trial_writes
 from longwave.platform.storage.base import utc_now
 from longwave.platform.storage.checksums import write_checksums
-from longwave.platform.storage.database import insert_new, upsert
+from longwave.platform.storage.database import insert_new, upsert_rows
 from longwave.platform.storage.in_clause import select_in
 from longwave.platform.storage.lease_tables import CohortRow
 from longwave.platform.storage.liveness import trials_in_training
@@ -70,9 +70,9 @@ class Store(Sweeps):
         columns: tuple[Any, ...] = (t.id, t.model, t.phase, t.status, t.pack, t.valid, s.cell, t.epochs)
         query = sa.select(*columns).join(s, s.trial == t.id).where(s.sweep == sweep)
         with self.reading() as connection:
-            found = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
+            trials = [PlannedTrial(*line) for line in connection.execute(query.order_by(s.position))]
             now = set(connection.scalars(trials_in_training(connection)))
-        return [replace(a, status="running") if a.open and a.id in now else a for a in found]
+        return [replace(a, status="running") if a.open and a.id in now else a for a in trials]
 
     def assign_new(self, packs: Mapping[str, Sequence[TrialConfig]]) -> dict[str, str]:
         """Write which pack each trial belongs to, but of those that belong to one already; return what is so then."""
@@ -81,13 +81,13 @@ class Store(Sweeps):
         with self.transaction() as connection:
             # PostgreSQL: who divides them at the same moment is waited for, in an order that all keep
             before = {line.id: line.pack for line in select_in(connection, query, TrialRow.id, pack_of)}
-            _assign(connection, {trial: pack for trial, pack in pack_of.items() if before[trial] is None})
+            _assign_packs(connection, {trial: pack for trial, pack in pack_of.items() if before[trial] is None})
         return {trial: before[trial] or pack for trial, pack in pack_of.items()}
 
     def assign(self, packs: Mapping[str, Sequence[TrialConfig]]) -> None:
         """Write which pack each open trial belongs to."""
         with self.transaction() as connection:
-            _assign(connection, {config.id: pack for pack, configs in packs.items() for config in configs})
+            _assign_packs(connection, {config.id: pack for pack, configs in packs.items() for config in configs})
 
     def packs(self, trials: Sequence[str]) -> dict[str, str]:
         """Return the pack of each of ``trials`` that belongs to one."""
@@ -161,11 +161,11 @@ class Store(Sweeps):
         runs = [t.run for t in trials if t.run]
         with self.transaction() as connection:
             insert_new(connection, ImportRow, [{"name": bundle, "at": utc_now()} for bundle in bundles])
-            insert_new(connection, EnvironmentRow, rows.environments(runs))
-            insert_new(connection, PatchRow, rows.patches(runs))
+            insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
+            insert_new(connection, PatchRow, rows.patch_rows(runs))
             connection.execute(sa.insert(TrialRow), rows.ended_trials(trials))
-            insert_new(connection, MeasureRow, rows.measures(runs))
-            insert_new(connection, FlagRow, rows.flags(trials))
+            insert_new(connection, MeasureRow, rows.measure_rows(runs))
+            insert_new(connection, FlagRow, rows.flag_rows(trials))
             insert_new(connection, CurveRow, [vars(point) for point in points])
             write_checksums(connection, [t.config.id for t in trials])
             for sweep, planned, cells in sweeps:
@@ -176,7 +176,7 @@ class Store(Sweeps):
     def write_catalogue(self, entries: Sequence[CatalogueEntry]) -> None:
         """Write what pages need of models and tasks, in place of what was known of them."""
         with self.transaction() as connection:
-            upsert(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in entries])
+            upsert_rows(connection, CatalogueRow, [{**asdict(entry), "written": utc_now()} for entry in entries])
 
     def catalogue(self) -> list[CatalogueEntry]:
         """Return what is known of models and tasks."""
@@ -191,7 +191,7 @@ class Store(Sweeps):
             connection.execute(sa.text("ANALYZE"))
 
 
-def _assign(connection: sa.Connection, packs: Mapping[str, str]) -> None:
+def _assign_packs(connection: sa.Connection, packs: Mapping[str, str]) -> None:
     """Write the pack of each open trial: both as one parameter, which a hundred thousand are read from at once."""
     text: sa.ColumnElement[Any] = sa.literal(json.dumps(packs))
     each = sa.func.json_each

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwave.files import own, own_folder
+from longwave.files import own_file, own_folder
 from longwave.platform.errors import StoreError
 from longwave.platform.paths import home
 from longwave.platform.storage.engine import REFUSED, without_password
@@ -40,7 +40,7 @@ class StoreIdentity:
             with self.engine.begin() as connection:
                 self.identity = (connection.scalar(TABLE),)
         else:
-            self.identity = _identity(self.file)
+            self.identity = _read_identity(self.file)
 
     def forget(self) -> None:
         """Take any store for the right one, as all connections to this one are closed."""
@@ -48,7 +48,7 @@ class StoreIdentity:
 
     def is_lost(self) -> bool:
         """Return whether a SQLite file was deleted or replaced since; takes two millionths of a second."""
-        return bool(self.identity) and self.file is not None and _identity(self.file) != self.identity
+        return bool(self.identity) and self.file is not None and _read_identity(self.file) != self.identity
 
     def save_copy(self) -> Path | None:
         """Write all that a lost SQLite store holds into a new file beside it, through a connection that is still open.
@@ -78,16 +78,16 @@ class StoreIdentity:
         """Compare the table of trials that a new connection to PostgreSQL sees."""
         if self.identity:
             with connection.cursor() as cursor:
-                found = cursor.execute(TABLE.text).fetchone()
+                identity = cursor.execute(TABLE.text).fetchone()
             connection.rollback()
-            if found != self.identity:
+            if identity != self.identity:
                 raise StoreError(_say_lost(self.engine.url, "was dropped, or made anew"))
 
 
 def free_file_beside(file: Path, word: str) -> Path:
     """Make an empty file beside ``file``, its owner's alone, under a name that was free: ``results.saved-1.db``."""
     names = (file.with_name(f"{file.stem}.{word}-{k}{file.suffix}") for k in count(1))
-    return next(name for name in names if own(name))
+    return next(name for name in names if own_file(name))
 
 
 def explain_loss(file: Path, saved: Path | None) -> str:
@@ -105,9 +105,9 @@ def _say_lost(url: str | sa.URL, how: str) -> str:
     return f"The store {without_password(url)} {how} while it was in use."
 
 
-def _identity(file: Path) -> tuple[int, ...]:
+def _read_identity(file: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return (0,)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

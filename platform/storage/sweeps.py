@@ -25,7 +25,7 @@ MAY_CHANGE = {"budget", "priority", "plugins", "keep_weights"}
 """Settings of a sweep that decide no result."""
 
 
-def _reached() -> sa.ColumnElement[int]:
+def _epochs_reached() -> sa.ColumnElement[int]:
     """Return the epochs that an open trial has, in a query of trials."""
     last = sa.select(sa.func.max(CurveRow.epoch)).where(CurveRow.trial == TrialRow.id)
     return sa.func.coalesce(last.correlate(TrialRow).scalar_subquery(), 0)
@@ -61,10 +61,10 @@ class Sweeps(Queries):
         """
         query = sa.select(SweepRow.name, SweepRow.content, SweepRow.plan, SweepRow.state)
         with self.reading() as connection:
-            found = connection.execute(query.where(SweepRow.name == name)).one_or_none()
-        if found is None:
+            line = connection.execute(query.where(SweepRow.name == name)).one_or_none()
+        if line is None:
             raise ConfigError(did_you_mean("sweep", name, self.sweeps(), "Start one with: longwave sweep run FILE"))
-        return StoredSweep(*found)
+        return StoredSweep(*line)
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""
@@ -90,7 +90,7 @@ class Sweeps(Queries):
         failed = sa.select(s.trial).join(TrialRow, TrialRow.id == s.trial)
         with self.transaction() as connection:
             trials = connection.scalars(failed.where(s.sweep == sweep, TrialRow.status == "failed")).all()
-            trial_writes.reopen(connection, trials)
+            trial_writes.reopen_trials(connection, trials)
         return len(trials)
 
     def counts(self, sweep: str) -> dict[tuple[int | None, str], int]:
@@ -100,8 +100,8 @@ class Sweeps(Queries):
             now = sa.and_(t.status.not_in(ENDED), t.id.in_(trials_in_training(connection)))
             status = sa.case((now, "running"), else_=t.status)
             query = sa.select(s.cell, status, sa.func.count()).join(t, t.id == s.trial)
-            found = connection.execute(query.where(s.sweep == sweep).group_by(s.cell, status))
-            return {(cell, status): trials for cell, status, trials in found}
+            lines = connection.execute(query.where(s.sweep == sweep).group_by(s.cell, status))
+            return {(cell, status): trials for cell, status, trials in lines}
 
     def epoch_counts(self, sweep: str) -> dict[tuple[int, Phase], EpochCounts]:
         """Return what there is of the trials of a sweep in each cell and phase; without a number, a cell is the first.
@@ -111,11 +111,11 @@ class Sweeps(Queries):
         t, s = TrialRow, SweepTrialRow
         has_ended, cell = t.status.in_(ENDED), sa.func.coalesce(s.cell, 0)
         parts = [sa.case((has_ended, 1), else_=0), sa.case((has_ended, t.epochs), else_=0)]
-        sums = [sa.func.sum(part) for part in (*parts, sa.case((has_ended, 0), else_=_reached()))]
+        sums = [sa.func.sum(part) for part in (*parts, sa.case((has_ended, 0), else_=_epochs_reached()))]
         query = sa.select(cell, t.phase, *sums).join(t, t.id == s.trial)
         with self.reading() as connection:
-            found = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase))
-            return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in found}
+            lines = connection.execute(query.where(s.sweep == sweep).group_by(cell, t.phase))
+            return {(number, phase): EpochCounts(*map(int, counts)) for number, phase, *counts in lines}
 
     def trained_since(self, sweep: str, seconds: float) -> int:
         """Return how many epochs the trials of a sweep were trained in the last ``seconds``.
@@ -125,7 +125,7 @@ class Sweeps(Queries):
         since = utc_now() - timedelta(seconds=seconds)
         begun = sa.select(AttemptRow.trial, sa.func.min(AttemptRow.epoch).label("epoch"))
         begun_then = begun.where(AttemptRow.started >= since).group_by(AttemptRow.trial).subquery()
-        there = sa.case((TrialRow.status.in_(ENDED), TrialRow.epochs), else_=_reached())
+        there = sa.case((TrialRow.status.in_(ENDED), TrialRow.epochs), else_=_epochs_reached())
         new = sa.func.sum(there - begun_then.c.epoch)
         query = sa.select(new).join(begun_then, begun_then.c.trial == TrialRow.id)
         of_sweep = TrialRow.id.in_(sa.select(SweepTrialRow.trial).where(SweepTrialRow.sweep == sweep))
@@ -152,5 +152,5 @@ class Sweeps(Queries):
         d = DriverRow
         query = sa.select(d.heartbeat - d.started, d.used, d.expected).where(d.sweep == sweep)
         with self.reading() as connection:
-            found = [SweepCost(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
-        return sum(found, SweepCost())
+            costs = [SweepCost(ran, used or {}, expected or {}) for ran, used, expected in connection.execute(query)]
+        return sum(costs, SweepCost())

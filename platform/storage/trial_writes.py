@@ -14,7 +14,7 @@ from longwave.platform.storage import rows
 from longwave.platform.storage.base import Base, utc_now
 from longwave.platform.storage.checksums import write_checksums
 from longwave.platform.storage.database import insert_new
-from longwave.platform.storage.in_clause import batches, in_clause
+from longwave.platform.storage.in_clause import in_clause, split_ids
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
 from longwave.platform.storage.schema import BLANK_TRIAL, CurveRow, EnvironmentRow, MeasureRow, PatchRow, TrialRow
 
@@ -24,7 +24,7 @@ TRIALS, ATTEMPTS, CURVES = (Base.metadata.tables[row.__tablename__] for row in (
 def open_trials(connection: sa.Connection, trials: Iterable[str]) -> set[str]:
     """Return which trials have not ended."""
     query = sa.select(TrialRow.id).where(TrialRow.status.not_in(ENDED))
-    parts = [connection.scalars(query.where(in_clause(TrialRow.id, part))) for part in batches(sorted(trials))]
+    parts = [connection.scalars(query.where(in_clause(TrialRow.id, part))) for part in split_ids(sorted(trials))]
     return {trial for part in parts for trial in part}
 
 
@@ -44,11 +44,11 @@ def begin_attempts(
         owner: Who trains.
         fences: Of the leases of the trials.
     """
-    numbers, kept = _last_attempts(connection, began), {_values(vars(point)) for point in valid_points}
+    numbers, kept = _last_attempts(connection, began), {_point_values(vars(point)) for point in valid_points}
     delete = sa.delete(CURVES).where(CURVES.c.trial == sa.bindparam("of"), CURVES.c.epoch == sa.bindparam("at"))
-    for part in batches(sorted(began)):
+    for part in split_ids(sorted(began)):
         lines = connection.execute(sa.select(CURVES).where(in_clause(CURVES.c.trial, part))).mappings().all()
-        if superseded := [dict(line) for line in lines if _values(line) not in kept]:
+        if superseded := [dict(line) for line in lines if _point_values(line) not in kept]:
             attempts = [{**line, "attempt": numbers.get(line["trial"], 0)} for line in superseded]
             insert_new(connection, ArchiveRow, attempts)
             connection.execute(delete, [{"of": line["trial"], "at": line["epoch"]} for line in superseded])
@@ -63,7 +63,7 @@ def begin_attempts(
 
 def abandon_attempts(connection: sa.Connection, trials: Iterable[str], reason: str = "") -> None:
     """Write that the attempts at trials are over without an end of theirs."""
-    for part in batches(sorted(trials)):
+    for part in split_ids(sorted(trials)):
         still = sa.and_(in_clause(AttemptRow.trial, part), AttemptRow.ended.is_(None))
         connection.execute(sa.update(AttemptRow).where(still).values(ended=utc_now(), status="left", reason=reason))
 
@@ -84,9 +84,9 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     if not runs:
         return
     now = utc_now()
-    insert_new(connection, EnvironmentRow, rows.environments(runs))
-    insert_new(connection, PatchRow, rows.patches(runs))
-    insert_new(connection, MeasureRow, rows.measures(runs))
+    insert_new(connection, EnvironmentRow, rows.environment_rows(runs))
+    insert_new(connection, PatchRow, rows.patch_rows(runs))
+    insert_new(connection, MeasureRow, rows.measure_rows(runs))
     ends = [{"of": run.trial, **rows.columns_of_end(run), "rerun": rerun, "ended": now} for run in runs]
     open_row = sa.and_(TRIALS.c.id == sa.bindparam("of"), *(TRIALS.c.status != status for status in ENDED))
     connection.execute(sa.update(TRIALS).where(open_row), ends)
@@ -96,9 +96,9 @@ def write_ends(connection: sa.Connection, runs: Sequence[Run], rerun: str = "") 
     write_checksums(connection, [run.trial for run in runs])
 
 
-def reopen(connection: sa.Connection, trials: Sequence[str]) -> None:
+def reopen_trials(connection: sa.Connection, trials: Sequence[str]) -> None:
     """Make ended trials open again; how they ended stays with their attempts."""
-    for part in batches(sorted(trials)):
+    for part in split_ids(sorted(trials)):
         connection.execute(sa.update(TrialRow).where(in_clause(TrialRow.id, part)).values(BLANK_TRIAL))
     write_checksums(connection, trials)
 
@@ -106,10 +106,10 @@ def reopen(connection: sa.Connection, trials: Sequence[str]) -> None:
 def _last_attempts(connection: sa.Connection, trials: Iterable[str]) -> dict[str, int]:
     """Return the number of the last attempt at each trial that has one."""
     query = sa.select(AttemptRow.trial, sa.func.max(AttemptRow.number)).group_by(AttemptRow.trial)
-    parts = [connection.execute(query.where(in_clause(AttemptRow.trial, part))) for part in batches(sorted(trials))]
+    parts = [connection.execute(query.where(in_clause(AttemptRow.trial, part))) for part in split_ids(sorted(trials))]
     return {trial: number for part in parts for trial, number in part}
 
 
-def _values(line: Mapping[str, Any] | sa.RowMapping) -> tuple[Any, ...]:
+def _point_values(line: Mapping[str, Any] | sa.RowMapping) -> tuple[Any, ...]:
     """Return what makes two epochs the same."""
     return tuple(line[column.name] for column in CURVES.c)

@@ -11,10 +11,10 @@ from alembic import command
 from alembic.config import Config
 from filelock import FileLock
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import StoreError
 from longwave.platform.literature.published import published_rows
-from longwave.platform.storage.engine import REFUSED, cause, enable_wal, without_password, writing
+from longwave.platform.storage.engine import REFUSED, enable_wal, short_cause, without_password, writing_engine
 from longwave.platform.storage.schema import Base, PublishedRow
 from longwave.platform.storage.versions import HEAD, read_version
 
@@ -37,20 +37,20 @@ def upgrade_store(engine: sa.Engine) -> None:
         enable_wal(engine)
         copy = ""
         try:
-            with writing(engine).begin() as connection:
+            with writing_engine(engine).begin() as connection:
                 if file is None:
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
                 if (version := read_version(connection)) == HEAD:
                     return
                 copy = _keep_copy(connection) if version else ""
-                _migrate(connection)
+                _run_migrations(connection)
                 connection.execute(sa.delete(PublishedRow))
                 connection.execute(sa.insert(PublishedRow), published_rows())
         except (StoreError, *REFUSED) as error:
             kept = f" A copy of it is at {copy}." if copy else ""
             raise StoreError(
                 f"The store {without_password(engine.url)} cannot be brought to schema {HEAD}, and is as it was."
-                f"{kept} {cause(error)}"
+                f"{kept} {short_cause(error)}"
             ) from error
 
 
@@ -67,7 +67,7 @@ def _keep_copy(connection: sa.Connection) -> str:
     if not copy.exists():
         # A second connection reads what was last committed; the transaction of the first keeps all others from writing.
         with (
-            whole(copy, private=True) as partial,
+            atomic_file(copy, private=True) as partial,
             closing(sqlite3.connect(file)) as old,
             closing(sqlite3.connect(partial)) as new,
         ):
@@ -85,7 +85,7 @@ def _copy_tables(connection: sa.Connection, schema: str) -> None:
         connection.exec_driver_sql(f"INSERT INTO {schema}.{table} SELECT * FROM {table}")  # nosec B608  # our own names
 
 
-def _migrate(connection: sa.Connection) -> None:
+def _run_migrations(connection: sa.Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "os")

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longwave.files import whole
-from longwave.platform.paths import reachable
+from longwave.files import atomic_file
+from longwave.platform.paths import raise_os_errors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,14 +84,14 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete its files, those of its parts, and what a save that was killed left; none of ``older``."""
         begins = (f"{self.path.stem}.", f".{self.path.stem}.")
-        with reachable(self.path):
+        with raise_os_errors(self.path):
             for name in [name for name in _names(self.path.parent) if name.startswith(begins)]:
                 (self.path.parent / name).unlink(missing_ok=True)
 
 
 def _names(folder: AnyPath) -> list[str]:
     """Return the names of the files in a folder: thousands, of which no path is made. None where it is not there."""
-    with suppress(FileNotFoundError, NotADirectoryError), reachable(folder):
+    with suppress(FileNotFoundError, NotADirectoryError), raise_os_errors(folder):
         return os.listdir(folder) if isinstance(folder, Path) else [file.name for file in folder.iterdir()]
     return []
 
@@ -100,12 +100,12 @@ def _put(path: AnyPath, content: bytes) -> None:
     """Put a file in its place, whole or not at all, and the one that was there beside it."""
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as partial:
+        with atomic_file(path) as partial:
             partial.write_bytes(content)
             with suppress(FileNotFoundError):
                 path.replace(_before(path))
         return
-    with reachable(path):
+    with raise_os_errors(path):
         with suppress(FileNotFoundError):
             path.fs.cp_file(path.path, _before(path).path)
         path.fs.pipe_file(path.path, content)
@@ -125,7 +125,7 @@ def _read(path: AnyPath) -> Saved | None:
     from safetensors.torch import load
 
     try:
-        with reachable(path):
+        with raise_os_errors(path):
             content = path.read_bytes()
     except OSError:
         return None

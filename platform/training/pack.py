@@ -89,7 +89,7 @@ class Pack:
             start = time.perf_counter()
             outputs, state = batch.answers(partial(self.network.run, step=self.steps), self.state)
             self.state = [s.detach() for s in state] if batch.CARRIED else None  # gradients end with a segment
-            loss = self.rules.loss(outputs, batch.asked)
+            loss = self.rules.loss(outputs, batch.ordered_targets)
             self.parameters.backward(loss)
             self.steps += 1
             self.rules.step(self.optimiser, self.steps, scale(self.step))

@@ -14,7 +14,7 @@ from longwave.models.base.spec import ModelSpec
 from longwave.models.base.weights import WeightGroup
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.registry import collect, get_model, get_task
+from longwave.platform.registry import collect_specs, get_model, get_task
 from longwave.platform.training.optimiser import FlatParameters, Number, Optimiser, Update, together
 from longwave.platform.training.schedule import Moment, Schedule
 from longwave.tasks.base.spec import TaskSpec
@@ -45,13 +45,13 @@ COMMON = (
 @cache
 def optimisers() -> Mapping[str, Optimiser]:
     """Return every optimiser by name."""
-    return collect("longwave.platform.training.optimisers", "OPTIMISER", Optimiser)
+    return collect_specs("longwave.platform.training.optimisers", "OPTIMISER", Optimiser)
 
 
 @cache
 def schedules() -> Mapping[str, Schedule]:
     """Return every schedule by name."""
-    return collect("longwave.platform.training.schedules", "SCHEDULE", Schedule)
+    return collect_specs("longwave.platform.training.schedules", "SCHEDULE", Schedule)
 
 
 def training_params(optimiser: str, schedule: str, groups: Collection[str] = ()) -> tuple[Param, ...]:

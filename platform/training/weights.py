@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.platform.errors import ConfigError
-from longwave.platform.paths import reachable
+from longwave.platform.paths import raise_os_errors
 from longwave.platform.records.run import Run
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.training.pack import Pack
@@ -90,7 +90,7 @@ def read(path: AnyPath) -> Kept | None:
     from safetensors.torch import load
 
     try:
-        with reachable(path):
+        with raise_os_errors(path):
             content = path.read_bytes()
     except FileNotFoundError:
         return None
@@ -117,8 +117,8 @@ def _hash(tensors: Mapping[str, Tensor], told: str) -> str:
 def _put(path: AnyPath, content: bytes) -> None:
     if isinstance(path, Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path, private=True) as partial:
+        with atomic_file(path, private=True) as partial:
             partial.write_bytes(content)
         return
-    with reachable(path):
+    with raise_os_errors(path):
         path.fs.pipe_file(path.path, content)

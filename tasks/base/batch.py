@@ -18,7 +18,7 @@ from torch import Tensor
 NOT_ASKED = -100
 """Class at a place where nothing is asked; a value is NaN there."""
 Answer = tuple[Tensor, tuple[Tensor, ...]]
-"""Outputs in the order of ``asked``, and what is carried to the next call: empty where nothing is."""
+"""Outputs in the order of ``ordered_targets``, and what is carried to the next call: empty where nothing is."""
 Answerer = Callable[[Any, Sequence[Tensor] | None], Answer]
 """A network: from a batch and what is carried, zeros by default, to its answer."""
 
@@ -50,18 +50,18 @@ class Batch(ABC):
         """Places of one example at which a layer keeps a state: steps of a sequence, nodes of a graph."""
 
     @property
-    def asked_places(self) -> int:
+    def read_places(self) -> int:
         """Places of one example that are read out, in a whole split."""
         rows = self.targets[..., 0] if self.targets.is_floating_point() else self.targets
         return rows[0].numel()
 
     @property
-    def asked(self) -> Tensor:
+    def ordered_targets(self) -> Tensor:
         """The targets, in the order of the outputs."""
         return self.targets
 
-    def ordered(self, outputs: Tensor) -> Tensor:
-        """Return outputs of a whole split, (N, places, q) or (N, q), in the order of ``asked``."""
+    def order_outputs(self, outputs: Tensor) -> Tensor:
+        """Return outputs of a whole split, (N, places, q) or (N, q), in the order of ``ordered_targets``."""
         return outputs
 
     @property
@@ -109,7 +109,7 @@ class Batch(ABC):
         return self._with(**{name: change(getattr(self, name)) for name in self.INPUTS})
 
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
-        """Return the outputs at all that is asked, in the order of ``asked``, and the last state.
+        """Return the outputs at all that is asked, in the order of ``ordered_targets``, and the last state.
 
         Training and scoring let a network answer by this alone.
 
@@ -147,8 +147,8 @@ class Batch(ABC):
         return other
 
     def _read_out(self, outputs: int) -> int:
-        return 4 * outputs * self.asked_places  # outputs, their gradient, and what a softmax keeps
+        return 4 * outputs * self.read_places  # outputs, their gradient, and what a softmax keeps
 
     def _tensors(self) -> dict[str, Tensor]:
-        found = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
-        return {name: value for name, value in found.items() if isinstance(value, Tensor)}
+        values = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}

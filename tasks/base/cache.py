@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longwave.files import whole
+from longwave.files import atomic_file
 
 
 def folder() -> Path:
@@ -34,6 +34,6 @@ def cached(key: str, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.
     arrays = make()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError), whole(path) as partial:
+    with suppress(OSError), atomic_file(path) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
     return arrays

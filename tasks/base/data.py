@@ -48,15 +48,15 @@ class Data(Generic[B_co]):
         splits = (self.training(16), self.valid, self.test)
         digest = hashlib.sha256("".join(dict.fromkeys(split.rule for split in splits)).encode())
         for part in (part for split in splits for part in split.content()):
-            digest.update(part.encode()) if isinstance(part, str) else _update(digest, part)
+            digest.update(part.encode()) if isinstance(part, str) else _hash_tensor(digest, part)
         if self.embedding is not None:
-            _update(digest, self.embedding)
+            _hash_tensor(digest, self.embedding)
         return digest.hexdigest()[:12]
 
     def repeated(self) -> dict[tuple[str, str], int]:
         """Return how many examples of one split another feeds too, by names: ``{("test", "train"): 2, ...}``."""
         splits = {"train": self.train, "valid": self.valid, "test": self.test}
-        fed = {name: _fed(split) for name, split in splits.items() if split is not None}
+        fed = {name: mark_inputs(split) for name, split in splits.items() if split is not None}
         pairs = [("valid", "train"), ("test", "train"), ("test", "valid")]
         held = {name: set(examples) for name, examples in fed.items()}
         return {(a, b): sum(example in held[b] for example in fed[a]) for a, b in pairs if b in fed}
@@ -73,14 +73,14 @@ class Data(Generic[B_co]):
         )
 
 
-def _fed(split: Batch) -> list[bytes]:
+def mark_inputs(split: Batch) -> list[bytes]:
     """Return a mark of each example's inputs; what is told apart only by its answer has the same."""
     inputs = [part.numpy() for part in split.told_by()]
     rows = (b"".join(part[k].tobytes() for part in inputs) for k in range(len(split)))
     return [hashlib.sha256(row).digest() for row in rows]
 
 
-def _update(digest: hashlib._Hash, tensor: Tensor) -> None:
+def _hash_tensor(digest: hashlib._Hash, tensor: Tensor) -> None:
     """Add a tensor's type, shape and numbers to a hash, some examples at a time: it may be memory-mapped."""
     digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
     for part in tensor.split(4096):

@@ -65,15 +65,15 @@ class FreeRuns(Sequences):
     def answers(self, run: Answerer, state: Sequence[Tensor] | None = None) -> Answer:
         """Return the outputs of the free run, (M, H, B, p), and the state before the last of them is fed back."""
         seen = self.inputs
-        output, last = run(self._asked_once(seen), state)
+        output, last = run(self._at_last_step(seen), state)
         outputs = [output]
         while len(outputs) < self.horizon:
             now = output.unsqueeze(-2)
             seen = now if last else torch.cat([seen, now], -2)
-            output, last = run(self._asked_once(seen), last or None)
+            output, last = run(self._at_last_step(seen), last or None)
             outputs.append(output)
         return torch.stack(outputs, -3), last
 
-    def _asked_once(self, inputs: Tensor) -> Sequences:
+    def _at_last_step(self, inputs: Tensor) -> Sequences:
         """Return these inputs, asked at the last step."""
         return Sequences(inputs, self.targets[..., 0, :])

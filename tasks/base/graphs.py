@@ -19,7 +19,7 @@ class Graphs(Batch):
 
     Of one graph whose nodes are split (transductive), each split is one example: the same nodes and edges, and
     targets that are ``NOT_ASKED``, or NaN, at the nodes of the other splits. See ``one_graph``; for graphs of several
-    sizes, ``padded``.
+    sizes, ``pad_graphs``.
 
     Attributes:
         nodes: (N, V, p) float, what is known of each node; or kinds of nodes, tokens (N, V) of an integer type.
@@ -49,8 +49,8 @@ class Graphs(Batch):
             shapes = ", ".join(str(tuple(t.shape)) for t in (self.nodes, self.real, self.edges, self.targets))
             raise ValueError(f"Graphs need nodes (N, V, p), real (N, V), edges (N, E, 2) and N targets, got {shapes}.")
         self._check_edges(v)
-        if self.of_nodes and (self._asked & ~self.real).any():
-            row = int((self._asked & ~self.real).any(1).nonzero()[0])
+        if self.of_nodes and (self._scored & ~self.real).any():
+            row = int((self._scored & ~self.real).any(1).nonzero()[0])
             raise ValueError(f"Nothing may be asked of a node that is not there, but it is of graph {row}.")
 
     @property
@@ -69,7 +69,7 @@ class Graphs(Batch):
 
     def told_by(self) -> tuple[Tensor, ...]:
         """Return nodes, edges and which nodes are asked: one graph whose nodes are split repeats nothing."""
-        return (self.nodes, self.edges, self._asked)
+        return (self.nodes, self.edges, self._scored)
 
     def take(self, index: Tensor) -> Self:
         """Return the graphs ``index``, (...), as they are fed; of a lone graph nothing is copied."""
@@ -95,7 +95,7 @@ class Graphs(Batch):
             raise ValueError(f"An edge must join nodes that are there, got {got}.")
 
     @property
-    def _asked(self) -> Tensor:
+    def _scored(self) -> Tensor:
         if self.targets.is_floating_point():
             return ~self.targets.isnan().all(-1)
         return self.targets != NOT_ASKED
@@ -117,13 +117,13 @@ def one_graph(
 
     def split(mask: Tensor) -> Graphs:
         rows = mask.unsqueeze(-1) if targets.is_floating_point() else mask
-        asked = torch.where(rows, targets, torch.full_like(targets, none))
-        return Graphs(nodes.unsqueeze(0), real, edges.mT.contiguous().unsqueeze(0), asked.unsqueeze(0))
+        split_targets = torch.where(rows, targets, torch.full_like(targets, none))
+        return Graphs(nodes.unsqueeze(0), real, edges.mT.contiguous().unsqueeze(0), split_targets.unsqueeze(0))
 
     return Data(train=split(train), valid=split(valid), test=split(test))
 
 
-def padded(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequence[Tensor] | Tensor) -> Graphs:
+def pad_graphs(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequence[Tensor] | Tensor) -> Graphs:
     """Return graphs of several sizes as one batch.
 
     Args:
@@ -140,7 +140,7 @@ def padded(nodes: Sequence[Tensor], edges: Sequence[Tensor], targets: Sequence[T
         return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True, padding_value=value)
 
     if isinstance(targets, Tensor):
-        asked = targets
+        padded_targets = targets
     else:
-        asked = filled(targets, torch.nan if targets[0].is_floating_point() else NOT_ASKED)
-    return Graphs(filled(nodes, 0), real, filled(pairs, most), asked)
+        padded_targets = filled(targets, torch.nan if targets[0].is_floating_point() else NOT_ASKED)
+    return Graphs(filled(nodes, 0), real, filled(pairs, most), padded_targets)

@@ -21,40 +21,40 @@ Sums = tuple[Tensor, Tensor]
 
 
 def _squares(outputs: Tensor, targets: Tensor) -> Sums:
-    asked = targets.isfinite().expand_as(outputs)
-    errors = torch.where(asked, outputs - targets.nan_to_num(), 0.0).square()
-    return _sums(errors, asked)
+    scored = targets.isfinite().expand_as(outputs)
+    errors = torch.where(scored, outputs - targets.nan_to_num(), 0.0).square()
+    return _sums(errors, scored)
 
 
 def _distances(outputs: Tensor, targets: Tensor) -> Sums:
-    asked = targets.isfinite().expand_as(outputs)
-    return _sums(torch.where(asked, outputs - targets.nan_to_num(), 0.0).abs(), asked)
+    scored = targets.isfinite().expand_as(outputs)
+    return _sums(torch.where(scored, outputs - targets.nan_to_num(), 0.0).abs(), scored)
 
 
 def _nats(outputs: Tensor, targets: Tensor) -> Sums:
-    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
     classes = targets.clamp_min(0).expand(outputs.shape[:-1]).unsqueeze(-1)
     nats = outputs.logsumexp(-1) - outputs.gather(-1, classes).squeeze(-1)
-    return _sums(torch.where(asked, nats, 0.0), asked)
+    return _sums(torch.where(scored, nats, 0.0), scored)
 
 
 def _even_nats(outputs: Tensor, targets: Tensor) -> Sums:
     """Return the cross-entropy at each place against all classes alike, and where it is asked."""
-    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
-    return torch.where(asked, outputs.logsumexp(-1) - outputs.mean(-1), 0.0), asked
+    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    return torch.where(scored, outputs.logsumexp(-1) - outputs.mean(-1), 0.0), scored
 
 
 def _binary_nats(outputs: Tensor, targets: Tensor) -> Sums:
     logits = outputs.squeeze(-1)
-    asked = (targets != NOT_ASKED).expand_as(logits)
-    return _sums(torch.where(asked, softplus(logits) - logits * targets, 0.0), asked)
+    scored = (targets != NOT_ASKED).expand_as(logits)
+    return _sums(torch.where(scored, softplus(logits) - logits * targets, 0.0), scored)
 
 
 def _hits(outputs: Tensor, targets: Tensor) -> Sums:
-    asked = (targets != NOT_ASKED).expand(outputs.shape[:-1])
-    found = outputs.squeeze(-1) > 0 if outputs.shape[-1] == 1 else outputs.argmax(-1)
-    hits = torch.where(outputs.sum(-1).isfinite(), 100.0 * (found == targets), torch.nan)
-    return _sums(torch.where(asked, hits, 0.0), asked)
+    scored = (targets != NOT_ASKED).expand(outputs.shape[:-1])
+    predicted = outputs.squeeze(-1) > 0 if outputs.shape[-1] == 1 else outputs.argmax(-1)
+    hits = torch.where(outputs.sum(-1).isfinite(), 100.0 * (predicted == targets), torch.nan)
+    return _sums(torch.where(scored, hits, 0.0), scored)
 
 
 def _relative_squares(outputs: Tensor, targets: Tensor) -> Sums:
@@ -62,9 +62,9 @@ def _relative_squares(outputs: Tensor, targets: Tensor) -> Sums:
     return errors, targets.nan_to_num().expand_as(outputs).double().square().flatten(1).sum(1)
 
 
-def _sums(values: Tensor, asked: Tensor) -> Sums:
+def _sums(values: Tensor, scored: Tensor) -> Sums:
     """Return what a metric adds up and divides by, in float64."""
-    return values.double().flatten(1).sum(1), asked.flatten(1).sum(1)
+    return values.double().flatten(1).sum(1), scored.flatten(1).sum(1)
 
 
 def mean_squared_error(outputs: Tensor, targets: Tensor) -> Tensor:

@@ -39,14 +39,14 @@ class Metric:
 
     def of(self, outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return numerator and denominator, (M,) each, of outputs in the order of what ``batch`` asks."""
-        return self.sums(outputs, batch if self.whole else batch.asked)
+        return self.sums(outputs, batch if self.whole else batch.ordered_targets)
 
     def score(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the metric, (M,), of outputs (M, ..., q), added up in pieces: a text has many outputs a step."""
         pieces = zip(
             outputs.split(PIECE, -2), targets.split(PIECE, -2 if targets.is_floating_point() else -1), strict=True
         )
-        sums = [torch.stack(self.sums(some, asked)) for some, asked in pieces]
+        sums = [torch.stack(self.sums(some, wanted)) for some, wanted in pieces]
         total, count = torch.stack(sums).sum(0)
         return self.finish(total / count)
 
@@ -54,8 +54,8 @@ class Metric:
         """Return the least error that a split can show: half an item of an accuracy in %, 0 of any other metric."""
         if self.unit != "%":
             return 0.0
-        _, asked = self.sums(torch.zeros(1, *targets.shape, 1), targets)
-        return 50.0 / asked.item()
+        _, count = self.sums(torch.zeros(1, *targets.shape, 1), targets)
+        return 50.0 / count.item()
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Further:
     """A metric measured beside the headline one, on the test split.
 
     Attributes:
-        metric: Its sums take outputs and targets in the order of a batch's ``asked``: of sequences time-major,
+        metric: Its sums take outputs and targets in the order of ``Batch.ordered_targets``: of sequences time-major,
             (M, T, B, q) and (T, B, q).
         x_name, x: Where along an axis, if anywhere: ``("steps ahead", 50.0)``.
     """
@@ -74,7 +74,7 @@ class Further:
 
     def score(self, outputs: Tensor, split: Batch) -> float:
         """Return it for outputs (N, places, q) of a split."""
-        total, count = self.metric.of(split.ordered(outputs).unsqueeze(0), split)
+        total, count = self.metric.of(split.order_outputs(outputs).unsqueeze(0), split)
         return self.metric.finish(total / count).item()
 
     @property

@@ -78,9 +78,7 @@ class Measured:
     further: tuple[float, ...] = ()
 
 
-def measured(
-    predict: Baseline, data: Data[Any], metric: Metric, task: str, further: Sequence[Further] = ()
-) -> Measured:
+def measure(predict: Baseline, data: Data[Any], metric: Metric, task: str, further: Sequence[Further] = ()) -> Measured:
     """Return what is measured of a predictor; of a ``Predictor`` it is read from disk if it was measured before.
 
     Args:
@@ -92,28 +90,28 @@ def measured(
     """
     if not isinstance(predict, Predictor):
         start = time.perf_counter()
-        score, *beside = _scores(predict(data), data, metric, further)
-        return Measured(score, time.perf_counter() - start, further=tuple(beside))
+        score, *extra = _score_all(predict(data), data, metric, further)
+        return Measured(score, time.perf_counter() - start, further=tuple(extra))
 
     def make() -> dict[str, np.ndarray]:
         start = time.perf_counter()
         with _one_thread():
             fitted = predict.fit(data)
-            score, *beside = _scores(fitted.outputs(data.test), data, metric, further)
-        numbers = np.array([score, time.perf_counter() - start, fitted.numbers, *beside], np.float64)
+            score, *extra = _score_all(fitted.outputs(data.test), data, metric, further)
+        numbers = np.array([score, time.perf_counter() - start, fitted.numbers, *extra], np.float64)
         return {"numbers": numbers, "chosen": np.array(fitted.chosen)}
 
     names = (metric.name, *(each.label for each in further))
-    told = "\n".join((task, *names, data.version, repr(predict), _code(type(predict))))
-    found = cached(f"trivial/{hashlib.sha256(told.encode()).hexdigest()[:24]}", make)
-    score, seconds, numbers, *beside = found["numbers"].tolist()
-    return Measured(score, seconds, int(numbers), str(found["chosen"]), tuple(beside))
+    identity = "\n".join((task, *names, data.version, repr(predict), _code_digest(type(predict))))
+    stored = cached(f"trivial/{hashlib.sha256(identity.encode()).hexdigest()[:24]}", make)
+    score, seconds, numbers, *extra = stored["numbers"].tolist()
+    return Measured(score, seconds, int(numbers), str(stored["chosen"]), tuple(extra))
 
 
-def _code(kind: type) -> str:
+def _code_digest(kind: type) -> str:
     """Return the digest of the modules in the folder of a class: a score is measured anew when one of them changes."""
-    beside = sorted(Path(inspect.getfile(kind)).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in beside)).hexdigest()
+    modules = sorted(Path(inspect.getfile(kind)).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in modules)).hexdigest()
 
 
 @contextmanager
@@ -127,6 +125,6 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _scores(outputs: Tensor, data: Data[Any], metric: Metric, further: Sequence[Further]) -> list[float]:
+def _score_all(outputs: Tensor, data: Data[Any], metric: Metric, further: Sequence[Further]) -> list[float]:
     first = metric.score(outputs.unsqueeze(0), data.test.targets).item()
     return [first, *(each.score(outputs, data.test) for each in further)]

@@ -11,7 +11,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.tasks.base.cache import folder
 
 SHIPPED = Path(__file__).resolve().parents[2] / "raw"
@@ -98,26 +98,26 @@ class Source:
             raise DataError(f"{what} Get it with: {self.command(task)}. {self.by_hand}".strip())
         for path, folder_wanted in ((self.root / name, name.endswith("/")) for name in self.needs):
             if path.is_dir() != folder_wanted:
-                wanted, found = ("folder", "file") if folder_wanted else ("file", "folder")
-                raise DataError(f"{path}: it must be a {wanted}, got a {found}.")
+                wanted, given = ("folder", "file") if folder_wanted else ("file", "folder")
+                raise DataError(f"{path}: it must be a {wanted}, got a {given}.")
         _check_sums(self.root, self.needs)
         return self.root
 
-    def check_count(self, what: str, found: int, at_least: bool = False) -> None:
+    def check_count(self, what: str, count: int, at_least: bool = False) -> None:
         """Do nothing where the files hold as many of ``what`` as the original does, or ``at_least`` as many.
 
         Raises:
             DataError: They do not: one is cut short, holds something twice, or is another.
         """
         known = self.counts[what]
-        if found < known or (found > known and not at_least):
+        if count < known or (count > known and not at_least):
             rule = f"there must be {known}{' or more' if at_least else ''} {what}, as in the original"
-            raise DataError(f"{self.root}: {rule}, got {found}. Is a file cut short, or something there twice?")
+            raise DataError(f"{self.root}: {rule}, got {count}. Is a file cut short, or something there twice?")
 
     def write_sums(self) -> None:
         """Write the MD5 of each needed file into MD5SUMS, so that a file that changes later is noticed."""
         files = [name for name in self.needs if (self.root / name).is_file()]
-        with whole(self.root / SUMS) as partial:
+        with atomic_file(self.root / SUMS) as partial:
             partial.write_text("".join(f"{md5_of(self.root / name)}  {name}\n" for name in files), encoding="utf-8")
 
 
@@ -136,7 +136,7 @@ def _check_sums(place: Path, names: tuple[str, ...]) -> None:
 def md5_of(path: Path) -> str:
     """Return the MD5 of a file, 32 hex digits."""
     digest = hashlib.md5(usedforsecurity=False)
-    for block in _blocks(path):
+    for block in _read_blocks(path):
         digest.update(block)
     return digest.hexdigest()
 
@@ -147,8 +147,8 @@ def check_md5(path: Path, md5: str) -> None:
     Raises:
         DataError: The file has another MD5.
     """
-    if (found := md5_of(path)) != md5:
-        raise DataError(f"{path}: its MD5 must be {md5}, got {found}. Fetch it again.")
+    if (digest := md5_of(path)) != md5:
+        raise DataError(f"{path}: its MD5 must be {md5}, got {digest}. Fetch it again.")
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
@@ -156,12 +156,12 @@ def fingerprint(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         digest.update(f"{path.stat().st_size}:".encode())
-        for block in _blocks(path):
+        for block in _read_blocks(path):
             digest.update(block)
     return digest.hexdigest()[:12]
 
 
-def opened(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
     """Return a file to read bytes from.
 
     Raises:
@@ -179,14 +179,14 @@ def check_ended(path: Path) -> None:
     Raises:
         DataError: It has none.
     """
-    with opened(path) as file:
+    with open_bytes(path) as file:
         size = file.seek(0, SEEK_END)
         file.seek(max(0, size - 1))
         if size and file.read() != b"\n":
             raise DataError(f"{path}: its last line must have an end, got none. If the file is whole, add a line end.")
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    with opened(path) as file:
+def _read_blocks(path: Path) -> Iterator[bytes]:
+    with open_bytes(path) as file:
         while block := file.read(2**20):
             yield block

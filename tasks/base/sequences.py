@@ -68,8 +68,8 @@ class Sequences(Batch):
     def __post_init__(self) -> None:
         lead = self.inputs.ndim - (1 if self.tokens else 2)
         axes = self.targets.shape[:-1] if self.targets.is_floating_point() else self.targets.shape
-        rows, asked = self.inputs.shape[:lead], axes[lead:]
-        if lead < 1 or axes[:lead] != rows or asked not in ((), (self._steps,)) or 0 in self.inputs.shape:
+        rows, target_axes = self.inputs.shape[:lead], axes[lead:]
+        if lead < 1 or axes[:lead] != rows or target_axes not in ((), (self._steps,)) or 0 in self.inputs.shape:
             shapes = f"{tuple(self.inputs.shape)} and {tuple(self.targets.shape)}"
             raise ValueError(f"A split needs inputs (N, T, p) or tokens (N, T), and N > 0 targets, got {shapes}.")
         if self.lengths is not None:
@@ -98,13 +98,13 @@ class Sequences(Batch):
         return self.inputs.transpose(-2, -1) if self.tokens else self.inputs.transpose(-3, -2)
 
     @property
-    def asked(self) -> Tensor:
+    def ordered_targets(self) -> Tensor:
         """The targets in the order of the outputs: time-major, (M, T, B, q) or (M, T, B), where every step is read."""
         if not self.every_step:
             return self.targets
         return self.targets.transpose(-3, -2) if self.targets.is_floating_point() else self.targets.transpose(-2, -1)
 
-    def ordered(self, outputs: Tensor) -> Tensor:
+    def order_outputs(self, outputs: Tensor) -> Tensor:
         """Return outputs of a whole split time-major, (T, N, q), where every step is read."""
         return outputs.transpose(0, 1) if self.every_step else outputs
 
@@ -163,10 +163,10 @@ class Sequences(Batch):
             raise ValueError(f"Lengths must be 1 to {steps}, got {lengths.min()} to {lengths.max()}.")
         if self.every_step:
             values = self.targets.is_floating_point()
-            asked = ~self.targets.isnan().all(-1) if values else self.targets != NOT_ASKED
+            scored = ~self.targets.isnan().all(-1) if values else self.targets != NOT_ASKED
             after = torch.arange(steps, device=lengths.device) >= lengths.unsqueeze(-1)
-            if (asked & after).any():
-                row = int((asked & after).any(-1).flatten().nonzero()[0])
+            if (scored & after).any():
+                row = int((scored & after).any(-1).flatten().nonzero()[0])
                 raise ValueError(f"Nothing may be asked after a sequence's end, but it is of sequence {row}.")
 
 
@@ -200,7 +200,7 @@ class Text(Sequences):
         return self.segment
 
     @property
-    def asked_places(self) -> int:
+    def read_places(self) -> int:
         """Steps of a segment."""
         return self.segment
 

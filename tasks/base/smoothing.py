@@ -19,7 +19,7 @@ def dirichlet_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
         x: (M, B, V, d), one set of vectors a node.
         batch: The graphs (B, ·), or (M, B, ·).
     """
-    begin, end, there = _ends(x, batch)
+    begin, end, there = _read_ends(x, batch)
     squares = (begin - end).square().sum(-1)
     return (squares * there).flatten(1).sum(1), batch.real.expand(x.shape[:-1]).flatten(1).sum(1)
 
@@ -35,16 +35,16 @@ def distance_sums(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor]:
     """
     exact = x.double()
     length = torch.linalg.vector_norm(exact, dim=-1, keepdim=True)
-    begin, end, there = _ends(torch.where(length > 0, exact / length, 0.0), batch)
+    begin, end, there = _read_ends(torch.where(length > 0, exact / length, 0.0), batch)
     apart = (begin - end).square().sum(-1) / 2  # 1 − cos of unit vectors, without its cancellation
     index = batch.edges[..., 1].expand(apart.shape)
-    heard = apart.new_zeros(*x.shape[:2], x.shape[2] + 1)
-    total = heard.scatter_add(2, index, apart * there)[..., :-1]
-    count = heard.scatter_add(2, index, there.to(apart))[..., :-1]
+    zeros = apart.new_zeros(*x.shape[:2], x.shape[2] + 1)
+    total = zeros.scatter_add(2, index, apart * there)[..., :-1]
+    count = zeros.scatter_add(2, index, there.to(apart))[..., :-1]
     return (total / count.clamp_min(1)).flatten(1).sum(1), (count > 0).flatten(1).sum(1)
 
 
-def _ends(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor, Tensor]:
+def _read_ends(x: Tensor, batch: Graphs) -> tuple[Tensor, Tensor, Tensor]:
     """Return what stands at both ends of each edge, (M, B, E, d) float64, and whether it is there, (M, B, E)."""
     edges = batch.edges.expand(len(x), *batch.edges.shape[-3:])
     there = (edges < batch.places).all(-1)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.metric import Further, Metric
-from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measured
+from longwave.tasks.base.predictor import Baseline, Measured, Predictor, measure
 from longwave.tasks.base.raw import Source
 from longwave.tasks.base.searched import Searched
 
@@ -146,7 +146,7 @@ class TaskSpec:
         licence: Of the data.
         length: Steps of a sequence, in words where they vary.
         lag: How far back the needed information lies, in words.
-        asked: Where outputs are asked for, in words; the batch itself knows.
+        asked: At which steps or nodes outputs are read, in words; the batch itself knows.
         variant: The default variant; empty for a task that has one form.
         variants: What a variant may be, in words; protocols that differ between papers are variants.
         protocols: How the papers' protocols differ from this one.
@@ -201,10 +201,10 @@ class TaskSpec:
 
     def recipe(self, model: str) -> Recipe:
         """Return the published recipe of ``model``, or the one that holds for all others."""
-        found, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
+        own, general = self.recipes.get(model, self.recipes[""]), self.recipes[""]
         if isinstance(general, Changes):
             raise TypeError(f"{self.name}: the recipe that holds for all others must be whole.")
-        return found.of(general) if isinstance(found, Changes) else found
+        return own.of(general) if isinstance(own, Changes) else own
 
     def chance_at(self, variant: str, scores: Mapping[str, float] = NO_SCORES) -> float | None:
         """Return the metric of a predictor that ignores its inputs, at a variant.
@@ -221,13 +221,13 @@ class TaskSpec:
         """Return by name what is measured on the test split of each trivial predictor that can run here."""
         lacking = self.lacking()
         here = {name: each for name, each in self.baselines.items() if name not in lacking}
-        return {name: measured(each, data, self.metric, self.id, self.further) for name, each in here.items()}
+        return {name: measure(each, data, self.metric, self.id, self.further) for name, each in here.items()}
 
     def lacking(self) -> dict[str, str]:
         """Return by name, of each trivial predictor that cannot run here, how to get what it needs, in one line."""
-        said = {name: each.lacks() for name, each in self.baselines.items() if isinstance(each, Predictor)}
-        return {name: line for name, line in said.items() if line}
+        missing = {name: each.lacks() for name, each in self.baselines.items() if isinstance(each, Predictor)}
+        return {name: line for name, line in missing.items() if line}
 
     def trivial(self, data: Data[Any]) -> dict[str, float]:
         """Return the metric on the test split of each trivial predictor that can run here; see ``measured``."""
-        return {name: found.score for name, found in self.measured(data).items()}
+        return {name: each.score for name, each in self.measured(data).items()}

@@ -8,27 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from longwave.tasks.base.raw import DataError, opened
+from longwave.tasks.base.raw import DataError, open_bytes
 from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.columns import LARGEST
-from longwave.tasks.cards.examples import Examples, numbered, shown
+from longwave.tasks.cards.examples import Examples, count_steps, number_classes
 from longwave.tasks.formats.ts_files import read_ts
 
 
-def from_npz(card: Card, path: Path) -> Examples:
+def read_npz(card: Card, path: Path) -> Examples:
     """Return the examples of an NPZ: inputs (N, T, p) or (N, T), answers (N,), (N, q), (N, T) or (N, T, q)."""
-    found = _arrays(card, path)
-    x = _numbers(path, card.inputs, found[card.inputs])
+    arrays = _read_arrays(card, path)
+    x = _to_numbers(path, card.inputs, arrays[card.inputs])
     x = x[..., None] if x.ndim == 2 else x
     if x.ndim != 3 or 0 in x.shape or x.shape[-1] != len(card.channels):
         rule = f"it must be (examples, steps, {len(card.channels)}): one feature a channel of the card"
-        raise DataError(f"{path}: {card.inputs}: {rule}, got {found[card.inputs].shape}.")
+        raise DataError(f"{path}: {card.inputs}: {rule}, got {arrays[card.inputs].shape}.")
     x = x[..., [card.channels.index(name) for name in card.fed]]
-    lengths = _lengths(card, path, found, x)
+    lengths = _read_lengths(card, path, arrays, x)
     values = [row[:length] for row, length in zip(x, lengths, strict=True)]
-    asked = values if card.task == "forecasting" else _answers(card, path, found, lengths, x.shape[1])
-    words = {name: _words(_whole(path, name, found[name], len(x))) for name in (card.group, card.split.column) if name}
-    times = _numbers(path, card.time, _whole(path, card.time, found[card.time], len(x))) if card.time else None
+    answers = values if card.task == "forecasting" else _read_answers(card, path, arrays, lengths, x.shape[1])
+    words = {
+        name: _to_words(_check_shape(path, name, arrays[name], len(x)))
+        for name in (card.group, card.split.column)
+        if name
+    }
+    times = (
+        _to_numbers(path, card.time, _check_shape(path, card.time, arrays[card.time], len(x))) if card.time else None
+    )
     spans = np.full((len(x), 2), np.nan) if times is None else np.stack([times, times], 1)
 
     def at(example: int, step: int, channel: int | None) -> str:
@@ -37,35 +43,35 @@ def from_npz(card: Card, path: Path) -> Examples:
         return f"{path}: {card.inputs}, example {example + 1}, step {step + 1}, channel {card.fed[channel]}"
 
     groups, marks = (words.get(name, [""] * len(x)) for name in (card.group, card.split.column))
-    return Examples(values, asked, at, groups, marks, spans, [0] * len(x))
+    return Examples(values, answers, at, groups, marks, spans, [0] * len(x))
 
 
-def from_ts(card: Card, path: Path) -> Examples:
+def read_series(card: Card, path: Path) -> Examples:
     """Return the series of a .ts file."""
-    opened(path).close()
-    found = read_ts(path, card.steps or 1, len(card.channels), len(card.classes))
-    x = found.values.astype(np.float64)[..., [card.channels.index(name) for name in card.fed]]
+    open_bytes(path).close()
+    series = read_ts(path, card.steps or 1, len(card.channels), len(card.classes))
+    x = series.values.astype(np.float64)[..., [card.channels.index(name) for name in card.fed]]
     if card.task == "classification":
-        names = [found.classes[k] for k in found.labels.tolist()]
-        asked = [*numbered(card, names, lambda k: f"{path}: series {k + 1}")[:, None]]
+        names = [series.classes[k] for k in series.labels.tolist()]
+        answers = [*number_classes(card, names, lambda k: f"{path}: series {k + 1}")[:, None]]
     else:
-        asked = [*x] if card.task == "forecasting" else [*found.labels.astype(np.float64)]
+        answers = [*x] if card.task == "forecasting" else [*series.labels.astype(np.float64)]
 
     def at(example: int, step: int, channel: int | None) -> str:
         return f"{path}: series {example + 1}, step {step + 1}"
 
     none = [""] * len(x)
-    return Examples([*x], asked, at, none, none, np.full((len(x), 2), np.nan), [0] * len(x))
+    return Examples([*x], answers, at, none, none, np.full((len(x), 2), np.nan), [0] * len(x))
 
 
-def _arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
+def _read_arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
     """Return the arrays that the card names."""
     needed = [card.inputs, card.lengths, card.time, card.group, card.split.column]
     needed += card.target if card.task != "forecasting" else []
     if len(card.target) > 1 and card.task != "forecasting":
         raise DataError(f"{path}: of an NPZ one array (N, q) holds all that is asked, got {', '.join(card.target)}.")
     try:
-        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
+        with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
             names = set(getattr(stored, "files", ()))
             for name in filter(None, needed):
                 if name not in names:
@@ -77,52 +83,54 @@ def _arrays(card: Card, path: Path) -> dict[str, np.ndarray]:
         ) from None
 
 
-def _numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+def _to_numbers(path: Path, name: str, array: np.ndarray) -> np.ndarray:
     """Return an array in float64, NaN where a value is missing."""
     if array.dtype.kind not in "biuf":
         raise DataError(f"{path}: {name}: it must hold numbers, got {array.dtype}.")
-    found = array.astype(np.float64)
-    if len(wrong := np.argwhere(np.abs(found) > LARGEST)):
-        place = ", ".join(str(n + 1) for n in wrong[0].tolist())
+    numbers = array.astype(np.float64)
+    if len(wrong := np.argwhere(np.abs(numbers) > LARGEST)):
+        position = ", ".join(str(n + 1) for n in wrong[0].tolist())
         rule = "a value must be finite and fit single precision, 3.4e38"
-        raise DataError(f"{path}: {name}, place {place}: {rule}, got {found[tuple(wrong[0])]:g}.")
-    return found
+        raise DataError(f"{path}: {name}, place {position}: {rule}, got {numbers[tuple(wrong[0])]:g}.")
+    return numbers
 
 
-def _words(array: np.ndarray) -> list[str]:
+def _to_words(array: np.ndarray) -> list[str]:
     """Return entries as words; a whole number is one without a point, and a missing one is empty."""
     if array.dtype.kind == "f":
         return ["" if v != v else str(int(v)) if v == int(v) else repr(v) for v in array.tolist()]
     return [str(word).strip() for word in array.astype(str).tolist()]
 
 
-def _whole(path: Path, name: str, array: np.ndarray, n: int) -> np.ndarray:
+def _check_shape(path: Path, name: str, array: np.ndarray, n: int) -> np.ndarray:
     if array.shape != (n,):
         raise DataError(f"{path}: {name}: it must have one entry an example, ({n},), got {array.shape}.")
     return array
 
 
-def _lengths(card: Card, path: Path, found: dict[str, np.ndarray], x: np.ndarray) -> list[int]:
+def _read_lengths(card: Card, path: Path, arrays: dict[str, np.ndarray], x: np.ndarray) -> list[int]:
     """Return the steps of each example: as the card's array says, else up to an end where nothing is."""
     if not card.lengths:
-        return [shown(row) for row in x]
-    told = _whole(path, card.lengths, found[card.lengths], len(x))
-    if told.dtype.kind not in "iu" or told.min() < 1 or told.max() > x.shape[1]:
+        return [count_steps(row) for row in x]
+    lengths = _check_shape(path, card.lengths, arrays[card.lengths], len(x))
+    if lengths.dtype.kind not in "iu" or lengths.min() < 1 or lengths.max() > x.shape[1]:
         raise DataError(f"{path}: {card.lengths}: lengths must be whole numbers from 1 to {x.shape[1]}.")
-    return [int(n) for n in told]
+    return [int(n) for n in lengths]
 
 
-def _answers(card: Card, path: Path, found: dict[str, np.ndarray], lengths: list[int], steps: int) -> list[np.ndarray]:
+def _read_answers(
+    card: Card, path: Path, arrays: dict[str, np.ndarray], lengths: list[int], steps: int
+) -> list[np.ndarray]:
     """Return what is asked of each example."""
     name = card.target[0]
-    y: np.ndarray[Any, Any] = found[name]
+    y: np.ndarray[Any, Any] = arrays[name]
     lead = (len(lengths), steps) if card.every_step else (len(lengths),)
     if y.shape[: len(lead)] != lead or y.ndim > len(lead) + (card.task == "regression"):
         rule = "it must have one entry a step" if card.every_step else "it must have one entry an example"
         raise DataError(f"{path}: {name}: {rule}, {lead}, got {y.shape}.")
     if card.task == "classification":
-        y = numbered(card, _words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
+        y = number_classes(card, _to_words(y.flatten()), lambda k: f"{path}: {name}, place {k + 1}").reshape(y.shape)
     else:
-        y = _numbers(path, name, y)
+        y = _to_numbers(path, name, y)
     y = y[..., None] if y.ndim == len(lead) else y
     return [row[:length] if card.every_step else row for row, length in zip(y, lengths, strict=True)]

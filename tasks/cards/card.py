@@ -20,18 +20,18 @@ ALLOWABLE = ("duplicates", "groups", "target")
 """Leaks that ``allow`` can name: what is refused otherwise is only told then."""
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _classes(value: Any) -> Any:
+def _as_classes(value: Any) -> Any:
     if isinstance(value, list) and all(isinstance(v, int) for v in value):
         return [str(v).lower() if isinstance(v, bool) else str(v) for v in value]
     return value
 
 
 CardWord = Annotated[str, Field(min_length=1, max_length=200)]
-Words = Annotated[list[CardWord], BeforeValidator(_listed)]
+Words = Annotated[list[CardWord], BeforeValidator(_as_list)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -107,7 +107,7 @@ class Card(CardPart):
     task: Literal["classification", "regression", "forecasting"]
     every_step: bool = False
     target: Words = []
-    classes: Annotated[list[CardWord], BeforeValidator(_classes)] = []
+    classes: Annotated[list[CardWord], BeforeValidator(_as_classes)] = []
     horizon: PositiveInt | None = None
     group: str = ""
     split: SplitRule = SplitRule()
@@ -131,14 +131,14 @@ class Card(CardPart):
         return self.kind in ("csv", "parquet")
 
     @property
-    def asked(self) -> list[str]:
+    def targets(self) -> list[str]:
         """Names of the values asked, or of the class."""
         return self.target or (self.channels if self.task == "forecasting" else ["label"])
 
     @property
     def fed(self) -> list[str]:
         """The channels as they are fed: of a forecast those that are asked first."""
-        first = self.asked if self.task == "forecasting" else []
+        first = self.targets if self.task == "forecasting" else []
         return [*first, *(name for name in self.channels if name not in first)]
 
     @property
@@ -158,13 +158,13 @@ class Card(CardPart):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for wrong, rule in _rules(self):
+        for wrong, rule in _broken_rules(self):
             if wrong:
                 raise ValueError(rule)
         return self
 
 
-def _rules(card: Card) -> Iterator[tuple[bool, str]]:
+def _broken_rules(card: Card) -> Iterator[tuple[bool, str]]:
     """Yield what may not be, and the rule in words."""
     given, table, by = card.model_fields_set, card.table, card.by
     kind = card.kind

@@ -17,7 +17,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 
-from longwave.tasks.base.raw import DataError, opened
+from longwave.tasks.base.raw import DataError, open_bytes
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 """What stands for a missing value, in small letters."""
@@ -60,7 +60,7 @@ class Columns:
         """
         for name in names:
             if name not in self.names:
-                raise DataError(f"{self.path}: there is no column {name!r}. It has {_few(self.names)}.")
+                raise DataError(f"{self.path}: there is no column {name!r}. It has {_shorten(self.names)}.")
         if not len(self):
             raise DataError(f"{self.path}: there must be rows below the header, got none.")
 
@@ -79,10 +79,10 @@ class Columns:
             return ["" if v is None or v != v else str(int(v)) if v == int(v) else repr(v) for v in values]
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise DataError(f"{self.path}: column {name} must hold numbers or words, got {kind}.")
-        found = [("" if v is None else str(v).strip()) for v in column.to_pylist()]
+        cells = [("" if v is None else str(v).strip()) for v in column.to_pylist()]
         if pa.types.is_boolean(kind):
-            return [word.lower() for word in found]
-        return ["" if word.lower() in MISSING else word for word in found]
+            return [word.lower() for word in cells]
+        return ["" if word.lower() in MISSING else word for word in cells]
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column as (rows,) float64, NaN where a value is missing.
@@ -92,17 +92,17 @@ class Columns:
         """
         column = self.table.column(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-            found = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).copy()
-            missing = np.isnan(found)
+            values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).copy()
+            missing = np.isnan(values)
         else:
             words = self.words(name)
             missing = np.array([not word for word in words], bool)
-            found = np.full(len(words), np.nan)
-            found[~missing] = self._parsed(name, words, missing)
-        for row in np.flatnonzero(~missing & ~(np.abs(found) <= LARGEST)).tolist():
+            values = np.full(len(words), np.nan)
+            values[~missing] = self._parsed(name, words, missing)
+        for row in np.flatnonzero(~missing & ~(np.abs(values) <= LARGEST)).tolist():
             rule = "a value must be finite and fit single precision, 3.4e38"
-            raise DataError(f"{self.at(row, name)}: {rule}, got {found[row]:g}.")
-        return cast("np.ndarray", found)
+            raise DataError(f"{self.at(row, name)}: {rule}, got {values[row]:g}.")
+        return cast("np.ndarray", values)
 
     def times(self, name: str) -> np.ndarray:
         """Return a column of numbers, or of dates and times by ISO 8601, as (rows,) float64: numbers, or seconds.
@@ -115,14 +115,14 @@ class Columns:
         words = self.words(name)
         if all(NUMBER.fullmatch(word) for word in words):
             return np.array(words, np.float64)
-        found = pd.to_datetime(pd.Series(words, dtype=object), format="ISO8601", utc=True, errors="coerce")
+        dates = pd.to_datetime(pd.Series(words, dtype=object), format="ISO8601", utc=True, errors="coerce")
         numbers = [NUMBER.fullmatch(word) is not None for word in words]
-        wrong = found.isna().to_numpy() if not numbers[0] else ~np.array(numbers)
+        wrong = dates.isna().to_numpy() if not numbers[0] else ~np.array(numbers)
         for row in np.flatnonzero(wrong).tolist():
             rule = "a time must be a number, or a date and time like 2024-05-31T12:00"
             raise DataError(f"{self.at(row, name)}: {rule}, got {words[row]!r}.")
         start = pd.Timestamp("1970-01-01", tz="UTC")
-        return ((found - start) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
+        return ((dates - start) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
 
     def _parsed(self, name: str, words: list[str], missing: np.ndarray) -> np.ndarray:
         """Return the words that are there as float64."""
@@ -142,12 +142,12 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
     Raises:
         DataError: It cannot be read as such: a folder, empty, cut short, with rows of other lengths, not UTF-8.
     """
-    opened(path).close()
+    open_bytes(path).close()
     try:
-        table = pa.parquet.read_table(path) if kind == "parquet" else _csv(path, delimiter)
+        table = pa.parquet.read_table(path) if kind == "parquet" else _read_csv(path, delimiter)
     except (pa.ArrowException, OSError, EOFError, ValueError, csv.Error) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise DataError(f"{path}: it is no {'Parquet' if kind == 'parquet' else 'CSV'} file: {said:.160}.") from None
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise DataError(f"{path}: it is no {'Parquet' if kind == 'parquet' else 'CSV'} file: {reason:.160}.") from None
     names = table.column_names
     for name in names:
         if names.count(name) > 1 or not name:
@@ -156,13 +156,13 @@ def read_columns(path: Path, kind: str, delimiter: str = ",") -> Columns:
     return Columns(path, table)
 
 
-def header(path: Path, delimiter: str = ",") -> list[str]:
+def read_header(path: Path, delimiter: str = ",") -> list[str]:
     """Return the names in the first line of a CSV, as they are there.
 
     Raises:
         DataError: It cannot be read, is empty, or has no first line.
     """
-    opened(path).close()
+    open_bytes(path).close()
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             head: bytes = file.read(PIECE)
@@ -177,9 +177,9 @@ def header(path: Path, delimiter: str = ",") -> list[str]:
     return [name.strip() for name in first or [""]]
 
 
-def _csv(path: Path, delimiter: str) -> pa.Table:
+def _read_csv(path: Path, delimiter: str) -> pa.Table:
     """Return a table of words."""
-    names = header(path, delimiter)
+    names = read_header(path, delimiter)
     if len(set(names)) < len(names) or "" in names:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)
     types = dict.fromkeys(names, pa.large_string())
@@ -191,5 +191,5 @@ def _csv(path: Path, delimiter: str) -> pa.Table:
     )
 
 
-def _few(names: Sequence[str]) -> str:
+def _shorten(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

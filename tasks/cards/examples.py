@@ -17,7 +17,7 @@ class Examples:
 
     Attributes:
         values: Of each (T, p) float64, in the order of ``Card.fed``.
-        asked: Of each (q,) float64, or (T, q) where every step is asked: values, or the number of the class.
+        answers: Of each (q,) float64, or (T, q) where every step is asked: values, or the number of the class.
         at: ``at(example, step, channel)`` says where a value stands, for people; of the channel None, the answer.
         groups, marks: Of each its group, and its word in the column of the split; empty where there is none.
         times: (N, 2) float64: its first and its last time; NaN where there is none.
@@ -25,7 +25,7 @@ class Examples:
     """
 
     values: list[np.ndarray]
-    asked: list[np.ndarray]
+    answers: list[np.ndarray]
     at: Callable[[int, int, int | None], str]
     groups: list[str]
     marks: list[str]
@@ -36,7 +36,7 @@ class Examples:
         return len(self.values)
 
 
-def joined(parts: Sequence[Examples]) -> Examples:
+def join_examples(parts: Sequence[Examples]) -> Examples:
     """Return the examples of several files as one, numbered by file."""
     starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
 
@@ -46,7 +46,7 @@ def joined(parts: Sequence[Examples]) -> Examples:
 
     return Examples(
         [value for part in parts for value in part.values],
-        [asked for part in parts for asked in part.asked],
+        [answer for part in parts for answer in part.answers],
         at,
         [group for part in parts for group in part.groups],
         [mark for part in parts for mark in part.marks],
@@ -55,7 +55,7 @@ def joined(parts: Sequence[Examples]) -> Examples:
     )
 
 
-def numbered(card: Card, words: Sequence[str], at: Callable[[int], str]) -> np.ndarray:
+def number_classes(card: Card, words: Sequence[str], at: Callable[[int], str]) -> np.ndarray:
     """Return the numbers of classes, (n,) float64; NaN where a word is empty and may be.
 
     Args:
@@ -67,17 +67,17 @@ def numbered(card: Card, words: Sequence[str], at: Callable[[int], str]) -> np.n
         DataError: One is none of the card's classes.
     """
     number = {name: float(k) for k, name in enumerate(card.classes)}
-    found = np.full(len(words), np.nan)
+    numbers = np.full(len(words), np.nan)
     for k, word in enumerate(words):
         if word in number:
-            found[k] = number[word]
+            numbers[k] = number[word]
         elif word or not card.every_step or card.missing == "refuse":
             few = ", ".join(card.classes[:12]) + (", ..." if len(card.classes) > 12 else "")
             raise DataError(f"{at(k)}: it must be one of the card's classes, {few}; got {word!r}.")
-    return found
+    return numbers
 
 
-def shown(values: np.ndarray) -> int:
+def count_steps(values: np.ndarray) -> int:
     """Return how many steps of (T, p) there are before an end where nothing is."""
     there = np.flatnonzero(~np.isnan(values).all(-1))
     return int(there[-1]) + 1 if len(there) else 0

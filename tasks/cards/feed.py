@@ -18,38 +18,38 @@ Spread = tuple[np.ndarray, np.ndarray]
 """What is taken off, and what that is divided by then, (p,) each."""
 
 
-def fed(card: Card, examples: Examples, found: Parts) -> dict[str, np.ndarray]:
-    """Return inputs, targets and, where they differ, lengths of each split by name, as ``data`` takes them."""
+def make_arrays(card: Card, examples: Examples, splits: Parts) -> dict[str, np.ndarray]:
+    """Return inputs, targets and, where they differ, lengths of each split by name, as ``make_data`` takes them."""
     values = examples.values
     if isinstance(card.missing, float | int):
         values = [np.where(np.isnan(x), float(card.missing), x) for x in values]
-    scale = _scale(card, [values[k] for k in found["train"]])
+    scale = _find_scale(card, [values[k] for k in splits["train"]])
     values = [(x - scale[0]) / scale[1] for x in values]
-    answers = [*_answers(card, examples, found, values)]
+    answers = [*_scale_answers(card, examples, splits, values)]
     cut = card.horizon or 0
-    inputs = [_filled(card, x, scale)[: len(x) - cut] for x in values]
+    inputs = [_fill_gaps(card, x, scale)[: len(x) - cut] for x in values]
     longest, lengths = max(map(len, inputs)), np.array([len(x) for x in inputs])
     arrays: dict[str, np.ndarray] = {}
     for name in SPLITS:
-        mine = found[name]
-        arrays[f"{name}-inputs"] = np.stack([_padded(inputs[k], longest, 0.0) for k in mine]).astype(np.float32)
-        arrays[f"{name}-targets"] = _targets(card, [answers[k] for k in mine], longest)
+        mine = splits[name]
+        arrays[f"{name}-inputs"] = np.stack([_pad_steps(inputs[k], longest, 0.0) for k in mine]).astype(np.float32)
+        arrays[f"{name}-targets"] = _make_targets(card, [answers[k] for k in mine], longest)
         if (lengths != longest).any():
             arrays[f"{name}-lengths"] = lengths[mine]
     return arrays
 
 
-def data(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
-    """Return what ``fed`` gave, as a task hands it out."""
-    found = {name: torch.from_numpy(array) for name, array in arrays.items()}
+def make_data(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
+    """Return what ``make_arrays`` gave, as a task hands it out."""
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def split(name: str) -> Sequences:
-        return Sequences(found[f"{name}-inputs"], found[f"{name}-targets"], lengths=found.get(f"{name}-lengths"))
+        return Sequences(tensors[f"{name}-inputs"], tensors[f"{name}-targets"], lengths=tensors.get(f"{name}-lengths"))
 
     return Data(train=split("train"), valid=split("valid"), test=split("test"))
 
 
-def _scale(card: Card, train: list[np.ndarray]) -> Spread:
+def _find_scale(card: Card, train: list[np.ndarray]) -> Spread:
     """Return mean and standard deviation of what is there in training, or 0 and 1; of what never changes 1."""
     every = np.concatenate(train)
     if card.normalise == "none":
@@ -61,18 +61,18 @@ def _scale(card: Card, train: list[np.ndarray]) -> Spread:
     return mean, np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-300), spread, 1.0)
 
 
-def _answers(card: Card, examples: Examples, found: Parts, values: list[np.ndarray]) -> list[np.ndarray]:
+def _scale_answers(card: Card, examples: Examples, splits: Parts, values: list[np.ndarray]) -> list[np.ndarray]:
     """Return what is asked, values less mean and over standard deviation of training."""
     if card.task == "classification":
-        return examples.asked
+        return examples.answers
     if card.task == "forecasting":
-        return [x[card.horizon or 0 :, : len(card.asked)] for x in values]
-    rows = [y.reshape(-1, y.shape[-1]) for y in examples.asked]
-    mean, spread = _scale(card, [rows[k] for k in found["train"]])
-    return [(y - mean) / spread for y in examples.asked]
+        return [x[card.horizon or 0 :, : len(card.targets)] for x in values]
+    rows = [y.reshape(-1, y.shape[-1]) for y in examples.answers]
+    mean, spread = _find_scale(card, [rows[k] for k in splits["train"]])
+    return [(y - mean) / spread for y in examples.answers]
 
 
-def _filled(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
+def _fill_gaps(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
     """Return (T, p) without a gap; with a mask (T, 2p)."""
     gone = np.isnan(x)
     if card.missing == "hold":
@@ -84,13 +84,13 @@ def _filled(card: Card, x: np.ndarray, scale: Spread) -> np.ndarray:
     return np.concatenate([filled, ~gone], 1) if card.missing == "mask" else filled
 
 
-def _padded(x: np.ndarray, steps: int, value: float) -> np.ndarray:
+def _pad_steps(x: np.ndarray, steps: int, value: float) -> np.ndarray:
     return np.pad(x, [(0, steps - len(x)), *[(0, 0)] * (x.ndim - 1)], constant_values=value)
 
 
-def _targets(card: Card, answers: list[np.ndarray], longest: int) -> np.ndarray:
+def _make_targets(card: Card, answers: list[np.ndarray], longest: int) -> np.ndarray:
     """Return classes (N,) or (N, T) int64, or values (N, q) or (N, T, q) float32; padding is not asked."""
-    each = [_padded(y, longest, np.nan) if y.ndim == 2 else y for y in answers]
+    each = [_pad_steps(y, longest, np.nan) if y.ndim == 2 else y for y in answers]
     stacked = np.stack(each)
     if card.task != "classification":
         return stacked.astype(np.float32)

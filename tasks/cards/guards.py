@@ -44,31 +44,39 @@ class Remark:
     refused: bool = False
 
 
-def remarks(card: Card, examples: Examples, found: Parts) -> list[Remark]:
+def find_remarks(card: Card, examples: Examples, splits: Parts) -> list[Remark]:
     """Return all that was found of examples and their splits, what is refused first."""
-    told = [*_classes(card, examples, found), *_duplicates(examples, found), *_groups(card, examples, found)]
-    told += [*_answers(card, examples), *_constant(card, examples, found), *_time(card, examples, found)]
-    told += _gaps(card, examples)
-    told = [Remark(r.rule, r.text, r.refused and r.rule not in card.allow) for r in told]
-    return sorted(told, key=lambda r: not r.refused)
+    findings = [
+        *_missing_classes(card, examples, splits),
+        *_duplicates(examples, splits),
+        *_shared_groups(card, examples, splits),
+    ]
+    findings += [
+        *_fed_answers(card, examples),
+        *_constant_channels(card, examples, splits),
+        *_early_tests(card, examples, splits),
+    ]
+    findings += _gaps(card, examples)
+    findings = [Remark(r.rule, r.text, r.refused and r.rule not in card.allow) for r in findings]
+    return sorted(findings, key=lambda r: not r.refused)
 
 
-def check(told: Sequence[Remark], origin: str) -> None:
+def check_remarks(findings: Sequence[Remark], origin: str) -> None:
     """Do nothing where nothing is refused.
 
     Raises:
         DataError: Something is; the message says how to allow it, if it can be.
     """
-    for remark in told:
+    for remark in findings:
         if remark.refused:
             allow = f' If that is meant: allow = ["{remark.rule}"].' if remark.rule in ALLOWABLE else ""
             raise DataError(f"{origin}: {remark.text}{allow}")
 
 
-def _classes(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+def _missing_classes(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     if card.task != "classification":
         return
-    every = {name: {int(v) for k in mine for v in _there(examples.asked[k])} for name, mine in found.items()}
+    every = {name: {int(v) for k in mine for v in _present(examples.answers[k])} for name, mine in splits.items()}
     absent = [name for k, name in enumerate(card.classes) if k not in every["train"]]
     if absent:
         yield Remark("classes", f"No training example is of the class {', '.join(absent)}.", True)
@@ -77,11 +85,11 @@ def _classes(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
             yield Remark("classes", f"No example of the {split} split is of the class {', '.join(absent)}.")
 
 
-def _duplicates(examples: Examples, found: Parts) -> Iterator[Remark]:
+def _duplicates(examples: Examples, splits: Parts) -> Iterator[Remark]:
     keys = [value.tobytes() for value in examples.values]
-    for a, b in combinations(found, 2):
-        first = {keys[k]: k for k in found[a]}
-        if twice := [k for k in found[b] if keys[k] in first]:
+    for a, b in combinations(splits, 2):
+        first = {keys[k]: k for k in splits[a]}
+        if twice := [k for k in splits[b] if keys[k] in first]:
             one = examples.at(int(twice[0]), 0, 0).rpartition(", column")[0] or examples.at(int(twice[0]), 0, 0)
             many = (
                 f"{len(twice)} examples of the {b} split are" if len(twice) > 1 else f"One example of the {b} split is"
@@ -89,41 +97,41 @@ def _duplicates(examples: Examples, found: Parts) -> Iterator[Remark]:
             yield Remark("duplicates", f"{many} in the {a} split, too, with equal values; the first at {one}.", True)
 
 
-def _groups(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+def _shared_groups(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     if not card.group:
         return
-    held = {name: {examples.groups[k] for k in mine} for name, mine in found.items()}
-    for a, b in combinations(found, 2):
+    held = {name: {examples.groups[k] for k in mine} for name, mine in splits.items()}
+    for a, b in combinations(splits, 2):
         if both := sorted(held[a] & held[b]):
             few = ", ".join(both[:5]) + (", ..." if len(both) > 5 else "")
             text = f"{len(both)} of {card.group} are in the {a} and in the {b} split: {few}."
             yield Remark("groups", text, True)
 
 
-def _answers(card: Card, examples: Examples) -> Iterator[Remark]:
+def _fed_answers(card: Card, examples: Examples) -> Iterator[Remark]:
     """Tell where a channel, or one number of it, is the answer."""
     ahead = card.horizon or 0
     for c, name in enumerate(card.fed):
         if card.task == "forecasting":
-            if c < len(card.asked):
+            if c < len(card.targets):
                 continue
-            pairs = {"it": [(x[:-ahead, c], x[ahead:, : len(card.asked)]) for x in examples.values]}
+            pairs = {"it": [(x[:-ahead, c], x[ahead:, : len(card.targets)]) for x in examples.values]}
         elif card.every_step:
-            pairs = {"it": [(x[:, c], y) for x, y in zip(examples.values, examples.asked, strict=True)]}
+            pairs = {"it": [(x[:, c], y) for x, y in zip(examples.values, examples.answers, strict=True)]}
         else:
-            both = [*zip(examples.values, examples.asked, strict=True)]
+            both = [*zip(examples.values, examples.answers, strict=True)]
             pairs = {
                 what: [(take(x[:, c : c + 1]), y[None]) for x, y in both if not np.isnan(x[:, c]).all()]
                 for what, take in SUMMARIES.items()
             }
         for what, each in pairs.items():
-            if each and _same(card, np.concatenate([x for x, _ in each]), np.concatenate([y for _, y in each])):
+            if each and _gives_answer(card, np.concatenate([x for x, _ in each]), np.concatenate([y for _, y in each])):
                 it = f"the channel {name}" if what == "it" else f"of the channel {name} {what}"
-                yield Remark("target", f"The answer is among the inputs: {it} tells {card.asked[0]} exactly.", True)
+                yield Remark("target", f"The answer is among the inputs: {it} tells {card.targets[0]} exactly.", True)
                 break
 
 
-def _same(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
+def _gives_answer(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
     """Return whether x (n,) tells one of the answers (n, q): a line for a value, one number for each class."""
     for answer in y.T:
         there = ~np.isnan(x) & ~np.isnan(answer)
@@ -142,11 +150,11 @@ def _same(card: Card, x: np.ndarray, y: np.ndarray) -> bool:
     return False
 
 
-def _constant(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+def _constant_channels(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     for c, name in enumerate(card.fed):
         low, high, n = np.inf, -np.inf, 0
-        for k in found["train"]:
-            there = _there(examples.values[k][:, c])
+        for k in splits["train"]:
+            there = _present(examples.values[k][:, c])
             low, high, n = (
                 min([low, *there[:1], there.min(initial=low)]),
                 max(high, there.max(initial=high)),
@@ -158,13 +166,13 @@ def _constant(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
             )
 
 
-def _time(card: Card, examples: Examples, found: Parts) -> Iterator[Remark]:
+def _early_tests(card: Card, examples: Examples, splits: Parts) -> Iterator[Remark]:
     if np.isnan(examples.times).any() or not np.ptp(examples.times[:, 0]):
         return
-    trained = examples.times[found["train"], 1].max()
-    early = int((examples.times[found["test"], 0] <= trained).sum())
+    trained = examples.times[splits["train"], 1].max()
+    early = int((examples.times[splits["test"], 0] <= trained).sum())
     if early:
-        text = f"{early} of {len(found['test'])} test examples begin before the last one of training ends."
+        text = f"{early} of {len(splits['test'])} test examples begin before the last one of training ends."
         yield Remark("time", text)
 
 
@@ -179,6 +187,6 @@ def _gaps(card: Card, examples: Examples) -> Iterator[Remark]:
         yield Remark("lengths", f"Examples have {min(lengths)} to {max(lengths)} steps; shorter ones are padded.")
 
 
-def _there(values: np.ndarray) -> np.ndarray:
-    found: np.ndarray = values[~np.isnan(values)]
-    return found
+def _present(values: np.ndarray) -> np.ndarray:
+    present: np.ndarray = values[~np.isnan(values)]
+    return present

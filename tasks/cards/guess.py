@@ -41,7 +41,7 @@ class Open:
     choices: tuple[str, ...] = ()
 
 
-def settled(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
+def guess_roles(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str], list[Open]]:
     """Return what is known by now, as given or as names and values tell, and what is open.
 
     Args:
@@ -59,64 +59,64 @@ def settled(table: Columns, given: Mapping[str, str]) -> tuple[dict[str, str], l
     known = {**given}
     taken = set(given.values())
     for name, words in {"series": SERIES, "time": TIME, "target": TARGET, "group": GROUP}.items():
-        found = next((own for own in table.names if own.lower() in words and own not in taken), None)
+        column = next((own for own in table.names if own.lower() in words and own not in taken), None)
         forecast = name == "target" and given.get("task") == "forecasting"
-        if name not in known and found and not forecast:
-            known[name] = found
-            taken.add(found)
-    known.setdefault("layout", _layout(table, known))
+        if name not in known and column and not forecast:
+            known[name] = column
+            taken.add(column)
+    known.setdefault("layout", _guess_layout(table, known))
     if known["layout"] != "long" and known.get("group") and "group" not in given:
         del known["group"]
-    if "task" not in known and (task := _task(table, known)):
+    if "task" not in known and (task := _guess_task(table, known)):
         known["task"] = task
     known = {name: value for name, value in known.items() if value}
-    return known, _questions(known)
+    return known, _open_questions(known)
 
 
-def content(table: Columns, known: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the content of a card, from what ``settled`` returned with nothing open.
+def card_content(table: Columns, known: Mapping[str, str], channels: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the content of a card, from what ``guess_roles`` returned with nothing open.
 
     Raises:
         DataError: No column is left to be fed, or one that is asked for is not there.
     """
     layout, task = known["layout"], known["task"]
-    found: dict[str, Any] = {"files": [table.path.name], "layout": layout}
+    card: dict[str, Any] = {"files": [table.path.name], "layout": layout}
     roles = ["series", "time", "group"] if layout == "long" else ["time"] if layout == "series" else ["series", "group"]
-    found |= {name: known[name] for name in roles if name in known}
+    card |= {name: known[name] for name in roles if name in known}
     own = {known[name] for name in roles if name in known}
     target = known.get("target", "")
     split = next((name for name in table.names if name.lower() == "split" and set(table.words(name)) <= _SPLITS), "")
     free = [name for name in table.names if name not in {*own, split} and (name != target or task == "forecasting")]
-    fed = [name for name in free if _numeric(table.words(name))]
+    fed = [name for name in free if _are_numbers(table.words(name))]
     if channels:
         table.check([name for name in channels if "*" not in name])
-        found["channels"] = [*channels]
+        card["channels"] = [*channels]
     elif not fed:
         raise DataError(f"{table.path}: no column of numbers is left to be fed.")
     else:
-        found["channels"] = fed if layout != "wide" else [_pattern(fed, free)]
-    found["task"] = task
+        card["channels"] = fed if layout != "wide" else [_name_pattern(fed, free)]
+    card["task"] = task
     if task == "forecasting":
-        found |= {"target": [target]} if target and layout != "wide" else {}
-        found["horizon"] = int(known["horizon"])
+        card |= {"target": [target]} if target and layout != "wide" else {}
+        card["horizon"] = int(known["horizon"])
     else:
-        found["target"] = [target]
-        if layout == "series" or (layout == "long" and _varies(table, known["series"], target)):
-            found["every_step"] = True
+        card["target"] = [target]
+        if layout == "series" or (layout == "long" and _target_varies(table, known["series"], target)):
+            card["every_step"] = True
     if task == "classification":
-        found["classes"] = _classes(table, target)
+        card["classes"] = _find_classes(table, target)
     if layout == "series":
-        found["window"] = int(known["window"])
+        card["window"] = int(known["window"])
     if any("" in table.words(name) for name in fed):
-        found["missing"] = "hold"
-    by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in found else {}
-    return {**found, **({"split": by} if by else {})}
+        card["missing"] = "hold"
+    by = {"by": "column", "column": split} if split else {"by": "group"} if "group" in card else {}
+    return {**card, **({"split": by} if by else {})}
 
 
 _SPLITS = {"train", "valid", "test"}
 
 
-def _layout(table: Columns, known: Mapping[str, str]) -> str:
+def _guess_layout(table: Columns, known: Mapping[str, str]) -> str:
     if "series" in known:
         words = table.words(known["series"])
         return "long" if len(set(words)) < len(words) else "wide"
@@ -126,48 +126,48 @@ def _layout(table: Columns, known: Mapping[str, str]) -> str:
     return "series" if "time" in known else ""
 
 
-def _task(table: Columns, known: Mapping[str, str]) -> str:
+def _guess_task(table: Columns, known: Mapping[str, str]) -> str:
     if "horizon" in known or (known["layout"] == "series" and "target" not in known):
         return "forecasting"
     if "target" not in known:
         return ""
     words = set(table.words(known["target"])) - {""}
-    if not _numeric(words) or (known["target"].lower() in CLASSES and len(words) <= FEW):
+    if not _are_numbers(words) or (known["target"].lower() in CLASSES and len(words) <= FEW):
         return "classification"
     return "regression" if len(words) > FEW or any("." in word for word in words) else ""
 
 
-def _questions(known: Mapping[str, str]) -> list[Open]:
-    found = []
+def _open_questions(known: Mapping[str, str]) -> list[Open]:
+    questions = []
     if "layout" not in known:
         text = "Is a row a step of one of many examples (long), a whole example (wide), or of one long series (series)?"
-        found.append(Open("layout", text, CHOICES["layout"]))
+        questions.append(Open("layout", text, CHOICES["layout"]))
     if known.get("layout") == "long" and "series" not in known:
-        found.append(Open("series", "Which column says which example a row is of?"))
+        questions.append(Open("series", "Which column says which example a row is of?"))
     if "task" not in known:
-        found.append(Open("task", "What is asked?", CHOICES["task"]))
+        questions.append(Open("task", "What is asked?", CHOICES["task"]))
     if known.get("task") != "forecasting" and "target" not in known:
-        found.append(Open("target", "Which column holds what is asked?"))
+        questions.append(Open("target", "Which column holds what is asked?"))
     if known.get("task") == "forecasting" and "horizon" not in known:
-        found.append(Open("horizon", "How many steps ahead?"))
+        questions.append(Open("horizon", "How many steps ahead?"))
     if known.get("layout") == "series" and "window" not in known:
-        found.append(Open("window", "How many steps has an example that is cut out of it?"))
-    return found
+        questions.append(Open("window", "How many steps has an example that is cut out of it?"))
+    return questions
 
 
-def _classes(table: Columns, target: str) -> list[str]:
+def _find_classes(table: Columns, target: str) -> list[str]:
     words = set(table.words(target)) - {""}
     if len(words) > MOST:
         raise DataError(f"{table.path}: {target} has {len(words)} values, too many for classes. Is it a regression?")
     return sorted(words, key=lambda word: (0, float(word), word) if NUMBER.fullmatch(word) else (1, 0.0, word))
 
 
-def _numeric(words: Sequence[str] | set[str]) -> bool:
+def _are_numbers(words: Sequence[str] | set[str]) -> bool:
     there = [word for word in words if word]
     return bool(there) and all(NUMBER.fullmatch(word) for word in there)
 
 
-def _pattern(fed: Sequence[str], free: Sequence[str]) -> str:
+def _name_pattern(fed: Sequence[str], free: Sequence[str]) -> str:
     """Return the pattern that names what is fed, and nothing else that is free."""
     start = re.sub(r"[\[\]?*]", "", os.path.commonprefix([*fed]))
     if {name for name in free if name.startswith(start)} == {*fed}:
@@ -176,6 +176,6 @@ def _pattern(fed: Sequence[str], free: Sequence[str]) -> str:
     raise DataError(f"{other!r} is no number, and no pattern names the columns to feed without it: --channels 't*'.")
 
 
-def _varies(table: Columns, series: str, target: str) -> bool:
+def _target_varies(table: Columns, series: str, target: str) -> bool:
     first: dict[str, str] = {}
     return any(first.setdefault(s, t) != t for s, t in zip(table.words(series), table.words(target), strict=True))

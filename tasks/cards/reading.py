@@ -8,32 +8,32 @@ from pathlib import Path
 import numpy as np
 
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.arrays import from_npz, from_ts
+from longwave.tasks.cards.arrays import read_npz, read_series
 from longwave.tasks.cards.card import Card
-from longwave.tasks.cards.examples import Examples, joined
-from longwave.tasks.cards.tables import cut, long, wide
+from longwave.tasks.cards.examples import Examples, join_examples
+from longwave.tasks.cards.tables import cut_windows, read_long, read_wide
 
-READERS = {"npz": from_npz, "ts": from_ts}
-LAYOUTS = {"long": long, "wide": wide, "series": cut}
+READERS = {"npz": read_npz, "ts": read_series}
+LAYOUTS = {"long": read_long, "wide": read_wide, "series": cut_windows}
 """Readers of tables."""
 
 
-def read(card: Card, paths: Sequence[Path]) -> Examples:
+def read_examples(card: Card, paths: Sequence[Path]) -> Examples:
     """Return what the card's files hold.
 
     Raises:
         DataError: A file cannot be read, or breaks a rule; the message names file, row and column.
     """
     reader = READERS.get(card.kind) or LAYOUTS[card.layout]
-    found = joined([reader(card, path) for path in paths])
-    _check(card, found)
-    return found
+    examples = join_examples([reader(card, path) for path in paths])
+    _check_examples(card, examples)
+    return examples
 
 
-def _check(card: Card, examples: Examples) -> None:
+def _check_examples(card: Card, examples: Examples) -> None:
     """Raise DataError for a value that is missing and may not be, and for an example that is too short."""
     shortest = 1 + (card.horizon or 0)
-    for k, (values, asked) in enumerate(zip(examples.values, examples.asked, strict=True)):
+    for k, (values, answer) in enumerate(zip(examples.values, examples.answers, strict=True)):
         if len(values) < shortest:
             where = examples.at(k, 0, 0)
             raise DataError(f"{where}: an example needs {shortest} or more steps with values, got {len(values)}.")
@@ -42,6 +42,6 @@ def _check(card: Card, examples: Examples) -> None:
             step, channel = (int(n) for n in np.argwhere(gone)[0])
             rule = 'a value is missing. Give missing = "hold", "mask" or a number in the card, or fill it in'
             raise DataError(f"{examples.at(k, step, channel)}: {rule}.")
-        lost = np.isnan(asked) if asked.ndim == 1 or card.missing == "refuse" else np.zeros(1, bool)
+        lost = np.isnan(answer) if answer.ndim == 1 or card.missing == "refuse" else np.zeros(1, bool)
         if lost.any() and card.task != "forecasting":
             raise DataError(f"{examples.at(k, int(np.argwhere(lost)[0][0]), None)}: what is asked is missing.")

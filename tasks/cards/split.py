@@ -13,7 +13,7 @@ Parts = dict[str, np.ndarray]
 """The numbers of the examples of each of SPLITS, ascending."""
 
 
-def parts(card: Card, examples: Examples, origin: str) -> Parts:
+def split_examples(card: Card, examples: Examples, origin: str) -> Parts:
     """Return which examples are of which split; each of these has one or more.
 
     Raises:
@@ -21,24 +21,24 @@ def parts(card: Card, examples: Examples, origin: str) -> Parts:
             named.
     """
     if card.one_series or card.by == "column":
-        found = _said(card, examples, origin)
+        splits = _split_by_column(card, examples, origin)
     elif card.by == "file":
-        found = _filed(card, examples)
+        splits = _split_by_file(card, examples)
     elif card.by == "time":
-        found = _counted(np.argsort(examples.times[:, 0], kind="stable"), card)
+        splits = _split_by_order(np.argsort(examples.times[:, 0], kind="stable"), card)
     elif card.by == "group":
-        found = _grouped(card, examples, origin)
+        splits = _split_by_group(card, examples, origin)
     else:
-        found = _drawn(card, examples, np.arange(len(examples)), card.split.valid, card.split.test)
+        splits = _split_at_random(card, examples, np.arange(len(examples)), card.split.valid, card.split.test)
     for name in SPLITS:
-        if not len(found[name]):
+        if not len(splits[name]):
             raise DataError(
                 f"{origin}: the {name} split has no example of {len(examples)}. Give more, or other shares."
             )
-    return {name: np.sort(found[name]) for name in SPLITS}
+    return {name: np.sort(splits[name]) for name in SPLITS}
 
 
-def _said(card: Card, examples: Examples, origin: str) -> Parts:
+def _split_by_column(card: Card, examples: Examples, origin: str) -> Parts:
     for k, mark in enumerate(examples.marks):
         if mark not in SPLITS:
             rule = f"column {card.split.column} must say {', '.join(SPLITS)}"
@@ -47,23 +47,23 @@ def _said(card: Card, examples: Examples, origin: str) -> Parts:
     return {name: np.flatnonzero(marks == name) for name in SPLITS}
 
 
-def _filed(card: Card, examples: Examples) -> Parts:
+def _split_by_file(card: Card, examples: Examples) -> Parts:
     files = np.array(examples.files)
     first, last = np.flatnonzero(files == 0), np.flatnonzero(files == files.max())
     if len(card.files) == 3:
         return {"train": first, "valid": np.flatnonzero(files == 1), "test": last}
-    drawn = _drawn(card, examples, first, card.split.valid, 0.0)
+    drawn = _split_at_random(card, examples, first, card.split.valid, 0.0)
     return {"train": drawn["train"], "valid": drawn["valid"], "test": last}
 
 
-def _counted(order: np.ndarray, card: Card) -> Parts:
+def _split_by_order(order: np.ndarray, card: Card) -> Parts:
     """Return the first of an order to train, and the last to test."""
     last = round(len(order) * (1 - card.split.test))
     first = round(len(order) * (1 - card.split.test - card.split.valid))
     return {"train": order[:first], "valid": order[first:last], "test": order[last:]}
 
 
-def _grouped(card: Card, examples: Examples, origin: str) -> Parts:
+def _split_by_group(card: Card, examples: Examples, origin: str) -> Parts:
     """Return splits of whole groups, drawn until each share is reached."""
     names = sorted(set(examples.groups))
     if len(names) < 3 or "" in names:
@@ -79,20 +79,20 @@ def _grouped(card: Card, examples: Examples, origin: str) -> Parts:
     return {name: np.concatenate(each) for name, each in cut.items()}
 
 
-def _drawn(card: Card, examples: Examples, of: np.ndarray, valid: float, test: float) -> Parts:
+def _split_at_random(card: Card, examples: Examples, of: np.ndarray, valid: float, test: float) -> Parts:
     """Return shares of some examples, drawn by the seed; of a class of an example, the same share of each."""
     random, once = np.random.RandomState(card.split.seed), card.task == "classification" and not card.every_step
-    kinds = np.array([examples.asked[k][0] for k in of]) if once else np.zeros(len(of))
-    found: dict[str, list[np.ndarray]] = {name: [] for name in SPLITS}
+    kinds = np.array([examples.answers[k][0] for k in of]) if once else np.zeros(len(of))
+    drawn: dict[str, list[np.ndarray]] = {name: [] for name in SPLITS}
     for kind in np.unique(kinds):
         mine = random.permutation(of[kinds == kind])
-        tested, held = (_share(len(mine), share) for share in (test, valid))
-        found["test"].append(mine[:tested])
-        found["valid"].append(mine[tested : tested + held])
-        found["train"].append(mine[tested + held :])
-    return {name: np.concatenate(each) for name, each in found.items()}
+        tested, held = (_share_of(len(mine), share) for share in (test, valid))
+        drawn["test"].append(mine[:tested])
+        drawn["valid"].append(mine[tested : tested + held])
+        drawn["train"].append(mine[tested + held :])
+    return {name: np.concatenate(each) for name, each in drawn.items()}
 
 
-def _share(n: int, share: float) -> int:
+def _share_of(n: int, share: float) -> int:
     """Return a share of n examples: one or more where there are three and one is asked for."""
     return max(round(n * share), 1 if n >= 3 and share else 0)

@@ -11,12 +11,12 @@ import numpy as np
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.columns import Columns, read_columns
-from longwave.tasks.cards.examples import Examples, numbered, shown
+from longwave.tasks.cards.examples import Examples, count_steps, number_classes
 
 
-def long(card: Card, path: Path) -> Examples:
+def read_long(card: Card, path: Path) -> Examples:
     """Return the examples of a table that has a row a step."""
-    table = _opened(card, path, [card.series, *card.channels])
+    table = _open_columns(card, path, [card.series, *card.channels])
     words = table.words(card.series)
     if "" in words:
         raise DataError(f"{table.at(words.index(''), card.series)}: which example it is of is missing.")
@@ -26,45 +26,47 @@ def long(card: Card, path: Path) -> Examples:
     rows = [np.array(each) for each in index.values()]
     values = np.stack([table.numbers(name) for name in card.fed], 1)
     times = _checked_times(card, table, rows)
-    answers, steps = _answers(card, table), card.every_step or card.task == "forecasting"
+    answers, steps = _read_answers(card, table), card.every_step or card.task == "forecasting"
     if not steps:
-        for name in card.asked:
+        for name in card.targets:
             _one_each(table, name, rows)
 
     def at(example: int, step: int, channel: int | None) -> str:
-        return table.at(int(rows[example][step if steps or channel is not None else 0]), _name(card, step, channel))
+        return table.at(
+            int(rows[example][step if steps or channel is not None else 0]), _column_of(card, step, channel)
+        )
 
-    asked = [answers[each] if steps else answers[each[0]] for each in rows]
+    wanted = [answers[each] if steps else answers[each[0]] for each in rows]
     groups, marks = (_one_each(table, name, rows) for name in (card.group, card.split.column))
     ends = np.array([times[each[[0, -1]]] for each in rows])
-    return Examples([values[each] for each in rows], asked, at, groups, marks, ends, [0] * len(rows))
+    return Examples([values[each] for each in rows], wanted, at, groups, marks, ends, [0] * len(rows))
 
 
-def wide(card: Card, path: Path) -> Examples:
+def read_wide(card: Card, path: Path) -> Examples:
     """Return the examples of a table that has a row an example; empty cells at its end make it shorter."""
-    table = _opened(card, path, [name for name in (card.series,) if name])
-    columns = [_matching(card, table, pattern) for pattern in card.fed]
+    table = _open_columns(card, path, [name for name in (card.series,) if name])
+    columns = [_match_columns(card, table, pattern) for pattern in card.fed]
     if len({len(names) for names in columns}) > 1:
         counts = ", ".join(f"{p} {len(names)}" for p, names in zip(card.fed, columns, strict=True))
         raise DataError(f"{path}: each channel needs as many columns as the others, got {counts}.")
     numbers = {name: table.numbers(name) for names in columns for name in names}
     block = np.stack([np.stack([numbers[name] for name in names], 1) for names in columns], 2)
-    values = [row[: shown(row)] for row in block]
+    values = [row[: count_steps(row)] for row in block]
     times = table.times(card.time) if card.time else np.full(len(table), np.nan)
 
     def at(example: int, step: int, channel: int | None) -> str:
-        return table.at(example, card.asked[step] if channel is None else columns[channel][step])
+        return table.at(example, card.targets[step] if channel is None else columns[channel][step])
 
-    asked = values if card.task == "forecasting" else [*_answers(card, table)]
+    wanted = values if card.task == "forecasting" else [*_read_answers(card, table)]
     groups, marks = (table.words(name) if name else [""] * len(table) for name in (card.group, card.split.column))
-    return Examples(values, asked, at, groups, marks, np.stack([times, times], 1), [0] * len(table))
+    return Examples(values, wanted, at, groups, marks, np.stack([times, times], 1), [0] * len(table))
 
 
-def cut(card: Card, path: Path) -> Examples:
+def cut_windows(card: Card, path: Path) -> Examples:
     """Return windows of one long series: each as long as the card says, and none across two splits."""
-    table = _opened(card, path, card.channels)
+    table = _open_columns(card, path, card.channels)
     values = np.stack([table.numbers(name) for name in card.fed], 1)
-    answers = _answers(card, table)
+    answers = _read_answers(card, table)
     every = [np.arange(len(table))]
     times = _checked_times(card, table, every) if card.time else np.arange(len(table), dtype=np.float64)
     if card.by == "column":
@@ -85,7 +87,7 @@ def cut(card: Card, path: Path) -> Examples:
         raise DataError(f"{path}: {rule}, got {words.count(min(short))}. Give a smaller window or horizon.")
 
     def at(example: int, step: int, channel: int | None) -> str:
-        return table.at(int(rows[example][step]), _name(card, step, channel))
+        return table.at(int(rows[example][step]), _column_of(card, step, channel))
 
     groups = table.words(card.group) if card.group else [""] * len(table)
     return Examples(
@@ -99,26 +101,26 @@ def cut(card: Card, path: Path) -> Examples:
     )
 
 
-def _opened(card: Card, path: Path, needed: Sequence[str]) -> Columns:
+def _open_columns(card: Card, path: Path, needed: Sequence[str]) -> Columns:
     table = read_columns(path, card.kind, card.delimiter)
     beside = [card.time, card.group, card.split.column, *(card.target if card.task != "forecasting" else [])]
     table.check([*needed, *(name for name in beside if name)])
     return table
 
 
-def _name(card: Card, step: int, channel: int | None) -> str:
+def _column_of(card: Card, step: int, channel: int | None) -> str:
     """Return the column of a channel, or of what is asked."""
-    return (
-        card.asked[0 if card.every_step else min(step, len(card.asked) - 1)] if channel is None else card.fed[channel]
-    )
+    if channel is not None:
+        return card.fed[channel]
+    return card.targets[0 if card.every_step else min(step, len(card.targets) - 1)]
 
 
-def _answers(card: Card, table: Columns) -> np.ndarray:
+def _read_answers(card: Card, table: Columns) -> np.ndarray:
     """Return what is asked in each row, (rows, q) float64."""
     if card.task == "classification":
-        name = card.asked[0]
-        return numbered(card, table.words(name), lambda row: table.at(row, name))[:, None]
-    return np.stack([table.numbers(name) for name in card.asked], 1)
+        name = card.targets[0]
+        return number_classes(card, table.words(name), lambda row: table.at(row, name))[:, None]
+    return np.stack([table.numbers(name) for name in card.targets], 1)
 
 
 def _one_each(table: Columns, name: str, rows: Sequence[np.ndarray]) -> list[str]:
@@ -149,7 +151,7 @@ def _checked_times(card: Card, table: Columns, rows: Sequence[np.ndarray]) -> np
     return times
 
 
-def _matching(card: Card, table: Columns, pattern: str) -> list[str]:
+def _match_columns(card: Card, table: Columns, pattern: str) -> list[str]:
     """Return the columns that a channel's pattern names, in order, but for those with a role of their own."""
     other = {
         card.series,
@@ -159,7 +161,7 @@ def _matching(card: Card, table: Columns, pattern: str) -> list[str]:
         *(card.target if card.task != "forecasting" else ()),
     }
     fits: Callable[[str], bool] = lambda name: name == pattern or fnmatchcase(name, pattern)  # noqa: E731
-    found = [name for name in table.names if name not in other and fits(name)]
-    if not found:
+    matching = [name for name in table.names if name not in other and fits(name)]
+    if not matching:
         raise DataError(f"{table.path}: no column is named like {pattern!r}. It has {', '.join(table.names[:12])}.")
-    return found
+    return matching

@@ -28,10 +28,10 @@ from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
 from longwave.tasks.cards.card import Card
 from longwave.tasks.cards.checked import read_card
-from longwave.tasks.cards.feed import data, fed
-from longwave.tasks.cards.guards import Remark, check, remarks
-from longwave.tasks.cards.reading import read
-from longwave.tasks.cards.split import parts
+from longwave.tasks.cards.feed import make_arrays, make_data
+from longwave.tasks.cards.guards import Remark, check_remarks, find_remarks
+from longwave.tasks.cards.reading import read_examples
+from longwave.tasks.cards.split import split_examples
 from longwave.tasks.trivial.constant import Held, Majority, Mean
 from longwave.tasks.trivial.forecasts import FORECASTS
 from longwave.tasks.trivial.least_squares import ROUNDING
@@ -67,12 +67,12 @@ class CardFiles(Source):
 
     def missing(self, place: Path | None = None) -> list[str]:
         """Return the files that are neither there nor where the card says."""
-        if place is None and all(path.exists() for path in self.found):
+        if place is None and all(path.exists() for path in self.locations):
             return []
         return super().missing(place)
 
     @property
-    def found(self) -> list[Path]:
+    def locations(self) -> list[Path]:
         """Where the files are to be read."""
         return [self.place / name for name in self.needs] if self.place.exists() else [*self.paths]
 
@@ -82,11 +82,11 @@ class CardFiles(Source):
         Raises:
             DataError: One is not there; the message says what to do.
         """
-        for path in self.found:
+        for path in self.locations:
             if not path.exists():
-                told = f"If it was moved: longwave data fetch {self.name} --path FOLDER"
-                raise DataError(f"{self.name} reads {path}, which is not there. {told}")
-        return self.found[0].parent
+                advice = f"If it was moved: longwave data fetch {self.name} --path FOLDER"
+                raise DataError(f"{self.name} reads {path}, which is not there. {advice}")
+        return self.locations[0].parent
 
     def write_sums(self) -> None:
         """Do nothing: the files are their owner's and may change, which makes them another version."""
@@ -109,13 +109,13 @@ def card_task(path: Path) -> TaskSpec:
         name=path.stem,
         title=card.title or path.stem,
         family="your own data",
-        summary=_summary(card),
+        summary=_summarise(card),
         inputs=len(card.channels) * (2 if card.missing == "mask" else 1),
-        outputs=len(card.classes) if one else len(card.asked),
+        outputs=len(card.classes) if one else len(card.targets),
         loss=cross_entropy if one else mean_absolute_error if card.scored == "mae" else mean_squared_error,
         metric=metric,
         chance=None,
-        load=_loader(card, path),
+        load=_make_loader(card, path),
         recipes={"": Recipe(HIDDEN, BATCH, EPOCHS, "Longwave's for data of your own", clip=1.0)},
         source=card.source or ", ".join(files.needs),
         licence=card.licence,
@@ -136,18 +136,18 @@ def card_files(card: Card, path: Path) -> CardFiles:
     )
 
 
-def told(path: Path) -> tuple[Data[Sequences], list[Remark]]:
+def load_with_remarks(path: Path) -> tuple[Data[Sequences], list[Remark]]:
     """Return what a card's task feeds, and all that is to say of it. Nothing is cached.
 
     Raises:
         DataError: The card or a file breaks a rule, or a leak is refused.
     """
     card = read_card(path)
-    arrays, found = _made(card, path)
-    return data(arrays), found
+    arrays, notes = _make_arrays(card, path)
+    return make_data(arrays), notes
 
 
-def _loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
+def _make_loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
     """Return what loads a card's data: anew where a file has changed since the last time."""
     files, kept = card_files(card, path), dict[str, Data[Sequences]]()
     content = card.model_dump_json(exclude={"files", "title", "source", "licence"})
@@ -155,27 +155,27 @@ def _loader(card: Card, path: Path) -> Callable[[str], Data[Sequences]]:
     def load(variant: str) -> Data[Sequences]:
         check_variant(path.stem, variant)
         files.locate(path.stem)
-        key = hashlib.sha256(f"{READER} {content} {fingerprint(files.found)}".encode()).hexdigest()[:24]
+        key = hashlib.sha256(f"{READER} {content} {fingerprint(files.locations)}".encode()).hexdigest()[:24]
         if key not in kept:
             kept.clear()
-            kept[key] = data(cached(f"cards/{key}", lambda: _made(card, path)[0]))
+            kept[key] = make_data(cached(f"cards/{key}", lambda: _make_arrays(card, path)[0]))
         return kept[key]
 
     return load
 
 
-def _made(card: Card, path: Path) -> tuple[dict[str, np.ndarray], list[Remark]]:
+def _make_arrays(card: Card, path: Path) -> tuple[dict[str, np.ndarray], list[Remark]]:
     files = card_files(card, path)
     files.locate(path.stem)
-    examples = read(card, files.found)
-    found = parts(card, examples, str(path))
-    said = remarks(card, examples, found)
-    check(said, str(path))
-    return fed(card, examples, found), said
+    examples = read_examples(card, files.locations)
+    splits = split_examples(card, examples, str(path))
+    notes = find_remarks(card, examples, splits)
+    check_remarks(notes, str(path))
+    return make_arrays(card, examples, splits), notes
 
 
-def _summary(card: Card) -> str:
-    what = f"tell {len(card.classes)} classes apart" if card.classes else f"tell {', '.join(card.asked)}"
+def _summarise(card: Card) -> str:
+    what = f"tell {len(card.classes)} classes apart" if card.classes else f"tell {', '.join(card.targets)}"
     if card.task == "forecasting":
         what += f" {card.horizon} steps ahead"
     channels = card.channels[0] if len(card.channels) == 1 else f"{len(card.channels)} channels"
@@ -185,11 +185,11 @@ def _summary(card: Card) -> str:
 def _baselines(card: Card) -> dict[str, Baseline]:
     if card.task == "classification":
         outputs = len(card.classes)
-        found: dict[str, Baseline] = {"majority": Majority(outputs)}
-        return found if card.every_step else {**found, "1-NN": Nearest(outputs)}
+        blind: dict[str, Baseline] = {"majority": Majority(outputs)}
+        return blind if card.every_step else {**blind, "1-NN": Nearest(outputs)}
     if card.task == "regression" and not card.every_step:
         return {"mean": Mean(), "ridge on summaries": SummaryRidge()}
-    if card.task == "forecasting" and card.missing != "mask" and len(card.asked) == len(card.channels):
+    if card.task == "forecasting" and card.missing != "mask" and len(card.targets) == len(card.channels):
         return dict(FORECASTS)
     every: dict[str, Baseline] = {"mean": Mean(), "AR(8)": Linear(8), "ridge(32)": Linear(32, ROUNDING)}
-    return {**every, "persistence": Held(len(card.asked))} if card.task == "forecasting" else every
+    return {**every, "persistence": Held(len(card.targets))} if card.task == "forecasting" else every

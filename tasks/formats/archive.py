@@ -92,10 +92,10 @@ def _load(files: Packaged, steps: int, features: int, classes: int, train: int, 
     place = files.locate(files.name)
     parse = partial(both_parts, files, steps, features, classes)
     arrays = cached(f"{files.name}-1-{fingerprint(place / name for name in files.needs)}", parse)
-    return divided(arrays, train, variant, ragged=not steps)
+    return split_archive(arrays, train, variant, ragged=not steps)
 
 
-def divided(arrays: Mapping[str, np.ndarray], train: int, variant: str, ragged: bool) -> Data[Sequences]:
+def split_archive(arrays: Mapping[str, np.ndarray], train: int, variant: str, ragged: bool) -> Data[Sequences]:
     """Return the splits of a variant, each channel less its mean and over its deviation in training.
 
     Args:
@@ -106,8 +106,10 @@ def divided(arrays: Mapping[str, np.ndarray], train: int, variant: str, ragged: 
     """
     seed = int(variant.partition("=")[2] or 0)
     labels, every = arrays["labels"], np.arange(len(arrays["labels"]))
-    learn, test = (every[:train], every[train:]) if not variant else stratified(every, labels, len(every) - train, seed)
-    learn, valid = stratified(learn, labels, round(HELD_OUT * train), seed)
+    learn, test = (
+        (every[:train], every[train:]) if not variant else split_stratified(every, labels, len(every) - train, seed)
+    )
+    learn, valid = split_stratified(learn, labels, round(HELD_OUT * train), seed)
     there = np.arange(arrays["values"].shape[1]) < arrays["lengths"][:, None]
     seen = arrays["values"][learn][there[learn]].astype(np.float64)
     mean, spread = seen.mean(0), seen.std(0)
@@ -121,7 +123,7 @@ def divided(arrays: Mapping[str, np.ndarray], train: int, variant: str, ragged: 
     return Data(train=split(learn), valid=split(valid), test=split(test))
 
 
-def stratified(index: np.ndarray, labels: np.ndarray, held_out: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def split_stratified(index: np.ndarray, labels: np.ndarray, held_out: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ``index`` in two parts, the second of ``held_out``, each with the classes as they are in both."""
     from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.tasks.base.cache import folder
-from longwave.tasks.base.raw import DataError, opened
+from longwave.tasks.base.raw import DataError, open_bytes
 
 FULL_SCALE = 32768
 """Of 16-bit samples: they are read as numbers in [−1, 1)."""
@@ -28,10 +28,10 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
     Raises:
         DataError: The file is neither, has another format, is shorter than its header says, or has no samples.
     """
-    with opened(path) as file:
+    with open_bytes(path) as file:
         magic = file.read(7)
     if magic == b"NIST_1A":
-        return _sphere(path, rate)
+        return _read_sphere(path, rate)
     if magic[:4] != b"RIFF":
         raise DataError(f"{path}: a sound file must begin with RIFF or NIST_1A, got {magic!r}.")
     try:
@@ -44,10 +44,10 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
             f"{path}: this must be a RIFF file of plain samples: {str(error) or 'it ends too soon'}."
         ) from None
     _check_format(path, format_, (1, 2, rate))
-    return _samples(path, data, count, "<i2")
+    return _read_samples(path, data, count, "<i2")
 
 
-def _sphere(path: Path, rate: int) -> np.ndarray:
+def _read_sphere(path: Path, rate: int) -> np.ndarray:
     """Return the samples of a SPHERE file: a text header of some size that its second line gives, then samples."""
     content = path.read_bytes()
     lines = [line.split(None, 2) for line in content[:1024].decode("ascii", "replace").splitlines()]
@@ -61,16 +61,16 @@ def _sphere(path: Path, rate: int) -> np.ndarray:
     _check_format(path, format_, (1, 2, rate))
     if (coding := fields.get("sample_coding", "pcm")) != "pcm":
         raise DataError(f"{path}: the sample_coding must be pcm, got {coding}.")
-    return _samples(path, content[start:], count, ">i2" if fields.get("sample_byte_format") == "10" else "<i2")
+    return _read_samples(path, content[start:], count, ">i2" if fields.get("sample_byte_format") == "10" else "<i2")
 
 
-def _check_format(path: Path, found: tuple[int, int, int], wanted: tuple[int, int, int]) -> None:
-    if found != wanted:
+def _check_format(path: Path, given: tuple[int, int, int], wanted: tuple[int, int, int]) -> None:
+    if given != wanted:
         words = "{} channel(s) of {} bytes at {} Hz".format
-        raise DataError(f"{path}: there must be {words(*wanted)}, got {words(*found)}.")
+        raise DataError(f"{path}: there must be {words(*wanted)}, got {words(*given)}.")
 
 
-def _samples(path: Path, data: bytes, count: int, kind: str) -> np.ndarray:
+def _read_samples(path: Path, data: bytes, count: int, kind: str) -> np.ndarray:
     if len(data) < 2 * count:
         raise DataError(f"{path}: there must be {count} samples, as its header says, got {len(data) // 2}.")
     if count <= 0:
@@ -116,7 +116,7 @@ def decibels(power: np.ndarray, least: float = 1e-10, span: float = 80.0) -> np.
     return below
 
 
-def listing(root: Path, paths: Iterable[Path]) -> str:
+def list_digest(root: Path, paths: Iterable[Path]) -> str:
     """Return 12 hex digits for many files by name, size and time, in order: reading them all would take minutes."""
     digest = hashlib.sha256()
     for path in paths:
@@ -125,7 +125,7 @@ def listing(root: Path, paths: Iterable[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
+def map_rows(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
     """Return rows of float32 as one array that stays on disk, made once and shared by all processes.
 
     Args:
@@ -138,22 +138,22 @@ def mapped(key: str, n: int, rows: Iterable[np.ndarray]) -> np.ndarray:
     """
     path = folder() / f"{key}.npy"
     with suppress(OSError, EOFError, ValueError):  # absent, or cut short
-        return _kept(path)
+        return _open_rows(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path) as partial:
-            _write(partial, n, rows)
+        with atomic_file(path) as partial:
+            _write_rows(partial, n, rows)
     except OSError as error:
         raise DataError(f"{path}: the features must be kept on disk, which failed: {error}.") from None
-    return _kept(path)
+    return _open_rows(path)
 
 
-def _kept(path: Path) -> np.ndarray:
+def _open_rows(path: Path) -> np.ndarray:
     array: np.ndarray = np.load(path, mmap_mode="c", allow_pickle=False)
     return array
 
 
-def _write(path: Path, n: int, rows: Iterable[np.ndarray]) -> None:
+def _write_rows(path: Path, n: int, rows: Iterable[np.ndarray]) -> None:
     with path.open("wb") as file:
         for k, row in enumerate(rows):
             if k == 0:

@@ -43,17 +43,17 @@ class FreeProtocol:
     def arrays(self, path: States, random: np.random.RandomState) -> dict[str, np.ndarray]:
         """Return what is shown and asked of a path (steps, N, p) of all series, by name, float32."""
         clean = (path.swapaxes(0, 1) - self.centre) / self.spread
-        noisy = clean + self.noise * normal(random, clean.shape)
+        noisy = clean + self.noise * draw_normal(random, clean.shape)
         ends = np.cumsum(list(SIZES.values()))[:-1]
-        found = {}
+        series = {}
         for split, truth, seen in zip(SIZES, np.split(clean, ends), np.split(noisy, ends), strict=True):
-            found[f"{split}-shown"] = seen if split == "train" else seen[:, : self.warm]
+            series[f"{split}-shown"] = seen if split == "train" else seen[:, : self.warm]
             if split != "train":
-                found[f"{split}-asked"] = truth[:, self.warm :]
-        return {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in found.items()}
+                series[f"{split}-asked"] = truth[:, self.warm :]
+        return {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in series.items()}
 
 
-def normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States:
+def draw_normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States:
     """Return about normal numbers of mean 0 and variance 1: sums of 12 uniform ones, the same bits on any machine."""
     total = np.full(shape, -6.0)
     for _ in range(12):
@@ -63,10 +63,10 @@ def normal(random: np.random.RandomState, shape: tuple[int, ...]) -> States:
 
 def free_runs(arrays: Mapping[str, np.ndarray]) -> Data[Sequences]:
     """Return data that train on the next noisy value at each step, and score free runs against the noiseless path."""
-    found = {name: torch.from_numpy(values) for name, values in arrays.items()}
-    seen = found["train-shown"]
+    tensors = {name: torch.from_numpy(values) for name, values in arrays.items()}
+    seen = tensors["train-shown"]
     return Data(
         train=Sequences(seen[:, :-1].contiguous(), seen[:, 1:].contiguous()),
-        valid=FreeRuns(found["valid-shown"], found["valid-asked"]),
-        test=FreeRuns(found["test-shown"], found["test-asked"]),
+        valid=FreeRuns(tensors["valid-shown"], tensors["valid-asked"]),
+        test=FreeRuns(tensors["test-shown"], tensors["test-asked"]),
     )

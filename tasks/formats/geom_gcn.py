@@ -11,7 +11,7 @@ import numpy as np
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
-from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint, opened
+from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint, open_bytes
 from longwave.tasks.base.spec import check_variant
 from longwave.tasks.formats.geometric import check_size, split_graph, through_dataset
 
@@ -72,7 +72,7 @@ def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
         DataError: A part is missing, empty, of another size or no mask, or two share a node.
     """
     try:
-        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
+        with open_bytes(path) as file, np.load(file, allow_pickle=False) as stored:
             masks = {part: np.asarray(stored[name]) for part, name in PARTS.items()}
     except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
         rule = f"it must be a whole .npz file of {', '.join(PARTS.values())}"
@@ -81,12 +81,12 @@ def read_split(path: Path, nodes: int) -> dict[str, np.ndarray]:
         if mask.shape != (nodes,) or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
             rule = f"{PARTS[part]} must be 0 or 1 for each of the {nodes} nodes"
             raise DataError(f"{path}: {rule}, got {mask.dtype} {mask.shape}, or other numbers.")
-    found = {part: mask.astype(bool) for part, mask in masks.items()}
-    shared = int((np.stack([*found.values()]).sum(0) > 1).sum())
-    if shared or not all(mask.any() for mask in found.values()):
-        got = ", ".join(f"{part} {mask.sum()}" for part, mask in found.items())
+    splits = {part: mask.astype(bool) for part, mask in masks.items()}
+    shared = int((np.stack([*splits.values()]).sum(0) > 1).sum())
+    if shared or not all(mask.any() for mask in splits.values()):
+        got = ", ".join(f"{part} {mask.sum()}" for part, mask in splits.items())
         raise DataError(f"{path}: each part must have nodes, and none of another part, got {got}, {shared} in several.")
-    return found
+    return splits
 
 
 def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
@@ -97,18 +97,18 @@ def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
     for name in split_files(files.name):
         read_split(files.root / name, len(ids))
     if single:
-        found = through_dataset(files, *KINDS[files.name])
+        graph = through_dataset(files, *KINDS[files.name])
     elif files.name in ("chameleon", "squirrel"):
-        found = through_dataset(files, "WikipediaNetwork", f"{files.name}/geom_gcn/raw", files.name)
+        graph = through_dataset(files, "WikipediaNetwork", f"{files.name}/geom_gcn/raw", files.name)
     else:
-        found = through_dataset(files, "WebKB", f"{files.name}/raw", files.name)
-    check_size(files, found, features)
+        graph = through_dataset(files, "WebKB", f"{files.name}/raw", files.name)
+    check_size(files, graph, features)
     if not single:  # numbered there by line
-        found |= {name: found[name][np.argsort(ids)] for name in ("x", "y")}
-    return {name: found[name] for name in ("x", "edge_index", "y")}
+        graph |= {name: graph[name][np.argsort(ids)] for name in ("x", "y")}
+    return {name: graph[name] for name in ("x", "edge_index", "y")}
 
 
-def _rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
+def _read_rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
     """Yield where a line is and what it holds, without the first, a header."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for k, line in enumerate(file, 1):
@@ -124,7 +124,7 @@ def _rows(path: Path, columns: int) -> Iterator[tuple[str, list[str]]]:
                 yield where, cells
 
 
-def _whole(cell: str, where: str, what: str, below: int) -> int:
+def _parse_number(cell: str, where: str, what: str, below: int) -> int:
     """Return a number of 0 to ``below`` − 1."""
     if not (cell.isascii() and cell.isdecimal() and len(cell) < 10 and int(cell) < below):
         raise DataError(f"{where}: {what} must be a whole number of 0 to {below - 1}, got {cell[:40]!r}.")
@@ -134,13 +134,13 @@ def _whole(cell: str, where: str, what: str, below: int) -> int:
 def _checked_nodes(path: Path, features: int, as_indices: bool) -> np.ndarray:
     """Return the numbers of the nodes, in the order of the lines; or raise a DataError for the first wrong line."""
     ids = []
-    for where, (node, held, label) in _rows(path, 3):
-        ids.append(_whole(node, where, "a node", 10**6))
-        _whole(label, where, "a class", CLASSES)
+    for where, (node, held, label) in _read_rows(path, 3):
+        ids.append(_parse_number(node, where, "a node", 10**6))
+        _parse_number(label, where, "a class", CLASSES)
         cells = held.split(",")
         if as_indices:
             for cell in cells:
-                _whole(cell, where, "a feature", features)
+                _parse_number(cell, where, "a feature", features)
         else:
             _check_values(cells, where, features)
     if sorted(ids) != list(range(len(ids))) or not ids:
@@ -161,8 +161,8 @@ def _check_values(cells: list[str], where: str, features: int) -> None:
 
 def _checked_edges(path: Path, nodes: int) -> None:
     where = ""
-    for where, ends in _rows(path, 2):
+    for where, ends in _read_rows(path, 2):
         for end in ends:
-            _whole(end, where, "an end of an edge", nodes)
+            _parse_number(end, where, "an end of an edge", nodes)
     if not where:
         raise DataError(f"{path}: there must be edges after the first line, found none.")

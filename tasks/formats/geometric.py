@@ -20,7 +20,7 @@ from longwave.tasks.base.graphs import Graphs, one_graph
 from longwave.tasks.base.raw import DataError, Source
 
 
-def geometric(part: str, wanted_for: str) -> Any:
+def import_geometric(part: str, wanted_for: str) -> Any:
     """Return a module of PyTorch Geometric.
 
     Args:
@@ -49,7 +49,7 @@ def through_dataset(files: Source, kind: str, inside: str, *named: str) -> dict[
         inside: Where it looks for its files.
         named: What its class is given beside the folder.
     """
-    made = getattr(geometric("datasets", files.title), kind)
+    made = getattr(import_geometric("datasets", files.title), kind)
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()), as_one_graph(files):
         raw = Path(folder) / inside
         raw.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ def check_size(files: Source, arrays: Mapping[str, np.ndarray], features: int) -
     """
     files.check_count("nodes", len(arrays["x"]))
     files.check_count("edges", arrays["edge_index"].shape[1])
-    if (found := arrays["x"].shape[1]) != features:
-        raise DataError(f"{files.root}: a node must have {features} features, as in the original, got {found}.")
+    if (width := arrays["x"].shape[1]) != features:
+        raise DataError(f"{files.root}: a node must have {features} features, as in the original, got {width}.")
 
 
 def split_graph(arrays: Mapping[str, np.ndarray], masks: Mapping[str, np.ndarray]) -> Data[Graphs]:

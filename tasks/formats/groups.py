@@ -10,7 +10,7 @@ from torch import Tensor
 
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, seeded_generator
 
 SHORT, LONG = 32, 500
 """Steps in training, and in validation and test."""
@@ -36,7 +36,7 @@ def product_table(elements: list[tuple[int, ...]]) -> Tensor:
 
 def words(table: Tensor, length: int, seed: int, n: int) -> Sequences:
     """Return n words of uniform elements x, (n, T); the class at step t is x_t ∘ ... ∘ x_1."""
-    letters = torch.randint(len(table), (n, length), generator=seeded(seed))
+    letters = torch.randint(len(table), (n, length), generator=seeded_generator(seed))
     products = [letters[:, 0]]
     for letter in letters.unbind(1)[1:]:
         products.append(table[letter, products[-1]])

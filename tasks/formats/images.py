@@ -28,7 +28,7 @@ MD5 = {
 """Of MNIST's unpacked files, which torchvision reads unchecked: it knows the packed ones, and all of CIFAR-10's."""
 
 
-def _remote(name: str, md5: str) -> Remote:
+def _describe_remote(name: str, md5: str) -> Remote:
     return Remote(f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}.gz", f"{name}.gz", md5, unpack=True)
 
 
@@ -38,10 +38,10 @@ MNIST = Source(
     licence="CC BY-SA 3.0, as its authors state",
     needs=("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
     remotes=(
-        _remote("train-images-idx3-ubyte", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        _remote("train-labels-idx1-ubyte", "d53e105ee54ea40749a09fcbcd1e9432"),
-        _remote("t10k-images-idx3-ubyte", "9fb629c4189551a2d022fa330f9573f3"),
-        _remote("t10k-labels-idx1-ubyte", "ec29112dd5afa0611ce80d1b7f02629c"),
+        _describe_remote("train-images-idx3-ubyte", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        _describe_remote("train-labels-idx1-ubyte", "d53e105ee54ea40749a09fcbcd1e9432"),
+        _describe_remote("t10k-images-idx3-ubyte", "9fb629c4189551a2d022fa330f9573f3"),
+        _describe_remote("t10k-labels-idx1-ubyte", "ec29112dd5afa0611ce80d1b7f02629c"),
     ),
     by_hand="A folder with the four unpacked IDX files does as well, torchvision's MNIST/raw for example.",
 )
@@ -65,7 +65,7 @@ CIFAR10 = Source(
 )
 
 
-def mnist(task: str) -> tuple[Labelled, Labelled]:
+def read_mnist(task: str) -> tuple[Labelled, Labelled]:
     """Return the training and the test images, (N, 28, 28), for ``task``, read by torchvision. Raises DataError."""
     from torchvision.datasets.mnist import read_image_file, read_label_file  # type: ignore[import-untyped]
 
@@ -80,7 +80,7 @@ def mnist(task: str) -> tuple[Labelled, Labelled]:
     return read("train"), read("t10k")
 
 
-def cifar10(task: str) -> tuple[Labelled, Labelled]:
+def read_cifar10(task: str) -> tuple[Labelled, Labelled]:
     """Return the training and the test images, (N, 3, 32, 32), for ``task``, read by torchvision. Raises DataError."""
     from torchvision.datasets import CIFAR10 as Photographs  # type: ignore[import-untyped]
 
@@ -90,14 +90,14 @@ def cifar10(task: str) -> tuple[Labelled, Labelled]:
         check_md5(place / Photographs.base_folder / name, md5)  # torchvision checks too, but does not say which
 
     def read(train: bool) -> Labelled:
-        found = Photographs(place, train=train)
-        images = torch.from_numpy(found.data).permute(0, 3, 1, 2).contiguous()
-        return images, torch.tensor(found.targets, dtype=torch.int64)
+        photographs = Photographs(place, train=train)
+        images = torch.from_numpy(photographs.data).permute(0, 3, 1, 2).contiguous()
+        return images, torch.tensor(photographs.targets, dtype=torch.int64)
 
     return read(True), read(False)
 
 
-def divided(
+def split_images(
     images: tuple[Labelled, Labelled],
     share: int,
     arrange: Callable[[Tensor], Tensor],
@@ -122,7 +122,7 @@ def divided(
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 
 
-def pick(task: str, choices: Mapping[str, Picked], variant: str) -> Picked:
+def pick_choice(task: str, choices: Mapping[str, Picked], variant: str) -> Picked:
     """Return the choice that ``variant`` names. Raises ValueError if there is none."""
     check_variant(task, variant, choices)
     return choices[variant]

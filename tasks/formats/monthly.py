@@ -12,7 +12,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.losses import MSE, mean_squared_error
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import Recipe, TaskSpec, check_variant
-from longwave.tasks.formats.ode import forecasts
+from longwave.tasks.formats.ode import forecast_data
 from longwave.tasks.formats.packaged import Packaged
 from longwave.tasks.trivial.forecasts import FORECASTS
 
@@ -109,4 +109,4 @@ def by_time(series: np.ndarray, first: Mapping[str, int], window: int, horizon: 
     for (name, apart), end in zip(STRIDES.items(), ends, strict=True):
         starts = range(first[name], end - window - horizon + 1, window // apart)
         paths[name] = np.stack([scaled[k : k + window + horizon, None] for k in starts])
-    return forecasts(paths, horizon)
+    return forecast_data(paths, horizon)

@@ -36,7 +36,7 @@ def source(animal: str, nodes: int, edges: int) -> Source:
     )
 
 
-def traffic(files: Source, features: int, variant: str) -> Data[Graphs]:
+def load_traffic(files: Source, features: int, variant: str) -> Data[Graphs]:
     """Return a graph at one of the ten splits of Pei et al.; targets are divided by the root of the mean of all nodes.
 
     So the mean squared error is the papers' NMSE, which divides by the mean.
@@ -48,36 +48,36 @@ def traffic(files: Source, features: int, variant: str) -> Data[Graphs]:
     check_variant(files.name, variant, VARIANTS)
     place = files.locate(files.name)
     key = f"{files.name}-1-{fingerprint(place / name for name in files.needs[:3])}"
-    found = cached(key, lambda: _parse(files, features))
+    graph = cached(key, lambda: _parse(files, features))
     for name in files.needs[3:]:
-        masks = read_split(place / name, len(found["y"]))
+        masks = read_split(place / name, len(graph["y"]))
         if name.endswith(f"_{VARIANTS[variant]}.npz"):
             chosen = masks
-    return split_graph(found, chosen)
+    return split_graph(graph, chosen)
 
 
 def _parse(files: Source, features: int) -> dict[str, np.ndarray]:
     """Return ``x`` (V, p), ``edge_index`` (2, E), both ways, and ``y`` (V, 1) float32."""
     edges, targets, words = (files.root / name for name in files.needs[:3])
-    told = _table(targets)
-    if sorted(told[:, 0].tolist()) != list(range(len(told))):
-        raise DataError(f"{targets}: the nodes must be 0 to {len(told) - 1}, each once, got others.")
-    monthly = told[np.argsort(told[:, 0]), 1].astype(np.float64)
+    rows = _read_table(targets)
+    if sorted(rows[:, 0].tolist()) != list(range(len(rows))):
+        raise DataError(f"{targets}: the nodes must be 0 to {len(rows) - 1}, each once, got others.")
+    monthly = rows[np.argsort(rows[:, 0]), 1].astype(np.float64)
     if not (monthly > 0).all():
         raise DataError(f"{targets}: a page must have a traffic above 0, got {monthly.min():g}.")
     y = monthly / monthly.max()
-    pairs = _table(edges)
+    pairs = _read_table(edges)
     if pairs.max() >= len(y):
         raise DataError(f"{edges}: an end of an edge must be 0 to {len(y) - 1}, got {pairs.max()}.")
     once = np.unique(np.sort(pairs, 1), axis=0)
     files.check_count("edges", len(once), at_least=True)
     both = np.unique(np.concatenate([once, once[:, ::-1]]), axis=0)
-    x = _features(words, len(y), features)
+    x = _read_features(words, len(y), features)
     files.check_count("nodes", len(y))
     return {"x": x, "edge_index": both.T.copy(), "y": (y / np.sqrt(y.mean())).astype(np.float32)[:, None]}
 
 
-def _table(path: Path) -> np.ndarray:
+def _read_table(path: Path) -> np.ndarray:
     """Return a table of two columns of whole numbers from 0, (N, 2), without its header."""
     check_ended(path)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
@@ -90,7 +90,7 @@ def _table(path: Path) -> np.ndarray:
     return np.array([line.split(",") for line in lines], np.int64)
 
 
-def _features(path: Path, nodes: int, features: int) -> np.ndarray:
+def _read_features(path: Path, nodes: int, features: int) -> np.ndarray:
     """Return which nouns each page has, (V, p) float32 of 0 and 1."""
     try:
         held: Any = json.loads(path.read_text(encoding="utf-8"))

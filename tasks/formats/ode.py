@@ -89,11 +89,11 @@ def dormand_prince(
     from scipy.integrate import solve_ivp
 
     ends = (times[0], times[-1])
-    return np.asarray(solve_ivp(slope, ends, start, _portable(), times, rtol=rtol, atol=atol).y, dtype=np.float64)
+    return np.asarray(solve_ivp(slope, ends, start, _make_portable(), times, rtol=rtol, atol=atol).y, dtype=np.float64)
 
 
 @cache
-def _portable() -> type[RK45]:
+def _make_portable() -> type[RK45]:
     """Return RK45 with sums in Python's floats.
 
     BLAS, which scipy leaves them to, rounds them differently on each kind of processor. Where steps follow the error,
@@ -118,14 +118,14 @@ def _advance(x: States, first: States, middle: Slope, last: Slope, step: float) 
     return x + step / 6 * (first + 2 * (second + third) + last(x + step * third))
 
 
-def drawn(path: States, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+def split_path(path: States, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
     """Return a path (T, N, p) as float32 sequences (n, T, p) of each split, taken in the order of ``sizes``."""
     sequences = np.ascontiguousarray(path.swapaxes(0, 1), dtype=np.float32)
     ends = np.cumsum(list(sizes.values()))
     return dict(zip(sizes, np.split(sequences, ends[:-1]), strict=True))
 
 
-def forecasts(paths: Mapping[str, np.ndarray], horizon: int) -> Data[Sequences]:
+def forecast_data(paths: Mapping[str, np.ndarray], horizon: int) -> Data[Sequences]:
     """Return data that ask, at each of the first T − horizon steps, for the state ``horizon`` steps later.
 
     Args:

@@ -29,8 +29,8 @@ class Packaged(Source):
     @property
     def place(self) -> Path:
         """The folder in the package; without the package that of a data set that is fetched."""
-        found = find_spec(self.package)
-        homes = found.submodule_search_locations if found else None
+        spec = find_spec(self.package)
+        homes = spec.submodule_search_locations if spec else None
         return Path(homes[0]) / self.inside if homes else super().place
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longwave.tasks.base.raw import DataError, opened
+from longwave.tasks.base.raw import DataError, open_bytes
 
 Nameable = Mapping[tuple[str, str], Any]
 """What a pickle may name, by module and name, and what it gets."""
@@ -42,12 +42,12 @@ class PickledTensor:
         """Return the tensor; a ValueError where its numbers are not what torch packs."""
         try:
             storage = torch.load(io.BytesIO(self.storage), weights_only=True)
-            found: Tensor = torch._utils._rebuild_tensor_v2(
+            rebuilt: Tensor = torch._utils._rebuild_tensor_v2(
                 storage, self.offset, self.size, self.stride, False, OrderedDict()
             )
         except BROKEN as error:
-            raise ValueError(f"a tensor is broken: {_line(error)}") from None
-        return found
+            raise ValueError(f"a tensor is broken: {_describe(error)}") from None
+        return rebuilt
 
 
 def _tensor(storage: bytes, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: object) -> PickledTensor:
@@ -63,7 +63,7 @@ TENSORS: Nameable = {
 """What tensors are pickled by; they come as ``PickledTensor``."""
 
 
-def arrays() -> Nameable:
+def array_types() -> Nameable:
     """Return what numpy's arrays, SciPy's sparse matrices and dictionaries of lists are pickled by, old or new."""
     import copyreg
 
@@ -84,18 +84,18 @@ def arrays() -> Nameable:
     }
 
 
-def unpickled(path: Path, known: Nameable) -> Any:
+def unpickle(path: Path, known: Nameable) -> Any:
     """Return what a file holds, strings of Python 2 as latin-1.
 
     Raises:
         DataError: It is no whole pickle, or names anything else than what is ``known``.
     """
-    with opened(path) as file:
+    with open_bytes(path) as file:
         try:
             return _Plain(file, known).load()
         except (*BROKEN, RecursionError) as error:
             rule = "it must be a whole pickle of numbers alone"
-            raise DataError(f"{path}: {rule}, got: {_line(error)}.") from None
+            raise DataError(f"{path}: {rule}, got: {_describe(error)}.") from None
 
 
 class _Plain(pickle.Unpickler):
@@ -109,10 +109,10 @@ class _Plain(pickle.Unpickler):
         """Return what stands for a name; an UnpicklingError for one that is not known."""
         if (module, name) not in self._known:
             raise pickle.UnpicklingError(f"it names {module}.{name}")
-        found: Callable[..., Any] = self._known[module, name]
-        return found
+        known: Callable[..., Any] = self._known[module, name]
+        return known
 
 
-def _line(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """Return what went wrong in a few words of one line."""
     return ascii(str(error).strip().partition("\n")[0][:120]).strip("'\"") or type(error).__name__

@@ -15,8 +15,8 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.graphs import Graphs
 from longwave.tasks.base.raw import DataError, Remote, Source, fingerprint
 from longwave.tasks.base.spec import check_variant
-from longwave.tasks.formats.geometric import as_one_graph, check_size, geometric, split_graph
-from longwave.tasks.formats.pickles import arrays, unpickled
+from longwave.tasks.formats.geometric import as_one_graph, check_size, import_geometric, split_graph
+from longwave.tasks.formats.pickles import array_types, unpickle
 
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 DEVELOPMENT, EACH = 1500, 20
@@ -41,7 +41,7 @@ def source(name: str, title: str, nodes: int, edges: int) -> Source:
     )
 
 
-def papers(files: Source, features: int, classes: int, variant: str) -> Data[Graphs]:
+def load_papers(files: Source, features: int, classes: int, variant: str) -> Data[Graphs]:
     """Return the largest component of a graph at one of its splits.
 
     Raises:
@@ -51,11 +51,11 @@ def papers(files: Source, features: int, classes: int, variant: str) -> Data[Gra
     check_variant(files.name, variant, SEEDS)
     place = files.locate(files.name)
     key = f"{files.name}-1-{fingerprint(place / name for name in files.needs)}"
-    found = cached(key, lambda: largest_component(_parse(files, features, classes)))
-    return split_graph(found, divided(found["y"], SEEDS[variant]))
+    graph = cached(key, lambda: largest_component(_parse(files, features, classes)))
+    return split_graph(graph, draw_split(graph["y"], SEEDS[variant]))
 
 
-def divided(classes: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+def draw_split(classes: np.ndarray, seed: int) -> dict[str, np.ndarray]:
     """Return which nodes train, validate and test, (V,) bool each, as GraphCON's code draws them.
 
     Of ``DEVELOPMENT`` random nodes ``EACH`` of a class train and the rest validate; all others test.
@@ -97,22 +97,22 @@ def largest_component(graph: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _parse(files: Source, features: int, classes: int) -> dict[str, np.ndarray]:
     """Return ``x`` (V, p) float32, ``edge_index`` (2, E) and ``y`` (V,) of the whole graph."""
     paths = {part: files.root / name for part, name in zip(PARTS, files.needs, strict=True)}
-    known = arrays()
+    known = array_types()
     rows = {
-        part: _checked_rows(paths[part], unpickled(paths[part], known), classes if "y" in part else features)
+        part: _checked_rows(paths[part], unpickle(paths[part], known), classes if "y" in part else features)
         for part in PARTS[:6]
     }
-    for held, said in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
-        if rows[held] != rows[said]:
-            rule = f"there must be a row for each of the {rows[held]} of {paths[held].name}"
-            raise DataError(f"{paths[said]}: {rule}, got {rows[said]}.")
-    nodes = _checked_links(paths["graph"], unpickled(paths["graph"], known))
+    for left, right in (("x", "y"), ("tx", "ty"), ("allx", "ally")):
+        if rows[left] != rows[right]:
+            rule = f"there must be a row for each of the {rows[left]} of {paths[left].name}"
+            raise DataError(f"{paths[right]}: {rule}, got {rows[right]}.")
+    nodes = _checked_links(paths["graph"], unpickle(paths["graph"], known))
     _check_test(paths["test.index"], rows["allx"], rows["tx"], nodes)
     files.check_count("nodes", nodes)
-    reader = geometric("io", files.title)
+    reader = import_geometric("io", files.title)
     with as_one_graph(files):
-        found = reader.read_planetoid_data(str(files.root), files.name)
-    graph = {name: found[name].numpy() for name in ("x", "edge_index", "y")}
+        data = reader.read_planetoid_data(str(files.root), files.name)
+    graph = {name: data[name].numpy() for name in ("x", "edge_index", "y")}
     check_size(files, graph, features)
     return graph
 

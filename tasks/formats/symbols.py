@@ -25,7 +25,7 @@ Language = Callable[[int, int, int, int], Sequences]
 """From shortest, longest, seed and n: n sequences with lengths uniform between the two, both included."""
 
 
-def seeded(seed: int) -> torch.Generator:
+def seeded_generator(seed: int) -> torch.Generator:
     """Return a generator of its own."""
     return torch.Generator().manual_seed(seed)
 
@@ -43,7 +43,7 @@ def ask_last(symbols: Tensor, answers: Tensor, lengths: Tensor) -> Sequences:
     return Sequences(inputs, torch.where(step == last, answers, NOT_ASKED))
 
 
-def distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
+def draw_distinct(n: int, k: int, weights: Tensor, g: torch.Generator) -> Tensor:
     """Return n rows of k distinct numbers below len(weights), (n, k), drawn one after the other by weight.
 
     The k largest of log-weights with Gumbel noise are such a draw (Yellott 1977).

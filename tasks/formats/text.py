@@ -15,7 +15,7 @@ from torch import Tensor
 
 from longwave.tasks.base.cache import cached
 from longwave.tasks.base.data import Data
-from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint, opened
+from longwave.tasks.base.raw import DataError, Remote, Source, check_ended, fingerprint, open_bytes
 from longwave.tasks.base.sequences import Sequences, Text
 
 RATINGS = {"neg": range(1, 5), "pos": range(7, 11)}
@@ -82,20 +82,20 @@ IMDB = Unpacked(
 )
 
 
-def read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
         DataError: It is not UTF-8, or no file.
     """
     try:
-        with TextIOWrapper(opened(path), encoding="utf-8") as file:
+        with TextIOWrapper(open_bytes(path), encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: a text must be UTF-8, but its byte {error.start} is not.") from None
 
 
-def tokenised(text: str) -> list[str]:
+def tokenise(text: str) -> list[str]:
     """Return the tokens of an English text, much as GloVe's: "It isn't." gives it, is, n't and a full stop.
 
     Everything is in lower case and HTML line breaks go. A token is a run of letters and digits, one of the endings
@@ -104,7 +104,7 @@ def tokenised(text: str) -> list[str]:
     return TOKEN.findall(text.lower().replace("<br />", " "))
 
 
-def numbered(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple[list[np.ndarray], list[str]]:
+def number_texts(texts: Iterable[Iterable[str]], learnt: Sequence[int]) -> tuple[list[np.ndarray], list[str]]:
     """Return each text as numbers, int32, and the vocabulary that they count through.
 
     The vocabulary is what occurs in the texts ``learnt``, the most frequent first, equally frequent in alphabetical
@@ -136,17 +136,17 @@ def penn_treebank(task: str, units: Callable[[list[str]], Iterable[str]], most: 
     place = PTB.locate(task)
     paths = [place / name for name in PTB.needs]
     key = "-".join(fingerprint([path]) for path in paths)
-    texts = cached(f"{task}-2-{key}", lambda: _corpus(task, paths, units, most))
+    texts = cached(f"{task}-2-{key}", lambda: _read_corpus(task, paths, units, most))
     rows = [torch.from_numpy(texts[path.stem]).unsqueeze(0) for path in paths]
     splits = [Text(row[:, :-1].contiguous(), row[:, 1:].long(), segment=segment) for row in rows]
     return Data(train=splits[0], valid=splits[1], test=splits[2])
 
 
-def _corpus(
+def _read_corpus(
     task: str, paths: Sequence[Path], units: Callable[[list[str]], Iterable[str]], most: int
 ) -> dict[str, np.ndarray]:
     """Return the tokens of each text by the name of its file, int16."""
-    rows, vocabulary = numbered((_units(path, units) for path in paths), [0])
+    rows, vocabulary = number_texts((_read_units(path, units) for path in paths), [0])
     if len(vocabulary) > most:
         raise DataError(f"{paths[0]}: {task} takes at most {most} different tokens, got {len(vocabulary)}.")
     unknown = vocabulary.index("<unk>") if "<unk>" in vocabulary else -1
@@ -157,23 +157,23 @@ def _corpus(
     return {path.stem: row for path, row in zip(paths, rows, strict=True)}
 
 
-def _units(path: Path, units: Callable[[list[str]], Iterable[str]]) -> list[str]:
-    lines = [line for line in read(path).split("\n") if line.strip()]
-    found = [token for line in lines for token in units(line.split())]
-    if len(found) < 2:
-        raise DataError(f"{path}: a text must have at least 2 tokens, got {len(found)}.")
+def _read_units(path: Path, units: Callable[[list[str]], Iterable[str]]) -> list[str]:
+    lines = [line for line in read_text(path).split("\n") if line.strip()]
+    tokens = [token for line in lines for token in units(line.split())]
+    if len(tokens) < 2:
+        raise DataError(f"{path}: a text must have at least 2 tokens, got {len(tokens)}.")
     check_ended(path)
     PTB.check_count(f"lines in {path.name}", len(lines))
-    return found
+    return tokens
 
 
-def reviews(folder: Path) -> list[Path]:
+def read_reviews(folder: Path) -> list[Path]:
     """Return the reviews NUMBER_RATING.txt of a folder ``neg`` or ``pos``, in the order of their numbers.
 
     Raises:
         DataError: There is none; a name has another form or a number twice; or a rating belongs elsewhere.
     """
-    found: dict[int, Path] = {}
+    paths: dict[int, Path] = {}
     for path in sorted(folder.glob("*.txt")):
         match = re.fullmatch(r"([0-9]+)_([0-9]+)\.txt", path.name)
         if not match:
@@ -182,15 +182,15 @@ def reviews(folder: Path) -> list[Path]:
         if rating not in allowed:
             span = f"{allowed[0]} to {allowed[-1]}"
             raise DataError(f"{path}: a rating in {folder.name} must be {span}, got {rating}.")
-        if number in found:
-            raise DataError(f"{path}: review {number} must be there once, got {found[number].name} too.")
-        found[number] = path
-    if not found:
+        if number in paths:
+            raise DataError(f"{path}: review {number} must be there once, got {paths[number].name} too.")
+        paths[number] = path
+    if not paths:
         raise DataError(f"{folder}: must hold reviews NUMBER_RATING.txt, got none.")
-    return [found[number] for number in sorted(found)]
+    return [paths[number] for number in sorted(paths)]
 
 
-def glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.ndarray:
+def read_glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.ndarray:
     """Return a start of the embedding, ``shape`` (V, p) float32: GloVe's vectors, and N(0, 1) in all other rows.
 
     Args:
@@ -203,7 +203,7 @@ def glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.nda
     """
     wanted = {word.encode(): row for word, row in rows.items()}
     vectors = np.random.RandomState(1234).standard_normal(shape).astype(np.float32)
-    found = False
+    filled = False
     with path.open("rb") as file:
         for k, line in enumerate(file, 1):
             word, *numbers = line.split(b" ")
@@ -214,19 +214,19 @@ def glove(path: Path, rows: Mapping[str, int], shape: tuple[int, int]) -> np.nda
             if len(numbers) != shape[1] or not all(map(math.isfinite, vector)):
                 raise DataError(f"{path}: line {k} must be a word and {shape[1]} finite numbers, got {line[:40]!r}.")
             if vector:
-                vectors[wanted[word]], found = vector, True
-    if not found:
+                vectors[wanted[word]], filled = vector, True
+    if not filled:
         raise DataError(f"{path}: must hold words of the reviews, got none.")
     return vectors
 
 
-def unigram(data: Data[Sequences], tokens: int) -> Tensor:
+def unigram_logits(data: Data[Sequences], tokens: int) -> Tensor:
     """Return log-frequencies in the training text, one added to each count, as logits at every step."""
     counts = torch.bincount(data.training(1).targets.flatten(), minlength=tokens) + 1
     return counts.double().log().expand(*data.test.targets.shape, tokens)
 
 
-def bigram(data: Data[Sequences], tokens: int) -> Tensor:
+def bigram_logits(data: Data[Sequences], tokens: int) -> Tensor:
     """Return log-frequencies of what follows the present token in the training text, one added to each count."""
     train = data.training(1)
     pairs = train.inputs.long() * tokens + train.targets

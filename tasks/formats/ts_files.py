@@ -45,10 +45,10 @@ def both_parts(files: Source, steps: int, features: int, classes: int = 0) -> di
         names = " ".join(parts[0].classes)
         raise DataError(f"{test}: the classes must be those of TRAIN, {names}, got {' '.join(parts[1].classes)}.")
     files.check_count("series", sum(len(part.values) for part in parts))
-    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("lengths", "labels")}
-    longest = found["lengths"].max()
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("lengths", "labels")}
+    longest = arrays["lengths"].max()
     values = [np.pad(part.values, [(0, 0), (0, longest - part.values.shape[1]), (0, 0)]) for part in parts]
-    return {**found, "values": np.concatenate(values)}
+    return {**arrays, "values": np.concatenate(values)}
 
 
 @np.errstate(over="ignore")  # what is too large becomes infinite, and is refused
@@ -77,11 +77,11 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
                 break
         else:
             raise DataError(f"{path}: there must be a line @data after the header, found none: is the file whole?")
-        names = _checked(header, path, steps, features, classes)
+        names = _check_header(header, path, steps, features, classes)
         for k, line in lines:
             *parts, label = line.split(":")
-            values.append(_values(parts, f"{path}, line {k}", steps, features))
-            labels.append(_label(label.strip(), f"{path}, line {k}", names))
+            values.append(_parse_values(parts, f"{path}, line {k}", steps, features))
+            labels.append(_parse_label(label.strip(), f"{path}, line {k}", names))
     check_ended(path)
     if not values:
         raise DataError(f"{path}: there must be series after the line @data, found none.")
@@ -91,14 +91,14 @@ def read_ts(path: Path, steps: int, features: int, classes: int = 0) -> Series:
     return Series(np.stack(padded), lengths, targets, names)
 
 
-def _checked(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
+def _check_header(header: dict[str, list[str]], path: Path, steps: int, features: int, classes: int) -> tuple[str, ...]:
     """Return the sorted names of the classes, or raise a DataError where the header declares another data set."""
     numbers = {"@dimensions": features, **({"@serieslength": steps} if steps else {})}
     rules = {name: [str(number)] for name, number in numbers.items()}
     rules |= {"@equallength": ["true" if steps else "false"], "@timestamps": ["false"]}
     for name, words in rules.items():
-        if (found := [word.lower() for word in header.get(name, words)]) != words:
-            raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(found) or 'nothing'}.")
+        if (given := [word.lower() for word in header.get(name, words)]) != words:
+            raise DataError(f"{path}: {name} must be {words[0]}, got {' '.join(given) or 'nothing'}.")
     tag = "@classlabel" if classes else "@targetlabel"
     flag, *names = header.get(tag, ["nothing"])
     if flag.lower() != "true" or (classes and len(set(names)) != classes):
@@ -107,7 +107,7 @@ def _checked(header: dict[str, list[str]], path: Path, steps: int, features: int
     return tuple(sorted(names)) if classes else ()
 
 
-def _values(parts: list[str], where: str, steps: int, features: int) -> np.ndarray:
+def _parse_values(parts: list[str], where: str, steps: int, features: int) -> np.ndarray:
     """Return one series, (T, p) float32."""
     if len(parts) != features:
         raise DataError(f"{where}: a series must have {features} dimensions and a label, got {len(parts)} dimensions.")
@@ -125,7 +125,7 @@ def _values(parts: list[str], where: str, steps: int, features: int) -> np.ndarr
     return series
 
 
-def _label(label: str, where: str, names: tuple[str, ...]) -> float:
+def _parse_label(label: str, where: str, names: tuple[str, ...]) -> float:
     """Return the index of a class, or the value asked."""
     if names:
         if label not in names:

@@ -29,12 +29,12 @@ class Majority(Predictor):
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the class's logits for every place; it keeps one number."""
-        asked = data.training(SAMPLE).targets
-        asked = asked[asked != NOT_ASKED]
+        classes = data.training(SAMPLE).targets
+        classes = classes[classes != NOT_ASKED]
         if self.outputs == 1:
-            logits = torch.tensor([1.0 if (asked == 1).sum() * 2 > len(asked) else -1.0])
+            logits = torch.tensor([1.0 if (classes == 1).sum() * 2 > len(classes) else -1.0])
         else:
-            counts = torch.bincount(asked.flatten(), minlength=self.outputs)
+            counts = torch.bincount(classes.flatten(), minlength=self.outputs)
             logits = torch.nn.functional.one_hot(counts.argmax(), self.outputs).float()
         return Fitted(lambda split: logits.expand(*split.targets.shape, self.outputs), 1)
 

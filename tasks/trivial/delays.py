@@ -100,17 +100,17 @@ class DelayEmbedded(Predictor, Generic[C]):
         """Return the chosen laws."""
         train: Sequences = data.training(SAMPLE)
         name, delays, rest = self._choice(train, data.valid)
-        [main] = _learnt(self, train, delays, [rest], self.rows[1])
+        [main] = _learn_laws(self, train, delays, [rest], self.rows[1])
         laws, shared = {delays.reach: main}, {delays: main}
         every = [each for _, each in self.rests()]
         for step in range(min(delays.reach, train.places)):
             here = delays.at(step)
-            own = _learnt(self, train, here, every, self.rows[1], step)
+            own = _learn_laws(self, train, here, every, self.rows[1], step)
             if here not in shared:
-                [shared[here]] = _learnt(self, train, here, [rest], self.rows[0])
-            laws[step] = min((*own, shared[here]), key=lambda law: _error(law, data.valid, step, step))
+                [shared[here]] = _learn_laws(self, train, here, [rest], self.rows[0])
+            laws[step] = min((*own, shared[here]), key=lambda law: _mean_error(law, data.valid, step, step))
         used = {id(law): law[2] for law in laws.values()}
-        return Fitted(lambda split: _outputs(laws, split), sum(used.values()), f"{delays}, {name}")
+        return Fitted(lambda split: _apply_laws(laws, split), sum(used.values()), f"{delays}, {name}")
 
     def _choice(self, train: Sequences, valid: Sequences) -> tuple[str, Delays, C]:
         """Return what is chosen for all steps but the first."""
@@ -120,8 +120,8 @@ class DelayEmbedded(Predictor, Generic[C]):
         tried = [Delays(k, s) for k in lags for s in self.spacings if Delays(k, s).reach <= longest]
 
         def errors(delays: Delays, some: Sequence[C], first: int) -> list[float]:
-            learnt = _learnt(self, train, delays, some, self.rows[0])
-            return [_error(law, shown, first, shown.places - 1) for law in learnt]
+            learnt = _learn_laws(self, train, delays, some, self.rows[0])
+            return [_mean_error(law, shown, first, shown.places - 1) for law in learnt]
 
         def least(among: list[Delays]) -> Delays:
             first = max(each.reach for each in among)
@@ -130,45 +130,45 @@ class DelayEmbedded(Predictor, Generic[C]):
         few = max(k for k in lags if k <= FIRST_LAGS)
         spacing = least([each for each in tried if each.lags == few]).spacing
         best = least([each for each in tried if each.spacing == spacing])
-        found = errors(best, [each for _, each in rests], best.reach)
-        name, rest = rests[found.index(min(found))]
+        tried_errors = errors(best, [each for _, each in rests], best.reach)
+        name, rest = rests[tried_errors.index(min(tried_errors))]
         return name, best, rest
 
 
-def _learnt(
+def _learn_laws(
     by: DelayEmbedded[C], train: Sequences, delays: Delays, rests: Sequence[C], most: int, at: int | None = None
 ) -> list[Learnt]:
     """Return laws learnt from ``most`` rows at most: of all steps that have the past, or of the step ``at`` alone."""
     first, last = (delays.reach, train.places - 1) if at is None else (at, at)
     x = delays.embedded(train.inputs, first, last).flatten(0, 1)
     y = train.targets[:, first : last + 1].double().flatten(0, 1)
-    asked = y.isfinite().all(-1)
-    x, y = x[asked], y[asked]
+    finite = y.isfinite().all(-1)
+    x, y = x[finite], y[finite]
     step = max(1, -(-len(x) // most))
     return [(delays, *law) for law in by.learn(x[::step], y[::step], rests)]
 
 
-def _said(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:
+def _apply_law(learnt: Learnt, x: Tensor, first: int, last: int) -> Tensor:
     """Return what a law says at some steps of inputs (n, T, p), (n, t, q)."""
     delays, law, _ = learnt
     rows = delays.embedded(x, first, last)
     return law(rows.flatten(0, 1)).view(*rows.shape[:2], -1)
 
 
-def _error(learnt: Learnt, split: Sequences, first: int, last: int) -> float:
+def _mean_error(learnt: Learnt, split: Sequences, first: int, last: int) -> float:
     """Return the mean squared error of a law at some steps; infinite where it is no number."""
     wanted = split.targets[:, first : last + 1].double()
-    error = (_said(learnt, split.inputs, first, last) - wanted).square().nanmean().item()
+    error = (_apply_law(learnt, split.inputs, first, last) - wanted).square().nanmean().item()
     return error if error == error else float("inf")
 
 
-def _outputs(laws: Mapping[int, Learnt], split: Sequences) -> Tensor:
+def _apply_laws(laws: Mapping[int, Learnt], split: Sequences) -> Tensor:
     """Return what the laws say of a split: each at its step, that of the greatest from there on."""
     main = max(laws)
-    found = torch.empty(split.targets.shape, dtype=torch.float64)
-    for some, out in zip(split.inputs.split(CHUNK), found.split(CHUNK), strict=True):
+    outputs = torch.empty(split.targets.shape, dtype=torch.float64)
+    for some, out in zip(split.inputs.split(CHUNK), outputs.split(CHUNK), strict=True):
         if main < split.places:
-            out[:, main:] = _said(laws[main], some, main, split.places - 1)
+            out[:, main:] = _apply_law(laws[main], some, main, split.places - 1)
     for step in range(min(main, split.places)):
-        found[:, step : step + 1] = _said(laws[step], split.inputs, step, step)
-    return found.to(split.targets)
+        outputs[:, step : step + 1] = _apply_law(laws[step], split.inputs, step, step)
+    return outputs.to(split.targets)

@@ -67,11 +67,11 @@ class Chosen(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the best free run. Raises ValueError where none is a number."""
         shown = data.valid.take(torch.arange(self.few)) if 0 < self.few < len(data.valid) else data.valid
-        given, asked = shown.inputs.double(), shown.targets.double()
+        given, wanted = shown.inputs.double(), shown.targets.double()
         least = math.inf
         best: Candidate | None = None
         for candidate in self.candidates(data):
-            if (error := (candidate[0](given) - asked).square().mean().item()) < least:
+            if (error := (candidate[0](given) - wanted).square().mean().item()) < least:
                 least, best = error, candidate
         if best is None:
             raise ValueError("No candidate reads as few steps as are given, or all of them predict what is no number.")
@@ -95,12 +95,12 @@ class FreePolynomial(Chosen):
         for lags in LAGS[self.degree]:
             if lags > given or comb(lags * features + self.degree, self.degree) > LARGEST:
                 continue
-            raised = partial(_raised, lags=lags, degree=self.degree)
+            raised = partial(_raise_inputs, lags=lags, degree=self.degree)
             fitted = triangle(train.inputs, train.targets[:, lags - 1 :], raised)
             for penalty in PENALTIES:
-                found = weights(fitted, features, penalty)
-                step = partial(_polynomial, degree=self.degree, weights=found)
-                yield _stepped(data, step, lags), found.numel(), f"{lags} lags, penalty {penalty:g}"
+                matrix = weights(fitted, features, penalty)
+                step = partial(_polynomial, degree=self.degree, weights=matrix)
+                yield _make_runs(data, step, lags), matrix.numel(), f"{lags} lags, penalty {penalty:g}"
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ class FreeNeighbours(Chosen):
             windows = _windows(train.inputs, lags).flatten(0, 1)
             after = train.targets[:, lags - 1 :].double().flatten(0, 1)
             some = torch.linspace(0, len(windows) - 1, min(LIBRARY, len(windows)), dtype=torch.float64).round().long()
-            library = _library(windows[some], after[some])
+            library = _make_library(windows[some], after[some])
             numbers = windows[some].numel() + after[some].numel()
             for count in NEIGHBOURS:
-                run = _stepped(data, partial(library, count=count), lags)
+                run = _make_runs(data, partial(library, count=count), lags)
                 yield run, numbers, f"{lags} lags, the nearest {count}"
 
 
@@ -133,9 +133,9 @@ class Analogues(Chosen):
         for lags in (lags for lags in EMBEDDINGS if lags <= given):
             after = train.targets[:, lags - 1 :].double().unfold(1, horizon, 1).mT
             windows = _windows(train.inputs, lags)[:, : after.shape[1]].flatten(0, 1)
-            library = _library(windows, after.flatten(0, 1))
+            library = _make_library(windows, after.flatten(0, 1))
             for count in NEIGHBOURS:
-                run = partial(_replayed, step=partial(library, count=count), lags=lags)
+                run = partial(_replay, step=partial(library, count=count), lags=lags)
                 yield run, windows.numel() + train.targets.numel(), f"{lags} lags, the nearest {count}"
 
 
@@ -168,13 +168,13 @@ def run_free(inputs: Tensor, step: OneStep, lags: int, horizon: int, reach: Tens
     return torch.stack(outputs, 1)
 
 
-def _stepped(data: Data[Sequences], step: OneStep, lags: int) -> FreeRun:
+def _make_runs(data: Data[Sequences], step: OneStep, lags: int) -> FreeRun:
     values = data.training(1).inputs.double().flatten(0, -2)
     reach = torch.stack([values.amin(0), values.amax(0)])
     return partial(run_free, step=step, lags=lags, horizon=data.test.targets.shape[1], reach=reach)
 
 
-def _raised(inputs: Tensor, lags: int, degree: int) -> Tensor:
+def _raise_inputs(inputs: Tensor, lags: int, degree: int) -> Tensor:
     return powers(_windows(inputs, lags), degree)
 
 
@@ -187,11 +187,11 @@ def _windows(x: Tensor, lags: int) -> Tensor:
     return x.double().unfold(1, lags, 1).mT.flatten(2)
 
 
-def _replayed(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
+def _replay(inputs: Tensor, step: OneStep, lags: int) -> Tensor:
     return step(inputs[:, -lags:].flatten(1))
 
 
-def _library(windows: Tensor, after: Tensor) -> Callable[..., Tensor]:
+def _make_library(windows: Tensor, after: Tensor) -> Callable[..., Tensor]:
     """Return what gives, of ``seen``, (N, ...), the mean of what came after the ``count`` windows nearest to it."""
     sizes, rows = windows.square().sum(1), windows.mT
 

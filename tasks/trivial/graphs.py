@@ -38,9 +38,9 @@ class LabelPropagation(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return what reaches each node of the one graph whose nodes are split; it keeps the known classes."""
         train: Graphs = data.training(1)
-        step, known = _spread(train), torch.zeros(train.places, self.classes, dtype=torch.float64)
-        asked = train.targets[0] != NOT_ASKED
-        known[asked] = torch.nn.functional.one_hot(train.targets[0, asked], self.classes).double()
+        step, known = _propagation(train), torch.zeros(train.places, self.classes, dtype=torch.float64)
+        labelled = train.targets[0] != NOT_ASKED
+        known[labelled] = torch.nn.functional.one_hot(train.targets[0, labelled], self.classes).double()
         valid = data.valid.targets[0]
         tried = {}
         for share in (0.5, 0.9, 0.99):
@@ -50,7 +50,7 @@ class LabelPropagation(Predictor):
             tried[share] = reached
         hits = {share: int((reached.argmax(-1) == valid).sum()) for share, reached in tried.items()}
         best = max(hits, key=lambda share: hits[share])
-        return Fitted(lambda split: tried[best].expand(*split.real.shape, -1), int(asked.sum()), f"share {best:g}")
+        return Fitted(lambda split: tried[best].expand(*split.real.shape, -1), int(labelled.sum()), f"share {best:g}")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class FeatureRidge(Predictor):
 
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map of least error on the validation split."""
-        return _ridge(_asked(data.training(1)), _asked(data.valid), _rows)
+        return _fit_ridge(_scored_nodes(data.training(1)), _scored_nodes(data.valid), _all_rows)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class CountRidge(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map of least error on the validation split."""
         x, held = ((self._counts(split), split.targets[:, 0].numpy()) for split in (data.training(1), data.valid))
-        return _ridge(x, held, self._counts)
+        return _fit_ridge(x, held, self._counts)
 
     def _counts(self, split: Graphs) -> np.ndarray:
         kinds = torch.nn.functional.one_hot(split.nodes.long(), self.kinds) * split.real.unsqueeze(-1)
@@ -83,7 +83,7 @@ class CountRidge(Predictor):
         return torch.cat([kinds.sum(1), edges], -1).double().numpy()
 
 
-def _ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
+def _fit_ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs], np.ndarray]) -> Fitted:
     """Return a ridge regression with an intercept, whose penalty has the least squared error on ``held``."""
     from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
 
@@ -96,18 +96,18 @@ def _ridge(x: FeaturesAndValues, held: FeaturesAndValues, rows: Callable[[Graphs
     return Fitted(outputs, x[0].shape[1] + 1, f"ridge {best:g}")
 
 
-def _rows(split: Graphs) -> np.ndarray:
+def _all_rows(split: Graphs) -> np.ndarray:
     """Return the features of all nodes, (N V, p) float64."""
     return split.nodes.flatten(0, 1).double().numpy()
 
 
-def _asked(split: Graphs) -> FeaturesAndValues:
+def _scored_nodes(split: Graphs) -> FeaturesAndValues:
     """Return features and values of the nodes that are asked."""
-    asked = split.targets[..., 0].isfinite()
-    return split.nodes[asked].double().numpy(), split.targets[asked][:, 0].numpy()
+    scored = split.targets[..., 0].isfinite()
+    return split.nodes[scored].double().numpy(), split.targets[scored][:, 0].numpy()
 
 
-def _spread(split: Graphs) -> Tensor:
+def _propagation(split: Graphs) -> Tensor:
     """Return D^-1/2 A D^-1/2 of a graph's edges, both ways and once each, (V, V) sparse float64."""
     n = split.places
     edges = split.edges[0][(split.edges[0] < n).all(-1)]

@@ -13,7 +13,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.predictor import Fitted, Predictor
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.trivial.constant import SAMPLE
-from longwave.tasks.trivial.whole import logits, most_right, rows
+from longwave.tasks.trivial.whole import flat_rows, logits, most_right
 
 WIDTHS, PENALTIES = (0.25, 1.0, 4.0), (1e-4, 1e-2, 1.0)
 """Inverse squared width over that of the mean squared distance between examples; ridge penalty."""
@@ -34,19 +34,19 @@ class KernelRidge(Predictor):
         from sklearn.kernel_ridge import KernelRidge as Ridge  # type: ignore[import-untyped]
 
         train: Sequences = data.training(SAMPLE)
-        x, wanted = rows(train).double(), 2.0 * logits(train.targets, self.outputs) - 1.0
+        x, wanted = flat_rows(train).double(), 2.0 * logits(train.targets, self.outputs) - 1.0
         if self.outputs == 1:
             wanted = logits(train.targets, 1)
         unit = 1.0 / (2.0 * x.var(0, correction=0).sum().item())
 
-        def fitted(told: tuple[float, float]) -> Ridge:
-            width, penalty = told
+        def fitted(choice: tuple[float, float]) -> Ridge:
+            width, penalty = choice
             return Ridge(kernel="rbf", gamma=width * unit, alpha=penalty).fit(x.numpy(), wanted.numpy())
 
         def outputs(ridge: Ridge, split: Sequences) -> Tensor:
-            return torch.from_numpy(ridge.predict(rows(split).double().numpy())).view(len(split), self.outputs)
+            return torch.from_numpy(ridge.predict(flat_rows(split).double().numpy())).view(len(split), self.outputs)
 
-        tried = {told: fitted(told) for told in product(WIDTHS, PENALTIES)}
-        best = most_right(tried, lambda told: outputs(tried[told], data.valid), data.valid.targets)
+        tried = {choice: fitted(choice) for choice in product(WIDTHS, PENALTIES)}
+        best = most_right(tried, lambda choice: outputs(tried[choice], data.valid), data.valid.targets)
         numbers = x.numel() + wanted.numel()
         return Fitted(lambda split: outputs(tried[best], split), numbers, f"width {best[0]:g}, penalty {best[1]:g}")

@@ -26,11 +26,11 @@ def triangle(x: Tensor, y: Tensor, features: Features, chunk: int = CHUNK) -> Te
         features: Of x.
         chunk: How many of the N are worked on at once.
     """
-    found = torch.empty(0)
+    reduced = torch.empty(0)
     for some, wanted in zip(x.split(chunk), y.split(chunk), strict=True):
         rows = torch.cat([features(some.double()), wanted.double()], -1)[wanted.isfinite().all(-1)]
-        found = torch.linalg.qr(torch.cat([found, rows]), mode="r").R
-    return found
+        reduced = torch.linalg.qr(torch.cat([reduced, rows]), mode="r").R
+    return reduced
 
 
 def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
@@ -44,8 +44,8 @@ def weights(triangle: Tensor, outputs: int, penalty: float = 0.0) -> Tensor:
     left, right = triangle.split([triangle.shape[1] - outputs, outputs], 1)
     ridge = (penalty * left.square().sum(0).mean()).sqrt() * torch.eye(left.shape[1], dtype=left.dtype)
     left, right = torch.cat([left, ridge]), torch.cat([right, torch.zeros_like(ridge[:, :outputs])])
-    found: Tensor = torch.linalg.lstsq(left, right, driver="gelsd").solution
-    return found
+    solution: Tensor = torch.linalg.lstsq(left, right, driver="gelsd").solution
+    return solution
 
 
 def powers(x: Tensor, degree: int) -> Tensor:

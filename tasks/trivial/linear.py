@@ -33,18 +33,18 @@ class Linear(Predictor):
         train: Sequences = data.training(SAMPLE)
         fits = []
         for seen in range(1, min(self.lags, train.places) + 1):
-            now, features = slice(0, None if seen == self.lags else seen), partial(_history, lags=seen)
-            found = triangle(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features)
-            fits.append((now, features, weights(found, train.targets.shape[-1], self.penalty)))
+            now, features = slice(0, None if seen == self.lags else seen), partial(_stack_lags, lags=seen)
+            upper = triangle(train.inputs[:, now], train.targets[:, now][:, seen - 1 :], features)
+            fits.append((now, features, weights(upper, train.targets.shape[-1], self.penalty)))
 
         def outputs(split: Sequences) -> Tensor:
             predicted = [
-                torch.cat([features(x.double()) @ found for x in split.inputs[:, now].split(CHUNK)])
-                for now, features, found in fits[: split.places]
+                torch.cat([features(x.double()) @ matrix for x in split.inputs[:, now].split(CHUNK)])
+                for now, features, matrix in fits[: split.places]
             ]
             return torch.cat(predicted, 1).to(split.targets)
 
-        return Fitted(outputs, sum(found.numel() for _, _, found in fits))
+        return Fitted(outputs, sum(upper.numel() for _, _, upper in fits))
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Iterated(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the map, whose states stay within ten times the largest in training."""
         states = data.training(SAMPLE).inputs.double()
-        found = triangle(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
-        step, largest = weights(found, states.shape[-1]), 10 * states.abs().max()
+        upper = triangle(states[:, :-1], states[:, 1:], partial(powers, degree=self.degree))
+        step, largest = weights(upper, states.shape[-1]), 10 * states.abs().max()
 
         def outputs(split: Sequences) -> Tensor:
             state = split.inputs.double()
@@ -74,7 +74,7 @@ class Iterated(Predictor):
         return Fitted(outputs, step.numel())
 
 
-def _history(x: Tensor, lags: int) -> Tensor:
+def _stack_lags(x: Tensor, lags: int) -> Tensor:
     """Return (N, T − lags + 1, lags·p + 1): the last inputs and a one, from the first full history on."""
     windows = x.unfold(1, lags, 1).flatten(2)
     return torch.cat([windows, torch.ones_like(windows[..., :1])], -1)

@@ -15,7 +15,7 @@ from longwave.tasks.base.predictor import Fitted, Predictor
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.trivial.constant import SAMPLE
 from longwave.tasks.trivial.delays import DelayEmbedded, Law
-from longwave.tasks.trivial.whole import logits, rows
+from longwave.tasks.trivial.whole import flat_rows, logits
 
 MOST = 16
 """Dimensions of an embedding, at most."""
@@ -46,9 +46,9 @@ class Neighbours(DelayEmbedded[tuple[int, bool]]):
 
         tree, workers = cKDTree(x.numpy(), leafsize=32), torch.get_num_threads()
 
-        def law(asked: Tensor, most: int, weighed: bool) -> Tensor:
+        def law(points: Tensor, most: int, weighed: bool) -> Tensor:
             k = min(most, len(x))
-            far, at = (torch.from_numpy(f).view(len(asked), k) for f in tree.query(asked.numpy(), k, workers=workers))
+            far, at = (torch.from_numpy(f).view(len(points), k) for f in tree.query(points.numpy(), k, workers=workers))
             if not weighed:
                 return y[at].mean(1)
             weights = 1 / far.square().clamp_min(TINY)
@@ -70,11 +70,11 @@ class Nearest(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the training split; all of it is kept."""
         train: Sequences = data.training(SAMPLE)
-        x, classes = rows(train), train.targets
+        x, classes = flat_rows(train), train.targets
 
         def outputs(split: Sequences) -> Tensor:
             step = max(1, BLOCK // len(x))
-            near = [torch.cdist(some, x).argmin(1) for some in rows(split).split(step)]
+            near = [torch.cdist(some, x).argmin(1) for some in flat_rows(split).split(step)]
             return logits(classes[torch.cat(near)], self.outputs)
 
         return Fitted(outputs, x.numel() + len(x))

@@ -41,16 +41,16 @@ class NodeRidge(Predictor):
         return Fitted(lambda split: self._seen(split) @ maps[best], maps[best].numel(), f"ridge {RIDGES[best]:g}")
 
     def _asked(self, split: Graphs) -> tuple[Tensor, Tensor]:
-        asked = split.targets != NOT_ASKED
-        return self._seen(split)[asked], split.targets[asked]
+        scored = split.targets != NOT_ASKED
+        return self._seen(split)[scored], split.targets[scored]
 
     def _seen(self, split: Graphs) -> Tensor:
         """Return what the regression reads of each node, (N, V, (hops + 1) p + 1)."""
-        found = [split.nodes.double().masked_fill(~split.real.unsqueeze(-1), 0.0)]
+        features = [split.nodes.double().masked_fill(~split.real.unsqueeze(-1), 0.0)]
         for _ in range(self.hops):
-            held = torch.cat([found[-1], torch.zeros_like(found[-1][:, :1])], 1)
+            held = torch.cat([features[-1], torch.zeros_like(features[-1][:, :1])], 1)
             begin, end = (k.unsqueeze(-1).expand(*k.shape, held.shape[-1]) for k in split.edges.unbind(-1))
             total = torch.zeros_like(held).scatter_add(1, end, held.gather(1, begin))[:, :-1]
             count = torch.zeros_like(held).scatter_add(1, end, torch.ones_like(held.gather(1, begin)))[:, :-1]
-            found.append(total / count.clamp_min(1))
-        return torch.cat([*found, torch.ones_like(found[0][..., :1])], -1)
+            features.append(total / count.clamp_min(1))
+        return torch.cat([*features, torch.ones_like(features[0][..., :1])], -1)

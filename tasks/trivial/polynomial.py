@@ -48,11 +48,11 @@ class Polynomial(DelayEmbedded[float]):
         features = partial(powers, degree=next(fitting, 1))
         summed = triangle(x / largest, y, features, BLOCK)
 
-        def law(asked: Tensor, found: Tensor) -> Tensor:
-            out = asked.new_empty(len(asked), y.shape[1])
-            for some, place in zip(asked.split(BLOCK), out.split(BLOCK), strict=True):
-                place[:] = features(some / largest) @ found
+        def law(points: Tensor, matrix: Tensor) -> Tensor:
+            out = points.new_empty(len(points), y.shape[1])
+            for some, place in zip(points.split(BLOCK), out.split(BLOCK), strict=True):
+                place[:] = features(some / largest) @ matrix
             return out
 
         fits = [weights(summed, y.shape[1], rest) for rest in rests]
-        return [(partial(law, found=found), found.numel()) for found in fits]
+        return [(partial(law, matrix=matrix), matrix.numel()) for matrix in fits]

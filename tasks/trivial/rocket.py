@@ -57,10 +57,10 @@ class MiniRocket(Predictor):
         tried = {penalty: RidgeClassifier(alpha=penalty).fit(train, classes) for penalty in PENALTIES}
 
         def outputs(penalty: float, rows: NDArray[np.float64]) -> Tensor:
-            found = torch.from_numpy(tried[penalty].decision_function(rows)).view(len(rows), -1)
-            if self.outputs == 1 or found.shape[1] > 1:
-                return found
-            return torch.cat([-found, found], 1)
+            margins = torch.from_numpy(tried[penalty].decision_function(rows)).view(len(rows), -1)
+            if self.outputs == 1 or margins.shape[1] > 1:
+                return margins
+            return torch.cat([-margins, margins], 1)
 
         best = most_right(PENALTIES, lambda penalty: outputs(penalty, valid), data.valid.targets)
         numbers = tried[best].coef_.size + center.size + scale.size

@@ -21,7 +21,7 @@ PENALTIES = (1e-8, 1e-4, 1e-2, 1.0)
 """Of ``SummaryRidge``, relative to the mean square of what it reads."""
 
 
-def rows(split: Sequences) -> Tensor:
+def flat_rows(split: Sequences) -> Tensor:
     """Return the sequences as they are fed, (N, T·p) float32."""
     return torch.cat([piece.inputs.flatten(1).float() for piece in split.pieces(1024)])
 
@@ -37,9 +37,9 @@ def most_right(tried: Iterable[K], outputs: Callable[[K], Tensor], classes: Tens
     """Return the first that is right most often: ``outputs`` gives logits (N, q), or (N, 1), for ``classes`` (N,)."""
 
     def hits(each: K) -> int:
-        found = outputs(each)
-        said = found.squeeze(-1) > 0 if found.shape[-1] == 1 else found.argmax(-1)
-        return int((said == classes).sum())
+        scores = outputs(each)
+        predicted = scores.squeeze(-1) > 0 if scores.shape[-1] == 1 else scores.argmax(-1)
+        return int((predicted == classes).sum())
 
     return max(tried, key=hits)
 
@@ -54,22 +54,22 @@ class SummaryRidge(Predictor):
     def fit(self, data: Data[Any]) -> Fitted:
         """Return the fit to values asked once a sequence; of ragged ones the padding does not count."""
         train: Sequences = data.training(SAMPLE)
-        found, wanted = triangle(_summaries(train), train.targets, lambda x: x, len(train)), data.valid.targets.double()
+        upper, wanted = triangle(_summarise(train), train.targets, lambda x: x, len(train)), data.valid.targets.double()
 
         def error(fitted: Tensor) -> float:
-            found: float = (_summaries(data.valid) @ fitted - wanted).square().mean().item()
-            return found
+            mean: float = (_summarise(data.valid) @ fitted - wanted).square().mean().item()
+            return mean
 
-        tried = {penalty: weights(found, train.targets.shape[-1], penalty) for penalty in PENALTIES}
+        tried = {penalty: weights(upper, train.targets.shape[-1], penalty) for penalty in PENALTIES}
         best = min(tried, key=lambda penalty: error(tried[penalty]))
 
         def outputs(split: Sequences) -> Tensor:
-            return (_summaries(split) @ tried[best]).to(split.targets)
+            return (_summarise(split) @ tried[best]).to(split.targets)
 
         return Fitted(outputs, tried[best].numel(), f"penalty {best:g}")
 
 
-def _summaries(split: Sequences) -> Tensor:
+def _summarise(split: Sequences) -> Tensor:
     """Return six numbers a channel and a one, (N, 6 p + 1) float64."""
     x = split.inputs.double()
     steps = torch.full((len(x),), x.shape[1]) if split.lengths is None else split.lengths

@@ -13,7 +13,7 @@ import pytest
 import streamlit as st
 from browser import Come, Visitor, opened_browser
 from lab import about, curve, ok, trial
-from lab_speed import serving
+from lab_speed import serve_lab
 from playwright.sync_api import Browser
 from streamlit.testing.v1 import AppTest
 
@@ -48,14 +48,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     store = Store(place)
     store.add_sweep("demo", {"trials": 2})
     lem, lstm = [trial("lem", k) for k in range(3)], [trial("lstm", k) for k in range(5)]
-    cornn, found = [trial("cornn", k) for k in range(3)], [trial("cornn", k, phase="search") for k in (8, 9)]
+    cornn, searched = [trial("cornn", k) for k in range(3)], [trial("cornn", k, phase="search") for k in (8, 9)]
     adding = [trial("gru", 1, "adding", "N=500"), trial("gru", 1, "adding", "N=2000")]
-    asked = [*found, *lem, *lstm, *cornn, *adding]
-    store.add_trials("demo", asked, [about(c) for c in asked])
+    configs = [*searched, *lem, *lstm, *cornn, *adding]
+    store.add_trials("demo", configs, [about(c) for c in configs])
     runs = [ok(c, s) for c, s in zip(lem, (0.003, 0.005, 0.007), strict=True)]
     runs += [ok(c, s) for c, s in zip(lstm, (0.010, 0.011, 0.012, 0.013, 0.014), strict=True)]
     runs += [Run(c.id, "diverged", "loss is nan in epoch 2", 1, seconds=1.0) for c in cornn[:2]]
-    runs += [ok(found[0], None, 90.0), Run(found[1].id, "diverged", "loss is inf in epoch 1", seconds=60.0)]
+    runs += [ok(searched[0], None, 90.0), Run(searched[1].id, "diverged", "loss is inf in epoch 1", seconds=60.0)]
     runs += [ok(c, s) for c, s in zip(adding, (0.25, 0.75), strict=True)]
     points = [p for k, c in enumerate(lem) for p in curve(c, [0.3 + k, 0.1 + k, 0.2 + k])]
     points += [*curve(cornn[0], [0.9]), *curve(lstm[0], [0.8, 0.7, 0.6])]
@@ -100,13 +100,13 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Callable[[str], str]]:
     """Serve the Lab of a store, once for all tests: ``served(url)`` is its address."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     with ExitStack() as stack:
 
         def serve(url: str) -> str:
-            if url not in found:
-                found[url] = stack.enter_context(serving(url))[0]
-            return found[url]
+            if url not in addresses:
+                addresses[url] = stack.enter_context(serve_lab(url))[0]
+            return addresses[url]
 
         yield serve
 

@@ -32,8 +32,8 @@ def test_a_published_number_stands_in_the_frame_with_word_ratio_and_n() -> None:
     )  # fmt: skip
     assert near["our error over it"].startswith("× 1.00 (") and near["differs in"] == "—"
     [_, alone] = rows([retrained("b", [1.0])], [in_print("a", 2.0)])
-    [told] = table_frames.published_frame(alone).to_dict("records")
-    assert (told["ours is"], told["our error over it"], told["n"]) == ("not run", "—", "—")
+    [record] = table_frames.published_frame(alone).to_dict("records")
+    assert (record["ours is"], record["our error over it"], record["n"]) == ("not run", "—", "—")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_superseded_row_says_why_in_the_table_and_others_have_no_such_column()
     ]
     assert "superseded" not in board_table.board_frame(
         board_table.view_board([now])
-    ) and "superseded" in board_table.headings(board_table.view_board([old]))
+    ) and "superseded" in board_table.column_headings(board_table.view_board([old]))
 
 
 def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
@@ -82,8 +82,8 @@ def test_a_table_has_the_texts_of_each_row_however_often_it_is_drawn() -> None:
         written = table.to_html()
         for column in made.numbers:
             place = list(board_table.board_frame(made)).index(column.key)
-            told = re.findall(rf'col{place}" >(.*?)</td>', written)
-            assert told == [column.text(row) for row in made.rows], column.key
+            cells = re.findall(rf'col{place}" >(.*?)</td>', written)
+            assert cells == [column.text(row) for row in made.rows], column.key
 
 
 @pytest.mark.integration

@@ -133,8 +133,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> str:
             config = replace(trial("lem", number), model=f"odd{number}", options={"damping": name[:60]})
             for task in ("fitzhugh_nagumo", f"odd {name[:40]}"):
                 seeds = [replace(config, task=task, seed=k) for k in range(3)]
-                told = [replace(about(replace(c, model="lem")), model=name, task=name) for c in seeds]
-                store.add_trials("demo", seeds, told)
+                abouts = [replace(about(replace(c, model="lem")), model=name, task=name) for c in seeds]
+                store.add_trials("demo", seeds, abouts)
                 lost = Run(seeds[2].id, "failed", f"it died: {name}", 0)
                 store.write([], [ok(seeds[0], 0.1 + number), ok(seeds[1], 0.2), lost])
     return place

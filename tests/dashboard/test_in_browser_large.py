@@ -11,7 +11,7 @@ import pytest
 from browser import PAGES, Come, lines
 from lab import about, trial
 
-from longwave.platform.bench.board import fill
+from longwave.platform.bench.board import fill_store
 from longwave.platform.records.run import Run
 from longwave.platform.storage.store import Store
 
@@ -36,7 +36,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The URL of a store of 25 models on 20 tasks, one run of twenty diverged, and a sweep whose trials failed."""
     url = f"sqlite:///{tmp_path_factory.mktemp('large') / 'store.db'}"
     with Store(url) as store:
-        fill(store, MODELS * TASKS * 11, TASKS, MODELS)
+        fill_store(store, MODELS * TASKS * 11, TASKS, MODELS)
         lost = [trial("lem", seed) for seed in range(5)]
         store.add_sweep("lost", {})
         store.add_trials("lost", lost, [about(c) for c in lost])

@@ -132,7 +132,7 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
 
 
 @pytest.mark.parametrize(
-    ("page", "query", "said"),
+    ("page", "query", "message"),
     [
         ("task", {"task": "fitzhugh"}, "No task 'fitzhugh'. Did you mean fitzhugh"),
         ("row", {"row": "abcdabcd"}, "No row of this store has a name that begins with 'abcdabcd'."),
@@ -143,11 +143,11 @@ def test_a_picker_writes_the_address_and_the_address_moves_the_picker(url: str, 
     ],
 )
 def test_a_link_to_what_is_not_there_says_so_in_place_of_something_else(
-    url: str, visit: Visit, page: str, query: dict[str, str], said: str
+    url: str, visit: Visit, page: str, query: dict[str, str], message: str
 ) -> None:
     opened = visit(url, page, **query)
     text = opened.info[0].value.replace("\\", "")
-    assert said in text and not opened.dataframe
+    assert message in text and not opened.dataframe
 
 
 def test_a_row_has_its_seeds_curves_settings_and_command(url: str, visit: Visit) -> None:
@@ -209,11 +209,11 @@ def test_a_sweep_tells_how_its_trials_stand_each_state_apart(url: str, visit: Vi
 
 def test_published_numbers_stand_beside_ours_with_their_reason(url: str, visit: Visit) -> None:
     page = visit(url, "reproduction")
-    told = page.dataframe[0].value.set_index("model")
-    assert told.loc["LSTM", "verdict"] == "other protocol" and told.loc["LSTM", "our error over it"].startswith(
+    frame = page.dataframe[0].value.set_index("model")
+    assert frame.loc["LSTM", "verdict"] == "other protocol" and frame.loc["LSTM", "our error over it"].startswith(
         "× 0.99 ("
     )
-    assert "hidden 16 (printed" in told.loc["LSTM", "why"] or "epochs 3" in told.loc["LSTM", "why"]
+    assert "hidden 16 (printed" in frame.loc["LSTM", "why"] or "epochs 3" in frame.loc["LSTM", "why"]
     assert "3 other protocol" in notes(page) or "2 other protocol" in notes(page)
 
 

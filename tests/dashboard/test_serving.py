@@ -26,9 +26,9 @@ INDEX = Path(st.__file__).parent / "static/index.html"
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port: int = server.getsockname()[1]
         return port
 
 
@@ -46,11 +46,11 @@ def test_the_lab_says_where_it_is_once_it_listens_keeps_its_port_and_ends_with_i
                 assert answer.read() == b"ok"
             for page in ("", "task?task=adding", "nothing"):
                 with urlopen(f"http://127.0.0.1:{port}/{page}") as answer:
-                    told = answer.read().decode()
-                assert ("BACKEND_BASE_URL" in told) == (page != "nothing") and "<title>Streamlit</title>" in told
+                    html = answer.read().decode()
+                assert ("BACKEND_BASE_URL" in html) == (page != "nothing") and "<title>Streamlit</title>" in html
             second = subprocess.run(command, capture_output=True, text=True, timeout=30)
-            said = f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
-            assert (second.returncode, second.stderr) == (2, said)
+            message = f"longwave: --port {port} on 127.0.0.1: Address already in use. Give another: --port {port + 1}\n"
+            assert (second.returncode, second.stderr) == (2, message)
             ours = psutil.Process(lab.pid).children(recursive=True)
         finally:
             lab.send_signal(signal.SIGTERM)
@@ -89,8 +89,10 @@ def test_others_are_let_in_by_a_word_of_its_own_alone(address: str, capsys: pyte
         taken.listen()
         command = ["dashboard", "--address", address, "--port", str(taken.getsockname()[1])]
         assert main(command) == 2
-        said = capsys.readouterr().err
-        assert said == f"longwave: --address {address} lets others in, who can see all results. If they may: --public\n"
+        message = capsys.readouterr().err
+        assert (
+            message == f"longwave: --address {address} lets others in, who can see all results. If they may: --public\n"
+        )
         assert main([*command, "--public"]) == 2
         assert "lets others in" not in capsys.readouterr().err
 
@@ -99,12 +101,12 @@ def test_who_has_not_logged_in_sees_nothing_where_a_log_in_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGWAVE_STORE", f"sqlite:///{tmp_path}/none.db")
-    for asked, buttons in (("yes", ["Log in"]), ("", [])):
-        monkeypatch.setenv("LONGWAVE_LOGIN", asked)
+    for login, buttons in (("yes", ["Log in"]), ("", [])):
+        monkeypatch.setenv("LONGWAVE_LOGIN", login)
         st.cache_resource.clear()
         page = AppTest.from_file(str(Path(table_frames.__file__).parent / "app.py"), default_timeout=60).run()
         assert not page.exception and [button.label for button in page.button] == buttons
-        assert bool(page.info) != bool(asked)
+        assert bool(page.info) != bool(login)
 
 
 def test_the_secrets_of_the_log_in_page_are_what_streamlit_asks_for() -> None:

@@ -15,7 +15,7 @@ from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import CatalogueEntry
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.render.export import Format, write
+from longwave.platform.render.export import Format, format_tables
 from longwave.platform.storage import leases
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases
@@ -39,8 +39,8 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     late, failed = drawn(20, 0.3, 5e-3), drawn(21, 0.5, 5e-3)
     won = [trial("lem", k) for k in range(5)]
     others = [trial("gru", 0), trial("lstm", 0)]
-    asked = [*search, late, failed, *won, *others]
-    store.add_trials("s", asked, [about(c) for c in asked])
+    configs = [*search, late, failed, *won, *others]
+    store.add_trials("s", configs, [about(c) for c in configs])
     runs = [
         Run(c.id, "ok", "", 3, 2, valid, None, 2.0, 1, 1233) for c, valid in zip(search, (3.0, 1.0, 2.0), strict=False)
     ]
@@ -76,7 +76,7 @@ def test_a_board_is_sorted_as_the_link_says_and_taken_along_in_that_order(url: s
     table = export_menu.board_as_table(board_table.view_board(rows[::-1]))
     assert [line[1] for line in table.lines] == ["coRNN", "LSTM", "LEM"]
     assert [record["model"] for record in table.records] == ["cornn", "lstm", "lem"]
-    assert write([table], Format.markdown).count("\n| ") >= 4
+    assert format_tables([table], Format.markdown).count("\n| ") >= 4
 
 
 @pytest.mark.integration
@@ -173,12 +173,12 @@ def test_the_theme_of_a_link_is_asked_of_the_browser_and_taken_along(url: str, v
 def test_pages_look_the_more_seldom_the_more_are_open_and_the_longer_a_look_takes() -> None:
     looks = refresh_rate.RefreshRate()
     assert looks.every() == refresh_rate.LEAST
-    looks.heard("a", 0.2)
+    looks.note_look("a", 0.2)
     assert looks.every() == refresh_rate.LEAST and looks.every(5) == 5
     for k in range(40):
-        looks.heard(f"v{k}", 0.2)
+        looks.note_look(f"v{k}", 0.2)
     # 41 visitors of 0.2 s each are 8.2 s of work: a quarter of a core does that in 33 s.
     assert looks.every() == 40 and looks.every(5) == 40
     for _ in range(50):
-        looks.heard("a", 100.0)
+        looks.note_look("a", 100.0)
     assert looks.every() == refresh_rate.MOST

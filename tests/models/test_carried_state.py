@@ -117,7 +117,7 @@ def test_segments_in_order_are_the_folded_text(steps: int, length: int, strands:
     assert all(len(piece.x) == length for piece in pieces[:-1]) and 1 <= len(pieces[-1].x) <= length
     x, asked = folded(split, strands)
     assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
-    assert torch.equal(torch.cat([piece.asked for piece in pieces]), asked)
+    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), asked)
 
 
 def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> None:
@@ -125,17 +125,17 @@ def test_every_member_meets_the_same_segments_and_after_a_pause_the_rest() -> No
     batches = list(epoch_batches(configs, DATA, 1))
     assert len(batches) == 8
     assert torch.equal(torch.cat([batch.x for batch in batches], 1), x.expand(2, *x.shape))
-    assert torch.equal(torch.cat([batch.asked for batch in batches], 1), asked.expand(2, *asked.shape))
+    assert torch.equal(torch.cat([batch.ordered_targets for batch in batches], 1), asked.expand(2, *asked.shape))
     rest = list(epoch_batches(configs, DATA, 2, skip=3))
     for one, other in zip(batches[3:], rest, strict=True):
-        assert torch.equal(one.x, other.x) and torch.equal(one.asked, other.asked)
+        assert torch.equal(one.x, other.x) and torch.equal(one.ordered_targets, other.ordered_targets)
 
 
 @pytest.mark.parametrize(("steps", "strands"), [(7, 7), (9, 9), (10, STRANDS), (83, STRANDS)])
 def test_a_text_is_scored_in_ten_strands_or_as_many_as_it_has_steps(steps: int, strands: int) -> None:
     pieces, (x, asked) = list(text(steps).pieces(128)), folded(text(steps), strands)
     assert torch.equal(torch.cat([piece.x for piece in pieces]), x)
-    assert torch.equal(torch.cat([piece.asked for piece in pieces]), asked)
+    assert torch.equal(torch.cat([piece.ordered_targets for piece in pieces]), asked)
 
 
 @SOME

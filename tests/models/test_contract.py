@@ -8,7 +8,7 @@ from tiers import mark_long
 
 from longwave.models.base.spec import ModelSpec
 from longwave.platform.contracts.models import RULES, model_findings
-from longwave.platform.contracts.rule import findings
+from longwave.platform.contracts.rule import check_subjects
 from longwave.platform.contracts.small import Case
 
 LONG = ("residual_unicornn", "residual_unicornn-layers=3", "residual_unicornn-layers=4", "residual_unicornn-skip=3",
@@ -18,7 +18,7 @@ FUSED = "The fused loop computes what the plain one computes."
 
 @pytest.mark.parametrize("spec, options", mark_long({case.id: case.values for case in every_case()}, *LONG))
 def test_a_model_keeps_every_rule(spec: ModelSpec, options: Options) -> None:
-    found = [*findings(RULES, [("", Case(spec, options))])]
+    found = [*check_subjects(RULES, [("", Case(spec, options))])]
     assert not [(finding.words, finding.broken) for finding in found if finding.broken]
     assert {finding.words for finding in found if finding.skipped} <= {FUSED}
 

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from longwave.platform.literature.published import published_rows
 from longwave.tasks import enso, lorenz96, mackey_glass
 from longwave.tasks.base.data import Data
-from longwave.tasks.formats.ode import States, drawn, forecasts, solve, solve_delayed
+from longwave.tasks.formats.ode import States, forecast_data, solve, solve_delayed, split_path
 
 delayed = pytest.mark.parametrize("module", [mackey_glass, enso], ids=["mackey_glass", "enso"])
 Law = Callable[[float, float], float]
@@ -248,8 +248,8 @@ def test_lorenz_96_scores_trivial_predictors_as_known(variant: str, name: str, k
 
 def test_a_path_is_cut_into_splits_in_order_and_asked_for_ahead() -> None:
     path = np.arange(4 * 6, dtype=np.float64).reshape(4, 6, 1)  # state 6 t + sequence
-    pieces = drawn(path, {"train": 1, "valid": 2, "test": 3})
+    pieces = split_path(path, {"train": 1, "valid": 2, "test": 3})
     assert [pieces[k][:, 0, 0].tolist() for k in ("train", "valid", "test")] == [[0], [1, 2], [3, 4, 5]]
-    data = forecasts(pieces, 3)
+    data = forecast_data(pieces, 3)
     assert data.test.inputs.tolist() == [[[3.0]], [[4.0]], [[5.0]]]
     assert data.test.targets.tolist() == [[[21.0]], [[22.0]], [[23.0]]]

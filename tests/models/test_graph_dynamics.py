@@ -10,7 +10,7 @@ import torch
 from dense_graphs import random_graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from smoothing import STUDY, grid, study, traced
+from smoothing import STUDY, make_grid, study_models, trace_energies
 from torch import Tensor
 
 from longwave.models.base.geometric import Links
@@ -20,7 +20,7 @@ from longwave.models.g2 import G2
 from longwave.models.graphcon import GraphCON
 from longwave.platform.errors import ConfigError
 from longwave.platform.registry import get_model
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 
 pytest.importorskip("torch_geometric", reason="graph models need PyTorch Geometric: pip install 'longwave[graphs]'")
 FLOAT64 = torch.float64
@@ -31,7 +31,7 @@ def ring(n: int, d: int, value: float | None = None) -> Graphs:
     forth = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
     nodes = torch.randn(n, d, dtype=FLOAT64, generator=torch.Generator().manual_seed(1))
     nodes = nodes if value is None else torch.full_like(nodes, value)
-    return padded([nodes], [torch.cat([forth, forth.flip(0)], 1)], [torch.zeros(n, dtype=torch.int64)])
+    return pad_graphs([nodes], [torch.cat([forth, forth.flip(0)], 1)], [torch.zeros(n, dtype=torch.int64)])
 
 
 def identity(layer: GraphLayer, *others: str) -> GraphLayer:
@@ -153,7 +153,7 @@ def test_the_energy_of_linear_graphcon_decays_with_damping_as_its_modes_do_and_n
 
 
 def test_on_the_grid_plain_networks_smooth_and_undamped_graphcon_and_g2_do_not() -> None:
-    found = {name: [energy for energy, _ in trace] for name, trace in study(100).items()}
+    found = {name: [energy for energy, _ in trace] for name, trace in study_models(100).items()}
     assert found.keys() == STUDY.keys() and all(len(trace) == 100 for trace in found.values())
     first, last = ({name: trace[k] for name, trace in found.items()} for k in (0, -1))
     for name in ("GCN", "GAT"):
@@ -165,10 +165,10 @@ def test_on_the_grid_plain_networks_smooth_and_undamped_graphcon_and_g2_do_not()
 
 @pytest.mark.integration
 def test_through_1000_layers_g2_keeps_its_energy() -> None:
-    energies = [energy for energy, _ in traced("g2", 1000, grid(), p=2.0, shared=False)]
-    assert min(energies) > 0.5 * energies[0] and traced("gcn", 1000, grid())[-1][0] == 0
+    energies = [energy for energy, _ in trace_energies("g2", 1000, make_grid(), p=2.0, shared=False)]
+    assert min(energies) > 0.5 * energies[0] and trace_energies("gcn", 1000, make_grid())[-1][0] == 0
 
 
 def test_a_study_of_a_number_of_layers_that_no_model_takes_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^layers: it must be one of 1, 2, .*, 1000, got 7\.$"):
-        study(7)
+        study_models(7)

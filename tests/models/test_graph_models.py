@@ -22,7 +22,7 @@ from longwave.models.base import geometric
 from longwave.models.base.graph import GraphLayer
 from longwave.models.base.spec import ModelSpec, Sizes
 from longwave.platform.registry import get_model
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 from longwave.tasks.base.sequences import Sequences
 
 pytest.importorskip("torch_geometric", reason="graph models need PyTorch Geometric: pip install 'longwave[graphs]'")
@@ -108,7 +108,7 @@ class _Features(torch.nn.Module):
 def test_nodes_in_another_order_give_the_same_in_that_order(name: str, options: dict[str, Any], seed: int) -> None:
     layer, batch = layer_of(name, options, members=None), random_graphs(seed, sizes=(7,))
     order = torch.randperm(7, generator=torch.Generator().manual_seed(seed))
-    other = padded([batch.nodes[0, order]], [order.argsort()[batch.edges[0].mT]], [batch.targets[0]])
+    other = pad_graphs([batch.nodes[0, order]], [order.argsort()[batch.edges[0].mT]], [batch.targets[0]])
     torch.testing.assert_close(layer.features(other)[0], layer.features(batch)[0][:, order], rtol=1e-9, atol=1e-11)
 
 

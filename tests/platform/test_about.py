@@ -9,7 +9,7 @@ import torch
 from trials import present_trial
 
 from longwave.platform.about import about, derived_facts
-from longwave.platform.records.about import VERSION, About, departures
+from longwave.platform.records.about import VERSION, About, list_departures
 from longwave.platform.registry import all_models, all_tasks, get_task
 from longwave.tasks.base.losses import ACCURACY, MSE
 from longwave.tasks.base.spec import Recipe, changes, note
@@ -19,12 +19,12 @@ RECIPE = {"source": "paper", "paper": "lem", "unstated": (), "numbers": {}, "dro
 
 def test_a_row_is_told_its_recipe_its_paper_and_what_is_known_to_differ() -> None:
     config = present_trial("digits", "", "here", "lem", {}, {"lr": 0.1}, 128, 128, 120, "retrain", 1, drops=(100,))
-    told = about(config)
-    assert (told.recipe, told.paper) == ("LEM's sequential MNIST, Table 8 and code", "lem")
-    assert dict(told.known) == {get_task("digits").protocols[0].text: []} and told.minor == ()
+    facts = about(config)
+    assert (facts.recipe, facts.paper) == ("LEM's sequential MNIST, Table 8 and code", "lem")
+    assert dict(facts.known) == {get_task("digits").protocols[0].text: []} and facts.minor == ()
     data = get_task("digits").load("")
-    assert (told.margin, told.floor, told.layers) == (1.25, 50 / len(data.test), 1)
-    assert About.from_dict(json.loads(json.dumps(told.to_dict()))) == told and told.version == VERSION
+    assert (facts.margin, facts.floor, facts.layers) == (1.25, 50 / len(data.test), 1)
+    assert About.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts and facts.version == VERSION
 
 
 def test_what_explains_a_row_of_any_model_and_task_is_well_formed_without_data() -> None:
@@ -34,30 +34,30 @@ def test_what_explains_a_row_of_any_model_and_task_is_well_formed_without_data()
             config = present_trial(
                 task, spec.variant, "d", model, {}, {}, recipe.hidden, recipe.batch, recipe.epochs, "retrain", 1
             )
-            told = About(**derived_facts(config))
-            assert About.from_dict(json.loads(json.dumps(told.to_dict()))) == told
-            assert told.recipe and set(told.minor) <= told.known.keys() and told.margin > 1 and told.layers >= 1
+            facts = About(**derived_facts(config))
+            assert About.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
+            assert facts.recipe and set(facts.minor) <= facts.known.keys() and facts.margin > 1 and facts.layers >= 1
 
 
 def test_unstated_fields_of_a_recipe_are_known_differences_of_its_paper() -> None:
     config = present_trial("enso", "h=1", "d", "tau_gru", {}, {"tau": 20.0}, 16, 32, 400, "retrain", 1)
-    found = derived_facts(config)
-    assert found["paper"] == "taugru" and found["known"]["batch ours, not stated"] == ["taugru"]
-    assert "batch ours, not stated" not in found["minor"]
+    facts = derived_facts(config)
+    assert facts["paper"] == "taugru" and facts["known"]["batch ours, not stated"] == ["taugru"]
+    assert "batch ours, not stated" not in facts["minor"]
 
 
 @pytest.mark.parametrize(
-    ("recipe", "said"),
+    ("recipe", "departure"),
     [
         ({}, "epochs 9 (published 3)"),
         ({"unstated": ("epochs",)}, "epochs 9 (ours 3)"),
         ({"paper": ""}, "epochs 9 (ours 3)"),
     ],
 )
-def test_a_departure_says_whether_a_paper_or_we_stated_the_field(recipe: dict[str, object], said: str) -> None:
+def test_a_departure_says_whether_a_paper_or_we_stated_the_field(recipe: dict[str, object], departure: str) -> None:
     config = present_trial("adding", "N=20", "d", "lem", {}, {}, 8, 4, 9, "retrain", 1)
     fields = {name: getattr(config, name) for name in ("hidden", "batch", "steps", "clip", "optimiser", "schedule")}
-    assert departures(config, {**RECIPE, **fields, "epochs": 3, **recipe}) == (said,)
+    assert list_departures(config, {**RECIPE, **fields, "epochs": 3, **recipe}) == (departure,)
 
 
 def test_a_recipe_that_changes_its_paper_leaves_nothing_of_the_others_unstated() -> None:
@@ -76,6 +76,6 @@ def test_the_least_error_of_an_accuracy_is_half_of_what_is_asked() -> None:
 
 
 def test_a_note_is_of_the_papers_it_names() -> None:
-    told = note("one", "lem", "cornn", minor=True)
-    assert (told.text, told.papers, told.minor) == ("one", ("lem", "cornn"), True)
+    remark = note("one", "lem", "cornn", minor=True)
+    assert (remark.text, remark.papers, remark.minor) == ("one", ("lem", "cornn"), True)
     assert (note("one").papers, note("one").minor) == ((), False)

@@ -89,7 +89,7 @@ found["json"] = [r["middle"] for r in edition.rows if r["kind"] == "reproduced"]
 found["parquet"] = list(pandas.read_parquet("edition/rows.parquet")["middle"].dropna())
 found["page"] = Path("edition/index.html").read_text()
 view = board_table.view_board([row])
-found["lab"] = [board_table.headings(view)["middle"], list(board_table.board_frame(view)["middle"])]
+found["lab"] = [board_table.column_headings(view)["middle"], list(board_table.board_frame(view)["middle"])]
 for form in ("table", "csv", "markdown", "latex"):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         main(["board", "adding", "--store", "sqlite:///store.db", "--format", form])
@@ -118,8 +118,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for file, lines in edits.items():
             for place, line in lines:
                 copy.insert(file, line, place)
-    found: dict[str, Any] = json.loads(copy.run(PROGRAM).splitlines()[-1])
-    return found
+    output: dict[str, Any] = json.loads(copy.run(PROGRAM).splitlines()[-1])
+    return output
 
 
 def test_a_sampler_is_one_entry_in_one_file(grown: dict[str, Any]) -> None:
@@ -132,14 +132,14 @@ def test_a_field_of_a_trial_is_one_line_in_one_file_and_changes_no_recorded_iden
 
 
 def test_a_statistic_of_a_board_is_its_function_and_its_line_and_stands_in_every_view(grown: dict[str, Any]) -> None:
-    told = sorted(grown["scores"])[1]
+    middle = sorted(grown["scores"])[1]
     assert len(STATISTIC) == 2
-    assert grown["json"] == grown["parquet"] == [told]
-    assert grown["lab"] == [["in the middle", "Median of the scores.", "right"], [told]]
+    assert grown["json"] == grown["parquet"] == [middle]
+    assert grown["lab"] == [["in the middle", "Median of the scores.", "right"], [middle]]
     assert all("in the middle" in grown[view] for view in ("table", "markdown", "latex", "page"))
     assert "Median of the scores." in grown["page"]
     head, *lines = grown["csv"].splitlines()
-    assert "middle" in head.split(",") and any(repr(told) in line for line in lines)
+    assert "middle" in head.split(",") and any(repr(middle) in line for line in lines)
 
 
 def test_a_column_of_the_store_is_the_record_the_schema_and_a_migration(grown: dict[str, Any]) -> None:

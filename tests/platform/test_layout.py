@@ -191,8 +191,8 @@ def test_tests_lie_where_what_they_test_lies() -> None:
 def test_every_folder_of_python_files_is_in_the_package_list() -> None:
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     places = {Path(tool["package-dir"][name]) for name in tool["packages"]} - {Path("infra/package")}
-    found = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
-    assert found == places
+    folders = {path.parent.relative_to(ROOT) for path in python_files(*FOLDERS)}
+    assert folders == places
     assert set(tool["packages"]) == set(tool["package-dir"])
 
 

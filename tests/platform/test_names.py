@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwave.platform.cli.main import app, main
 from longwave.platform.errors import did_you_mean
-from longwave.platform.names import edits, names, nearest, spelled
+from longwave.platform.names import edit_distance, find_spelling, list_names, nearest_names
 from longwave.platform.registry import all_models, all_tasks, get_model, get_task
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
@@ -23,8 +23,8 @@ WORD = st.text("abcx_", max_size=6)
 
 
 def test_names_are_those_of_the_registry_and_cost_no_import() -> None:
-    assert names("longwave.models") == sorted(all_models()) and names("longwave.tasks") == sorted(all_tasks())
-    assert names("longwave.nothing") == []
+    assert list_names("longwave.models") == sorted(all_models()) and list_names("longwave.tasks") == sorted(all_tasks())
+    assert list_names("longwave.nothing") == []
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,17 @@ def test_names_are_those_of_the_registry_and_cost_no_import() -> None:
     [("LEM", "lem"), ("τ-GRU", "tau_gru"), ("chrono LSTM", "chrono_lstm"), ("G²", "g2")],
 )
 def test_a_model_is_found_under_any_spelling(given: str, meant: str) -> None:
-    assert spelled(given, names("longwave.models")) == meant == get_model(given).name
+    assert find_spelling(given, list_names("longwave.models")) == meant == get_model(given).name
 
 
 @pytest.mark.parametrize(("given", "meant"), [("psMNIST", "psmnist"), ("Lorenz-96", "lorenz96"), ("ENSO", "enso")])
 def test_a_task_is_found_under_any_spelling(given: str, meant: str) -> None:
-    assert spelled(given, names("longwave.tasks")) == meant == get_task(given).name
+    assert find_spelling(given, list_names("longwave.tasks")) == meant == get_task(given).name
 
 
 def test_a_name_that_two_have_or_nobody_has_stays_as_it_is() -> None:
-    assert spelled("a-b", ["a_b", "ab"]) == "a-b" and spelled("a_b", ["a_b", "ab"]) == "a_b"
-    assert spelled("x", ["y"]) == "x" and spelled("--", ["", "y"]) == "--"
+    assert find_spelling("a-b", ["a_b", "ab"]) == "a-b" and find_spelling("a_b", ["a_b", "ab"]) == "a_b"
+    assert find_spelling("x", ["y"]) == "x" and find_spelling("--", ["", "y"]) == "--"
 
 
 def test_a_sweep_file_names_models_and_tasks_in_any_case() -> None:
@@ -64,14 +64,17 @@ def test_edits_are_the_fewest_of_all_ways(a: str, b: str) -> None:
             ways.append(fewest(i - 2, j - 2) + 1)
         return min(ways)
 
-    assert edits(a, b) == fewest(len(a), len(b)) == edits(b, a)
+    assert edit_distance(a, b) == fewest(len(a), len(b)) == edit_distance(b, a)
 
 
 def test_short_edits_of_what_has_results_come_first() -> None:
     known = ["smnist", "psmnist", "mnist98", "adding"]
-    assert nearest("pmnist", known)[0] == "psmnist" and nearest("pmnist", known, first=["smnist"])[0] == "smnist"
-    assert nearest("psmnist", ["psmnist", "mnist98"], first=["mnist98"])[0] == "psmnist", "far ones do not"
-    assert nearest("qqqqqq", known) == [] and nearest("", known) == []
+    assert (
+        nearest_names("pmnist", known)[0] == "psmnist"
+        and nearest_names("pmnist", known, first=["smnist"])[0] == "smnist"
+    )
+    assert nearest_names("psmnist", ["psmnist", "mnist98"], first=["mnist98"])[0] == "psmnist", "far ones do not"
+    assert nearest_names("qqqqqq", known) == [] and nearest_names("", known) == []
     assert did_you_mean("task", "pmnist", known, first=["smnist"]).startswith(
         "No task 'pmnist'. Did you mean smnist or"
     )
@@ -103,7 +106,7 @@ def test_commands_take_names_in_any_case(store: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("board psmn", ["psmnist"]),
         ("board psMN", ["psMNist"]),
@@ -116,7 +119,7 @@ def test_commands_take_names_in_any_case(store: str, capsys: pytest.CaptureFixtu
     ],
 )
 def test_a_shell_completes_commands_and_names(
-    line: str, told: list[str], store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str, expected: list[str], store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = f"longwave {line}"
     monkeypatch.setenv("_LONGWAVE_COMPLETE", "complete_bash")
@@ -124,8 +127,10 @@ def test_a_shell_completes_commands_and_names(
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     with pytest.raises(SystemExit, match="0"):
         main([])
-    found = capsys.readouterr().out.split()
-    assert set(told) <= set(found) and all(name.lower().startswith(line.split(" ")[-1].lower()) for name in found)
+    completed = capsys.readouterr().out.split()
+    assert set(expected) <= set(completed) and all(
+        name.lower().startswith(line.split(" ")[-1].lower()) for name in completed
+    )
 
 
 def test_completion_says_nothing_where_there_is_no_store(
@@ -159,6 +164,6 @@ def commands(command: object, words: tuple[str, ...] = ()) -> list[tuple[str, ..
 def test_h_is_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     command = app
     for words in commands(command):
-        said = [command.main([*words, sign], "longwave", standalone_mode=False) for sign in ("-h", "--help")]
+        codes = [command.main([*words, sign], "longwave", standalone_mode=False) for sign in ("-h", "--help")]
         short, long = capsys.readouterr().out.split("Usage: ")[1:]
-        assert said == [0, 0] and short == long and short.startswith(" ".join(["longwave", *words])), words
+        assert codes == [0, 0] and short == long and short.startswith(" ".join(["longwave", *words])), words

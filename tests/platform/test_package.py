@@ -38,15 +38,15 @@ def imported(folder: Path, **environment: str) -> dict[str, object]:
         [sys.executable, "-c", PROGRAM], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    modules: dict[str, object] = json.loads(done.stdout)
+    return modules
 
 
-def check(found: dict[str, object], places: list[Path]) -> None:
+def check(modules: dict[str, object], places: list[Path]) -> None:
     """Fail unless both platforms are themselves, the parts come from ``places``, and the name alone loads little."""
-    assert found.pop("places") == [str(place) for place in places]
+    assert modules.pop("places") == [str(place) for place in places]
     own = {"light": True, "platform": True, "own": "longwave.platform", "parts": [], "listed": True, "version": VERSION}
-    assert found == own
+    assert modules == own
 
 
 @pytest.fixture(scope="module")

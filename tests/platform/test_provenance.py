@@ -127,13 +127,13 @@ def test_inside_a_hook_git_still_speaks_of_our_checkout(
 
 def test_a_long_patch_is_cut_and_still_told_from_another(checkout: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "PATCH", 60)
-    found = []
+    patches = []
     for end in ("one", "two"):
         (environment.ROOT / "models/mine.py").write_text("x = 1\n" * 200 + end)
         environment.patch.cache_clear()
-        found.append(environment.patch() or "")
-    assert found[0] != found[1] and found[0][:60] == found[1][:60]
-    assert all("Cut here: " in text and len(text) < 250 for text in found)
+        patches.append(environment.patch() or "")
+    assert patches[0] != patches[1] and patches[0][:60] == patches[1][:60]
+    assert all("Cut here: " in text and len(text) < 250 for text in patches)
 
 
 def test_without_git_code_is_unknown_and_never_called_clean(
@@ -197,10 +197,10 @@ def test_members_share_the_energy_of_their_pack_and_all_of_it_is_shared(monkeypa
     ends: list[Run] = []
     while pack.configs and pack.epoch <= 3:
         pack.train_epoch()
-        said = pack.close_epoch()
-        halved = pack.halve(Cohort("", tuple(c.id for c in configs), {}).after(said))
+        report = pack.close_epoch()
+        halved = pack.halve(Cohort("", tuple(c.id for c in configs), {}).after(report))
         assert halved is not None
-        ends += [*said.runs, *halved.runs]
+        ends += [*report.runs, *halved.runs]
     ends += pack.close().runs
     assert sorted(map(joules, ends)) == [4.0, 4.0, 4.0 + 12 + 12]
     assert sum(map(joules, ends)) == 12.0 * pack.meter.laps  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from trials import present_trial
 
 from longwave.platform.about import about, departures_of
 from longwave.platform.cli.main import main
-from longwave.platform.records.about import departures
+from longwave.platform.records.about import list_departures
 from longwave.platform.registry import get_task
 from longwave.platform.render import tasks
 from longwave.platform.sweeps.file.schema import read_sweep
@@ -27,7 +27,7 @@ def test_a_recipe_is_shown_in_full_at_any_width(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    tasks.page(get_task("ptb_word"), tasks.Format.table)
+    tasks.print_task(get_task("ptb_word"), tasks.Format.table)
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= width and "…" not in text
     flat = " ".join(text.split())
@@ -36,20 +36,20 @@ def test_a_recipe_is_shown_in_full_at_any_width(
 
 
 def test_what_a_schedule_does_is_part_of_what_is_shown() -> None:
-    shown = tasks._recipe(get_task("scifar").recipe("lipschitz_rnn"))
+    shown = tasks._recipe_text(get_task("scifar").recipe("lipschitz_rnn"))
     assert shown.startswith("hidden 256, batch 128, epochs 100, sgd, η·0.2 after epoch 90, momentum 0.9\n")
     recipe = Recipe(8, 4, 9, "here", schedule="cosine", numbers={"warmup": 2.0})
-    assert tasks._recipe(recipe) == "hidden 8, batch 4, epochs 9, adam, cosine, warmup 2\nhere"
+    assert tasks._recipe_text(recipe) == "hidden 8, batch 4, epochs 9, adam, cosine, warmup 2\nhere"
 
 
 def test_programs_read_whole_recipes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "google12", "--format", "json"]) == 0
-    [found] = json.loads(capsys.readouterr().out)
+    [record] = json.loads(capsys.readouterr().out)
     spec = get_task("google12")
     for model in ("", "tau_gru"):
-        assert found["recipes"][model] == json.loads(json.dumps(asdict(spec.recipe(model))))
-    assert found["recipes"]["tau_gru"]["numbers"] == {"input_dropout": 0.03}
-    assert found["recipes"]["tau_gru"].keys() >= {"optimiser", "schedule", "numbers", "hidden", "drops"}
+        assert record["recipes"][model] == json.loads(json.dumps(asdict(spec.recipe(model))))
+    assert record["recipes"]["tau_gru"]["numbers"] == {"input_dropout": 0.03}
+    assert record["recipes"]["tau_gru"].keys() >= {"optimiser", "schedule", "numbers", "hidden", "drops"}
 
 
 def test_a_trial_as_published_departs_in_nothing() -> None:
@@ -57,7 +57,7 @@ def test_a_trial_as_published_departs_in_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "departure"),
     [
         ({"optimiser": "sgd"}, "optimiser sgd (published adam)"),
         ({"schedule": "cosine"}, "schedule cosine (published drops)"),
@@ -66,8 +66,8 @@ def test_a_trial_as_published_departs_in_nothing() -> None:
         ({"drops": (100,)}, "η/10 after epochs [100] (published [])"),
     ],
 )
-def test_words_and_numbers_that_differ_from_the_recipe_are_told(change: dict[str, object], told: str) -> None:
-    assert about(replace(PLAIN, **change)).departures == (told,)  # type: ignore[arg-type]
+def test_words_and_numbers_that_differ_from_the_recipe_are_told(change: dict[str, object], departure: str) -> None:
+    assert about(replace(PLAIN, **change)).departures == (departure,)  # type: ignore[arg-type]
 
 
 def test_a_published_number_that_a_trial_lacks_or_changes_is_told() -> None:
@@ -83,7 +83,7 @@ def test_a_published_number_that_a_trial_lacks_or_changes_is_told() -> None:
 
 def test_a_recipe_of_ours_is_called_so() -> None:
     recipe = asdict(changes("ours", paper="", epochs=7).of(get_task("adding").recipe("")))
-    assert departures(PLAIN, recipe) == ("epochs 300 (ours 7)",)
+    assert list_departures(PLAIN, recipe) == ("epochs 300 (ours 7)",)
 
 
 def test_the_depth_study_is_a_cell_a_combination() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwave.platform.doctor import examine
+from longwave.platform.doctor import collect_findings
 from longwave.platform.errors import LongwaveError, StoreError
 from longwave.platform.redaction import redacted
 from longwave.platform.render.terminal import Terminal
@@ -73,8 +73,8 @@ def test_no_error_of_a_store_and_no_finding_tells_a_password(odd: str) -> None:
     with pytest.raises(StoreError, match=r"\*\*\*@127\.0\.0\.1:1/db") as caught:
         Store(url, create=False)
     assert CANARY not in str(caught.value) and "\n" not in str(caught.value)
-    found = [f for f in examine(url) if f.what.startswith("store")]
-    assert found and not any(f.good for f in found) and CANARY not in str(found)
+    findings = [f for f in collect_findings(url) if f.what.startswith("store")]
+    assert findings and not any(f.good for f in findings) and CANARY not in str(findings)
 
 
 def test_an_error_of_ours_and_the_terminal_hide_what_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,9 +28,9 @@ def retrained(model: str, tests: Sequence[float | str], goal: str = "min", **cha
     group and of the configuration can be changed by name.
     """
     valid = changes.pop("valid", None)
-    told: dict[str, Any] = {"recipe": "paper, Table 1", "paper": "paper"}
-    told |= {name: changes.pop(name) for name in ABOUT if name in changes}
-    about = replace(About("T", changes.pop("title", model.upper()), "mse", "1", goal), **told)
+    facts: dict[str, Any] = {"recipe": "paper, Table 1", "paper": "paper"}
+    facts |= {name: changes.pop(name) for name in ABOUT if name in changes}
+    about = replace(About("T", changes.pop("title", model.upper()), "mse", "1", goal), **facts)
     group = {name: changes.pop(name) for name in GROUP if name in changes}
     config = replace(CONFIG, model=model, **changes)
     runs = [
@@ -70,15 +70,15 @@ def printed(model: str, value: float, **changes: Any) -> dict[str, Any]:
 
 def trials(group: Group) -> list[Trial]:
     """Return the retrainings of a group as a store gives them, seeds from 0."""
-    found, facts = [], next(iter(group.environments), {})
+    retrainings, facts = [], next(iter(group.environments), {})
     for seed, run in enumerate(group.runs):
         ended = None
         if run.status in ENDED:
             same: Any = {name: getattr(run, name) for name in OF_RUN}
             reason = "" if run.status == "ok" else "it did"
             ended = Run(run.id, reason=reason, epochs=3, best_epoch=2, environment=facts, **same)
-        found.append(Trial(replace(group.config, seed=seed), group.about, run.status, run=ended))
-    return found
+        retrainings.append(Trial(replace(group.config, seed=seed), group.about, run.status, run=ended))
+    return retrainings
 
 
 def keep(store: Store, *groups: Group, sweep: str = "demo") -> None:

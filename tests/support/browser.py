@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from chromium import DESK, QUIET, chromium
+from chromium import DESK, QUIET, find_chromium
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
 from longwave.platform.errors import ConfigError
@@ -26,7 +26,7 @@ UNREAD = f"[data-testid=stDataFrame]:not(:has({GRID}))"
 def opened_browser() -> Iterator[Browser]:
     """Give a headless Chromium; skip what needs one where there is none."""
     try:
-        path = chromium()
+        path = find_chromium()
     except ConfigError as error:
         pytest.skip(str(error))
     with sync_playwright() as playwright:
@@ -47,19 +47,19 @@ class Visitor:
     def __init__(self, browser: Browser, address: str, **look: Any) -> None:
         self.address = address
         self.wrong: list[str] = []
-        self.asked: set[str] = set()
+        self.requests: set[str] = set()
         self.context: BrowserContext = browser.new_context(**{"viewport": DESK, "accept_downloads": True, **look})
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(60_000)
-        self.page.on("console", self._heard)
+        self.page.on("console", self._note_error)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("request", lambda request: self.asked.add(request.url))
-        self.page.on("websocket", lambda socket: self.asked.add(socket.url))
+        self.page.on("request", lambda request: self.requests.add(request.url))
+        self.page.on("websocket", lambda socket: self.requests.add(socket.url))
 
-    def _heard(self, said: ConsoleMessage) -> None:
+    def _note_error(self, message: ConsoleMessage) -> None:
         """Remember an error."""
-        if said.type == "error":
-            self.wrong.append(said.text)
+        if message.type == "error":
+            self.wrong.append(message.text)
 
     def open(self, name: str, **query: str) -> Page:
         """Open a page by its name or its whole address, and wait until it is drawn."""
@@ -81,15 +81,15 @@ class Visitor:
     def strangers(self) -> list[str]:
         """Return what was asked of anybody but the Lab."""
         ours = urlsplit(self.address).netloc
-        return sorted(url for url in self.asked if urlsplit(url).netloc not in (ours, ""))
+        return sorted(url for url in self.requests if urlsplit(url).netloc not in (ours, ""))
 
     def violations(self) -> list[str]:
         """Return what axe-core finds on the page that is serious or worse."""
         self.page.evaluate(AXE_SCRIPT)
-        found = self.page.evaluate("axe.run()")["violations"]
+        broken = self.page.evaluate("axe.run()")["violations"]
         return [
             f"{rule['id']} ({rule['impact']}): {node['html'][:200]}: {node['failureSummary']}"
-            for rule in found
+            for rule in broken
             if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"]
         ]
@@ -109,7 +109,7 @@ Come = Callable[..., Visitor]
 def lines(page: Page, place: int = 0) -> list[list[str]]:
     """Return the cells of a table on a page, in the order on screen, the line of headings first."""
     grid: Locator = page.locator(GRID).nth(place)
-    found: list[list[str]] = grid.evaluate(
+    cells: list[list[str]] = grid.evaluate(
         "t => [...t.querySelectorAll('tr')].map(l => [...l.querySelectorAll('th,td')].map(c => c.textContent))"
     )
-    return found
+    return cells

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longwave.tasks.cards.write import toml
+from longwave.tasks.cards.write import to_toml
 
 LONG = {
     "files": ["data.csv"],
@@ -47,5 +47,5 @@ def written(folder: Path, content: bytes | str, card: dict[str, Any] | str, **ch
     if isinstance(card, str):
         path.write_text(card, encoding="utf-8")
     else:
-        path.write_text(toml({k: v for k, v in {**card, **changes}.items() if v is not None}), encoding="utf-8")
+        path.write_text(to_toml({k: v for k, v in {**card, **changes}.items() if v is not None}), encoding="utf-8")
     return path

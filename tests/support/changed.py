@@ -35,7 +35,7 @@ def changed_files() -> set[Path]:
 def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
     """Return which files each Python file of the package and of the tests imports, names or is named after."""
     known = modules() | {path.stem: path for path in python_files(*PROGRAMS)}
-    found: dict[Path, set[Path]] = {}
+    users: dict[Path, set[Path]] = {}
     for path in python_files(*FOLDERS, *PROGRAMS, "infra/package", "tests"):
         words = set(re.findall(r"[\"']([^\"'\s]+)[\"']", path.read_text()))
         names = imports(path) | {word for word in words if word.startswith("longwave.")}
@@ -44,8 +44,8 @@ def used_files(changed: set[Path]) -> Mapping[Path, set[Path]]:
             used |= set(known[package].parent.glob("*.py"))  # the registry imports all that lie there
         if path.name.startswith("test_"):
             used.add(ROOT / path.relative_to(ROOT / "tests").with_name(path.name.removeprefix("test_")))
-        found[path] = used | {other for other in changed if _reads(path, words, other)}
-    return found
+        users[path] = used | {other for other in changed if _reads(path, words, other)}
+    return users
 
 
 def _reads(path: Path, words: set[str], other: Path) -> bool:
@@ -64,13 +64,13 @@ def distances(changed: set[Path], used: Mapping[Path, set[Path]]) -> dict[Path, 
     for path, those in used.items():
         for other in those:
             users[other].add(path)
-    found = dict.fromkeys(changed, 0)
+    away_of = dict.fromkeys(changed, 0)
     nearest = set(changed)
     while nearest:
-        away = 1 + found[next(iter(nearest))]
-        nearest = {user for path in nearest for user in users[path]} - set(found)
-        found |= dict.fromkeys(nearest, away)
-    return found
+        away = 1 + away_of[next(iter(nearest))]
+        nearest = {user for path in nearest for user in users[path]} - set(away_of)
+        away_of |= dict.fromkeys(nearest, away)
+    return away_of
 
 
 class Changed:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from longwave.models.base.layer import Layer
-from longwave.tasks.base.graphs import Graphs, padded
+from longwave.tasks.base.graphs import Graphs, pad_graphs
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 W = Mapping[str, Array]
@@ -24,7 +24,7 @@ def random_graphs(seed: int, p: int = 3, sizes: tuple[int, ...] = (6, 1, 4)) -> 
     for v in sizes:
         some = torch.randint(max(1, v - 1), (2, 2 * v if v > 1 else 0), generator=g)  # the last node has no edge
         edges.append(torch.cat([some, some[:, :2], torch.zeros(2, int(v > 1), dtype=torch.int64)], 1))
-    return padded(nodes, edges, [torch.zeros(v, dtype=torch.int64) for v in sizes])
+    return pad_graphs(nodes, edges, [torch.zeros(v, dtype=torch.int64) for v in sizes])
 
 
 def one_graph_of(batch: Graphs, k: int) -> tuple[Array, list[tuple[int, int]]]:

@@ -38,7 +38,7 @@ BLOCK = re.compile(r"^([^\n`][^\n]*)\n(?:[^\n`]+\n)*\n```sh\n(.*?)```", re.DOTAL
 
 def documents(path: str) -> list[dict[str, Any]]:
     """Return the YAML documents of a file of infra/deploy."""
-    return [dict(found) for found in yaml.safe_load_all((DEPLOY / path).read_text())]
+    return [dict(document) for document in yaml.safe_load_all((DEPLOY / path).read_text())]
 
 
 def blocks(text: str) -> dict[str, str]:

@@ -25,17 +25,17 @@ TAU = [5, 0]
 
 def cases() -> dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]]:
     """Return layer and options by name: each model with its defaults, and with one option changed at a time."""
-    found: dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]] = {}
+    layers: dict[str, tuple[type[Fusable[Any]], Mapping[str, Any]]] = {}
     for name, spec in all_models().items():
         if not issubclass(spec.layer, Fusable):
             continue
         few = {"layers": 3 if "skip" in spec.options else 2} if "layers" in spec.options else {}
-        found[name] = (spec.layer, few)
+        layers[name] = (spec.layer, few)
         for option, choices in spec.options.items():
             for choice in choices[1:] if option != "layers" else ():
-                found[f"{name}, {option} {choice}"] = (spec.layer, few | {option: choice})
-    found["lem, floor"] = (found["lem"][0], {"floor": 0.1})
-    return found
+                layers[f"{name}, {option} {choice}"] = (spec.layer, few | {option: choice})
+    layers["lem, floor"] = (layers["lem"][0], {"floor": 0.1})
+    return layers
 
 
 CASES = cases()
@@ -77,14 +77,14 @@ def distances(
             nudged, generator = build(case, d, p).to(device), torch.Generator().manual_seed(seed)
             nudged.load_state_dict({name: _moved(t, generator) for name, t in layer.state_dict().items()})
             plain.append(outcome(nudged, _moved(x, generator), tuple(_moved(s, generator) for s in state)))
-    found = {}
+    errors = {}
     for name, value in truth.items():
         size = value.norm().clamp_min(1e-300)
         own, *others = (((t[name].double() - value).norm() / size).item() for t in (ours, *plain))
-        found[name] = (own, max(others))
+        errors[name] = (own, max(others))
         if value.norm() == 0:
-            found[name] = (ours[name].norm().item() if name in ours else 0.0, 0.0)
-    return found
+            errors[name] = (ours[name].norm().item() if name in ours else 0.0, 0.0)
+    return errors
 
 
 def _moved(t: Tensor, generator: torch.Generator) -> Tensor:
@@ -93,6 +93,6 @@ def _moved(t: Tensor, generator: torch.Generator) -> Tensor:
     return t * (1 + 2.0**-23 * torch.randint(-1, 2, t.shape, generator=generator).to(t.device))
 
 
-def too_far(found: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+def too_far(errors: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Return the tensors further than 1e-5 from the truth, and three times further than the float32 loop."""
-    return {name: (own, plain) for name, (own, plain) in found.items() if not own <= max(1e-5, 3 * plain)}
+    return {name: (own, plain) for name, (own, plain) in errors.items() if not own <= max(1e-5, 3 * plain)}

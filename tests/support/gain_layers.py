@@ -67,6 +67,6 @@ def assert_right(layer: Recurrence[Any], path: str) -> Tensor:
     x, state = inputs(layer, 5, 3)
     with using("reference"):
         truth = outcome(layer, x, state)
-    found = outcome(layer, x, state)
-    assert_close(found, truth)
-    return found["outputs"].detach()
+    tensors = outcome(layer, x, state)
+    assert_close(tensors, truth)
+    return tensors["outputs"].detach()

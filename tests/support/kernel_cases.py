@@ -78,22 +78,22 @@ def outcome(layer: Recurrence, x: Tensor, state: tuple[Tensor, ...]) -> dict[str
     dtype = next(layer.parameters()).dtype
     x, *state = (t.to(dtype, copy=True).requires_grad_() for t in (x, *state))
     outputs, last = layer(x, tuple(state))
-    found = {"outputs": outputs, **{f"last {name}": s for name, s in zip(layer.state_shapes(), last, strict=True)}}
+    tensors = {"outputs": outputs, **{f"last {name}": s for name, s in zip(layer.state_shapes(), last, strict=True)}}
     generator = torch.Generator().manual_seed(1)
-    weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(t) for t in found.values()]
-    total = sum((w * t).mean() for w, t in zip(weights, found.values(), strict=True))
+    weights = [1 + 0.3 * torch.randn(t.shape, generator=generator).to(t) for t in tensors.values()]
+    total = sum((w * t).mean() for w, t in zip(weights, tensors.values(), strict=True))
     wanted = {"x": x, **dict(zip(layer.state_shapes(), state, strict=True)), **dict(layer.named_parameters())}
     gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)  # type: ignore[arg-type]
-    return found | {f"d{name}": g for name, g in zip(wanted, gradients, strict=True) if g is not None}
+    return tensors | {f"d{name}": g for name, g in zip(wanted, gradients, strict=True) if g is not None}
 
 
-def assert_close(found: Mapping[str, Tensor], truth: Mapping[str, Tensor], bound: float = 1e-5) -> None:
+def assert_close(tensors: Mapping[str, Tensor], truth: Mapping[str, Tensor], bound: float = 1e-5) -> None:
     """Fail where a tensor is further from the truth than ``bound`` times the truth's norm."""
     for name, value in truth.items():
         if value.norm() == 0:
-            assert name not in found or found[name].norm() == 0
+            assert name not in tensors or tensors[name].norm() == 0
             continue
-        error = ((found[name].double() - value).norm() / value.norm()).item()
+        error = ((tensors[name].double() - value).norm() / value.norm()).item()
         assert error <= bound, f"{name}: {error:.1e}"
 
 

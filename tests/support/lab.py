@@ -56,8 +56,8 @@ def marks(page: AppTest, place: int = 0) -> list[dict[str, Any]]:
     """Return what a figure of a page draws, each mark once."""
     sets = page.get("vega_lite_chart")[place].proto.datasets
     frames = [dataframe_util.convert_arrow_bytes_to_pandas_df(part.data.data) for part in sets]
-    found = [mark for frame in frames for mark in frame.to_dict("records")]
-    return list({repr(mark): mark for mark in found}.values())
+    drawn = [mark for frame in frames for mark in frame.to_dict("records")]
+    return list({repr(mark): mark for mark in drawn}.values())
 
 
 def notes(page: AppTest) -> str:

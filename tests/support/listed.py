@@ -98,11 +98,11 @@ def _printed(
     pulls = [*slot[: len(gates)], *dW, *dP, *dU]
     live = [(e, p) for e, p in zip(ends, pulls, strict=True) if e.requires_grad]
     leaf = [t for t in inputs if all(t is not own for own in (*before, late))]
-    found = iter(
+    others = iter(
         torch.autograd.grad([e for e, _ in live], leaf, [p for _, p in live], allow_unused=True, materialize_grads=True)
     )
     own = {id(t): g for t, g in zip(before, adjoint, strict=True)} | {id(late): totals[2][0]}
-    return [*after, *(own[id(t)] if id(t) in own else next(found) for t in inputs)]
+    return [*after, *(own[id(t)] if id(t) in own else next(others) for t in inputs)]
 
 
 def _distance(ours: Tensor, truth: Tensor) -> float:

@@ -41,10 +41,10 @@ def library(text: str, folder: Path) -> ctypes.CDLL:
 def compile_together(cells: list[Cell], folder: Path) -> None:
     """Compile the printed text of many cells at once; their loops run by it from now on."""
     texts = {cell.name: emit(cell.plan) for cell in cells if cell.plan is not None}
-    found = library("\n".join(ENTRY.sub(ENTRIES, text) for text in texts.values()), folder)
+    compiled = library("\n".join(ENTRY.sub(ENTRIES, text) for text in texts.values()), folder)
     for name, text in texts.items():
         [struct] = ENTRY.findall(text)
-        entries = {way: getattr(found, f"{struct}_{way}") for way in ("forward", "backward")}
+        entries = {way: getattr(compiled, f"{struct}_{way}") for way in ("forward", "backward")}
         for entry in entries.values():
             entry.argtypes = (ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
         run._libraries[name] = SimpleNamespace(**entries)  # type: ignore[assignment]

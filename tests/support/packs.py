@@ -55,11 +55,11 @@ class Heard:
         return [(p.loss, p.valid) for p in self.points if p.trial == config.id]
 
     def run(self, config: TrialConfig) -> Run:
-        [found] = [r for r in self.runs if r.trial == config.id]
-        return found
+        [own] = [r for r in self.runs if r.trial == config.id]
+        return own
 
 
 def trained(configs: Sequence[TrialConfig], checkpoint: Checkpoint | None = None) -> Heard:
-    heard = Heard()
-    train(configs, heard, checkpoint)
-    return heard
+    recorder = Heard()
+    train(configs, recorder, checkpoint)
+    return recorder

@@ -60,23 +60,23 @@ def table(page: Page) -> list[dict[str, str]]:
 
 def keys(page: Page) -> list[str]:
     """Return the keys of the rows that a page shows, in order."""
-    found: list[str] = page(f'{LINES}.map((l) => l.attributes.id.slice("row-".length))')
-    return found
+    names: list[str] = page(f'{LINES}.map((l) => l.attributes.id.slice("row-".length))')
+    return names
 
 
 def page_data(folder: Path) -> dict[str, Any]:
     """Return the data in the page of an edition as a browser finds it: up to the first end of a script."""
     text = (folder / "index.html").read_text(encoding="utf-8")
     mark = '<script type="application/json" id="data">'
-    found: dict[str, Any] = json.loads(text.split(mark)[1].split("</script>")[0])
-    return found
+    content: dict[str, Any] = json.loads(text.split(mark)[1].split("</script>")[0])
+    return content
 
 
 def published(
     folder: Path, groups: Sequence[Group], numbers: Sequence[Mapping[str, Any]] = (), curves: Curves | None = None
 ) -> Edition:
     """Write the edition of these groups, all kept by one store, to a folder and return it."""
-    found = rows(groups, numbers)
-    made = edition(found, [trial for group in groups for trial in trials(group)], "Ours", "2026-01-01T00:00:00", "c")
-    write(folder, made, draw_files(made, found, None, "there are none.", curves or {}))
+    board = rows(groups, numbers)
+    made = edition(board, [trial for group in groups for trial in trials(group)], "Ours", "2026-01-01T00:00:00", "c")
+    write(folder, made, draw_files(made, board, None, "there are none.", curves or {}))
     return made

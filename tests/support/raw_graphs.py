@@ -28,13 +28,13 @@ def links(random: np.random.RandomState, n: int, edges: int) -> np.ndarray:
 def write_splits(place: Path, name: str, n: int) -> list[dict[str, np.ndarray]]:
     """Write ten splits of n nodes and return their masks."""
     place.mkdir(parents=True, exist_ok=True)
-    found = []
+    splits = []
     for k in range(10):
         part = np.random.RandomState(k).permutation(n) * 25 // n
         masks = {"train_mask": part < 12, "val_mask": (part >= 12) & (part < 20), "test_mask": part >= 20}
         np.savez(place / f"{name}_split_0.6_0.2_{k}.npz", **{m: v.astype(np.uint8) for m, v in masks.items()})  # type: ignore[arg-type]
-        found.append(masks)
-    return found
+        splits.append(masks)
+    return splits
 
 
 def write_geom_gcn(place: Path, name: str, features: int, n: int = 50) -> Drawn:
@@ -88,8 +88,8 @@ def write_musae(place: Path, animal: str, features: int, n: int = 50) -> Drawn:
     x, y = (random.rand(n, features) < 0.01).astype(int), random.randint(1, 10**5, n)
     lines = [f"{a},{b}" for a, b in [*pairs.tolist(), pairs[0][::-1].tolist(), [3, 3]]]
     (place / f"{animal}_edges.csv").write_text("\n".join(["id1,id2", *lines]) + "\n")
-    told = [f"{k},{y[k]}" for k in random.permutation(n)]
-    (place / f"{animal}_target.csv").write_text("\n".join(["id,target", *told]) + "\n")
+    target_lines = [f"{k},{y[k]}" for k in random.permutation(n)]
+    (place / f"{animal}_target.csv").write_text("\n".join(["id,target", *target_lines]) + "\n")
     nouns = {str(k): row.nonzero()[0].tolist() for k, row in enumerate(x)}
     (place / f"{animal}_features.json").write_text(json.dumps(nouns))
     return {"x": x, "y": y, "pairs": pairs, "masks": masks}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
 
-from longwave.platform.bench.data import accept
+from longwave.platform.bench.data import accept_made_up
 from longwave.tasks.formats import images
 
 
@@ -82,4 +82,4 @@ def accept_small(patch: pytest.MonkeyPatch, raw: Path) -> None:
         patch.setattr(CIFAR10, name, [*getattr(CIFAR10, name)])
     patch.setattr(CIFAR10, "meta", {**CIFAR10.meta})
     for name in ("mnist", "cifar10"):
-        accept(raw / name)
+        accept_made_up(raw / name)

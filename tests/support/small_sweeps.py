@@ -26,8 +26,8 @@ def to_the_end(sweep: Sweep) -> list[TrialConfig]:
     """Return all trials of a sweep whose trials end with scores that follow from what they are."""
     ends: dict[str, Run] = {}
     while True:
-        found = all_trials(sweep, ends)
-        new = {c.id: Run(c.id, "ok", valid=int(c.id[:6], 16) / 1e6 + sum(c.params.values())) for c in found}
+        configs = all_trials(sweep, ends)
+        new = {c.id: Run(c.id, "ok", valid=int(c.id[:6], 16) / 1e6 + sum(c.params.values())) for c in configs}
         if new.keys() == ends.keys():
-            return found
+            return configs
         ends = {**new, **ends}

@@ -38,10 +38,10 @@ class Blocks(SequenceLayer[BlockWeights]):
 
     def parts(self) -> dict[str, Callable[[], nn.Module]]:
         p, d = self.input_size, self.hidden_size
-        found: dict[str, Callable[[], nn.Module]] = {"enter": partial(nn.Linear, p, d)}
+        layers: dict[str, Callable[[], nn.Module]] = {"enter": partial(nn.Linear, p, d)}
         for k in range(1, self.blocks + 1):
-            found |= {f"norm{k}": partial(nn.LayerNorm, d), f"mix{k}": partial(nn.Linear, d, 2 * d)}
-        return found
+            layers |= {f"norm{k}": partial(nn.LayerNorm, d), f"mix{k}": partial(nn.Linear, d, 2 * d)}
+        return layers
 
     def scan(self, x: Tensor, state: State, w: BlockWeights, generators: Generators) -> tuple[Tensor, State]:
         y = self.enter(x)

@@ -37,8 +37,8 @@ class Convolution(Layer[ConvolutionWeights]):
         x = batch.nodes.masked_fill(~batch.real.unsqueeze(-1), 0.0)
         begin, end = (k.unsqueeze(-1).expand(*k.shape, x.shape[-1]) for k in batch.edges.unbind(-1))
         held = torch.cat([x, torch.zeros_like(x[:, :, :1])], 2)
-        heard = torch.zeros_like(held).scatter_add(2, end, held.gather(2, begin))[:, :, :-1]
-        h = torch.tanh(affine(w.W, x) + affine(w.U, heard) + w.b.unsqueeze(1))
+        received = torch.zeros_like(held).scatter_add(2, end, held.gather(2, begin))[:, :, :-1]
+        h = torch.tanh(affine(w.W, x) + affine(w.U, received) + w.b.unsqueeze(1))
         if batch.of_nodes:
             return h, ()
         there = batch.real.unsqueeze(-1)

@@ -59,10 +59,10 @@ def graphs(n: int, seed: int, of_nodes: bool) -> Graphs:
     nodes = torch.randn(n, NODES, 1, generator=g).masked_fill(~real.unsqueeze(-1), 99.0)
     edges = (torch.rand(n, EDGES, 2, generator=g) * count.unsqueeze(-1)).long()
     edges[torch.rand(n, EDGES, generator=g) < 0.3] = NODES
-    heard = torch.zeros(n, NODES + 1)
+    received = torch.zeros(n, NODES + 1)
     held = torch.cat([nodes[..., 0], torch.zeros(n, 1)], 1)
-    heard.scatter_add_(1, edges[..., 1], held.gather(1, edges[..., 0]))
-    classes = (heard[:, :NODES] > 0).long().masked_fill(~real, NOT_ASKED)
+    received.scatter_add_(1, edges[..., 1], held.gather(1, edges[..., 0]))
+    classes = (received[:, :NODES] > 0).long().masked_fill(~real, NOT_ASKED)
     whole = ((classes == 1).sum(1) * 2 > count.squeeze(1)).long()
     return Graphs(nodes, real, edges, classes if of_nodes else whole)
 

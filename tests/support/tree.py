@@ -27,11 +27,11 @@ def modules() -> dict[str, Path]:
 @cache
 def imports(path: Path) -> set[str]:
     """Return every module that a file imports: inside functions and for annotations alone, too."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: write absolute imports."
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names

@@ -98,15 +98,15 @@ def call(case: str, d: int, steps: int, batch: int = 2) -> Call:
 
     def caught(cell: str, path: str, *rest: Any) -> None:
         *tensors, lags, _ = rest
-        found = {name: t.detach().clone() for name, t in zip(("x", *"VbWPU", "state", "past"), tensors, strict=True)}
-        raise Caught(Call(find(cell), found, lags))
+        copies = {name: t.detach().clone() for name, t in zip(("x", *"VbWPU", "state", "past"), tensors, strict=True)}
+        raise Caught(Call(find(cell), copies, lags))
 
     layer = build(case, d)
     with patch("longwave.models.kernels.dispatch.scan", caught), scheduled("row"), any_device():
         try:
             layer(*inputs(layer, steps, batch))
-        except Caught as found:
-            made: Call = found.args[0]
+        except Caught as caught_call:
+            made: Call = caught_call.args[0]
             return made
     raise AssertionError(f"{case} does not take Triton's loop.")
 
@@ -206,7 +206,7 @@ def toy_distance(recipe: Recipe, schedule: str, d: int = 5) -> float:
     single = type(double)(*(getattr(double, f.name).float() for f in fields(double)))
     draw = torch.Generator().manual_seed(2)
     x, *state = (torch.randn(2, *shape, generator=draw) for shape in ((3, 1, 2), (1, d), (1, d)))
-    of, found = toy(recipe, d), list[list[Tensor]]()
+    of, outcomes = toy(recipe, d), list[list[Tensor]]()
     for w, dtype in ((single, torch.float32), (double, torch.float64)):
         own = [t.detach().to(dtype).requires_grad_() for t in (x, *state)]
         ends = [t.requires_grad_() for t in (*leaves(w)[0], *own)]
@@ -222,14 +222,14 @@ def toy_distance(recipe: Recipe, schedule: str, d: int = 5) -> float:
                 seen.append(now[0])
             outputs, last = torch.stack(seen, 1), now
         loss = outputs.mean() + sum((s * s).mean() for s in last)
-        found.append([outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)])
-    return max(((a.double() - b).norm() / b.norm().clamp_min(0.1)).item() for a, b in zip(*found, strict=True))
+        outcomes.append([outputs, *last, *torch.autograd.grad(loss, ends, allow_unused=True, materialize_grads=True)])
+    return max(((a.double() - b).norm() / b.norm().clamp_min(0.1)).item() for a, b in zip(*outcomes, strict=True))
 
 
 def distant(full: bool) -> dict[str, Any]:
     """Return ``far`` of every case by every schedule at several sizes; or of the forms, with one lag a schedule."""
     sizes = ((16, 3, 1), (5, 7, 2), (1, 1, 1)) if full else ((5, 3, 2),)
-    found: dict[str, Any] = {"indrnn; row; 40": far("indrnn", "row", 40, 3)}  # two programs a row
+    errors: dict[str, Any] = {"indrnn; row; 40": far("indrnn", "row", 40, 3)}  # two programs a row
     for case, (d, steps, batch) in itertools.product(CASES if full else FORMS, sizes):
         delayed = "past" in build(case, 2).state_shapes()
         schedules = SCHEDULES[: 1 if case == "unicornn" else 2 + delayed]
@@ -237,24 +237,24 @@ def distant(full: bool) -> dict[str, Any]:
             for lags in (LAGS if full else LAGS[k % 2 :][:1]) if delayed else [()]:
                 with patch.object(every_model, "TAU", list(lags)):
                     key = "; ".join(map(str, (case, schedule, d, *lags)))
-                    found[key] = far(case, schedule, d, steps + 3 * delayed, batch, draws=3 * full)
-    return found
+                    errors[key] = far(case, schedule, d, steps + 3 * delayed, batch, draws=3 * full)
+    return errors
 
 
 def behaved(full: bool) -> dict[str, Any]:
     """Return what the forms do with NaN and with absent adjoints, each by every schedule or by one of them."""
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for k, case in enumerate(FORMS):
         for schedule in SCHEDULES[:2] if full else SCHEDULES[k % 2 :][:1]:
             if full or k % 3 == 0:
-                found[f"{case}; {schedule}; spread"] = spread(case, schedule=schedule)
-                found[f"{case}; {schedule}; halved"] = halved(case, schedule)
-                found[f"{case}; {schedule}; linear"] = linear(case, schedule)
+                measured[f"{case}; {schedule}; spread"] = spread(case, schedule=schedule)
+                measured[f"{case}; {schedule}; halved"] = halved(case, schedule)
+                measured[f"{case}; {schedule}; linear"] = linear(case, schedule)
             manners(call(case, 5, 2, 1), schedule)
     for k, recipe in enumerate(toys()):
         for schedule in SCHEDULES[:2] if full else SCHEDULES[k % 2 :][:1]:
-            found[f"toy {k}; {schedule}"] = toy_distance(recipe, schedule)
-    return found | {"unicornn; reversible": reversible()}
+            measured[f"toy {k}; {schedule}"] = toy_distance(recipe, schedule)
+    return measured | {"unicornn; reversible": reversible()}
 
 
 def interpreted(full: bool) -> dict[str, Any]:
@@ -291,12 +291,12 @@ def compiled(full: bool) -> dict[str, int]:
     from triton.runtime.jit import JITFunction  # type: ignore[import-untyped]
 
     cases = CASES if full else FORMS
-    launch, found = JITFunction.run, dict.fromkeys(cases, 0)
+    launch, counts = JITFunction.run, dict.fromkeys(cases, 0)
     driver.set_active(Hopper())
     for case in cases:
 
         def compile_only(self: Any, *arguments: Any, warmup: bool, case: str = case, **options: Any) -> Any:
-            found[case] += 1
+            counts[case] += 1
             return launch(self, *arguments, warmup=True, **options)
 
         JITFunction.run = compile_only
@@ -304,7 +304,7 @@ def compiled(full: bool) -> dict[str, int]:
         for schedule in ("row", "chunks", "graph"):
             with scheduled(schedule):
                 results(made)
-    return found
+    return counts
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ def commonest(train: Sequences, test: Sequences) -> float:
     """Return how often, in %, what is asked of the test split is the class that training asks most, counted."""
     counts = Counter(t for t in train.targets.flatten().tolist() if t != NOT_ASKED)
     best = min(counts, key=lambda t: (-counts[t], t))  # of several as common the first, as torch's argmax
-    asked = [t for t in test.targets.flatten().tolist() if t != NOT_ASKED]
-    return 100 * sum(t == best for t in asked) / len(asked)
+    scored = [t for t in test.targets.flatten().tolist() if t != NOT_ASKED]
+    return 100 * sum(t == best for t in scored) / len(scored)
 
 
 def around_the_mean(train: Sequences, test: Sequences, metric: str) -> float:
@@ -65,8 +65,8 @@ def test_the_chance_of_every_generated_task_is_what_counting_gives(name: str, va
     if task.metric.name == "cross_entropy":
         assert chance == pytest.approx(by_frequency(test), rel=0.01)  # counted on 1000 sequences, which it overfits
     elif task.metric.name == "accuracy":
-        asked = int((test.targets != NOT_ASKED).sum())
-        noise = 4.5 * math.sqrt(max(chance, 0.05) * (100 - chance) / asked)
+        scored = int((test.targets != NOT_ASKED).sum())
+        noise = 4.5 * math.sqrt(max(chance, 0.05) * (100 - chance) / scored)
         wanted = commonest(train, test)
         assert chance == pytest.approx(wanted, abs=1e-9 if task.chance is None else noise)
     else:

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longwave.platform.render.export import Format
-from longwave.platform.render.tasks import page
+from longwave.platform.render.tasks import print_task
 from longwave.tasks import bidmc32hr, bidmc32rr, bidmc32spo2, eigenworms, google12, har2, imdb, ptb_char, smnist, timit
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec
-from longwave.tasks.formats.audio import mapped
+from longwave.tasks.formats.audio import map_rows
 from longwave.tasks.formats.ts_files import read_ts
 from longwave.tasks.har2 import read_table
 
@@ -92,14 +92,14 @@ def test_worms_of_the_true_number_load_and_one_less_or_more_is_refused() -> None
     shutil.rmtree(train.parents[2])
     train, test = write_worms()
     whole = test.read_text()
-    for edit, found in (
+    for edit, count in (
         (lambda rows: rows[:-1], 258),
         (lambda rows: rows[:1], 130),
         (lambda rows: [*rows, rows[-1]], 260),
     ):
         change(test, edit)
         refused(
-            eigenworms.TASK, rf"there must be 259 series, as in the original, got {found}\. Is a file cut short, or"
+            eigenworms.TASK, rf"there must be 259 series, as in the original, got {count}\. Is a file cut short, or"
         )
         test.write_text(whole)
     change(train, lambda rows: rows[:100])
@@ -109,9 +109,9 @@ def test_worms_of_the_true_number_load_and_one_less_or_more_is_refused() -> None
 def test_worms_may_be_there_twice_as_often_as_in_the_original_and_no_more(capsys: pytest.CaptureFixture[str]) -> None:
     train, _ = write_worms()
     change(train, lambda rows: [*rows[:-23], *rows[:23]])
-    page(eigenworms.TASK, Format.table)
-    told = re.search(r"the same inputs in two splits: (.*)", " ".join(capsys.readouterr().out.split("\n")))
-    assert told and 0 < sum(map(int, re.findall(r"([0-9]+) \w+ in ", told[1]))) <= 23
+    print_task(eigenworms.TASK, Format.table)
+    repeats = re.search(r"the same inputs in two splits: (.*)", " ".join(capsys.readouterr().out.split("\n")))
+    assert repeats and 0 < sum(map(int, re.findall(r"([0-9]+) \w+ in ", repeats[1]))) <= 23
     change(train, lambda rows: [*rows[:-24], *rows[:24]])
     place = re.escape(str(train.parent))
     with pytest.raises(
@@ -268,11 +268,11 @@ def test_a_corpus_that_changes_after_it_was_fetched_is_noticed_inside_its_folder
 def test_features_whose_file_was_cut_are_made_anew(tmp_path: Path) -> None:
     rows = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
     kept = tmp_path / "cache" / "k.npy"
-    assert np.array_equal(mapped("k", 4, iter(rows)), rows)
+    assert np.array_equal(map_rows("k", 4, iter(rows)), rows)
     whole = kept.read_bytes()
     for size in (0, 5, 100, len(whole) - 1):
         kept.write_bytes(whole[:size])
-        assert np.array_equal(mapped("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
+        assert np.array_equal(map_rows("k", 4, iter(rows)), rows) and kept.read_bytes() == whole
 
 
 # Any byte
@@ -287,11 +287,11 @@ def test_series_cut_anywhere_but_at_a_line_end_are_refused(where: int) -> None:
         path = Path(folder, "a.ts")
         path.write_text(LINES[:where])
         try:
-            found = read_ts(path, 3, 2)
+            series = read_ts(path, 3, 2)
         except DataError as error:
             assert str(error).startswith(f"{path}") and "\n" not in str(error)
         else:  # the count of all series tells this one
-            assert LINES[:where].endswith(":60.5\n") and found.labels.tolist() == [[60.5]]
+            assert LINES[:where].endswith(":60.5\n") and series.labels.tolist() == [[60.5]]
 
 
 @settings(max_examples=400)

@@ -29,7 +29,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.feedback import FreeRuns
 from longwave.tasks.base.losses import FREE_RMSE, VALID, ahead, valid_time
 from longwave.tasks.base.sequences import Sequences
-from longwave.tasks.formats.free import SIZES, free_runs, normal
+from longwave.tasks.formats.free import SIZES, draw_normal, free_runs
 from longwave.tasks.formats.ode import solve
 from longwave.tasks.trivial import free
 
@@ -65,7 +65,7 @@ def test_a_free_run_is_what_the_growing_sequence_gives_run_from_its_start_at_eac
     with using(path):
         outputs, _ = batch.answers(network.run)
         expected = rerun(network, batch.inputs, 7)
-    assert outputs.shape == batch.asked.shape
+    assert outputs.shape == batch.ordered_targets.shape
     torch.testing.assert_close(outputs, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -87,9 +87,9 @@ def test_a_layer_without_a_state_reads_all_there_is_so_far() -> None:
 def test_gradients_flow_through_what_is_fed_back() -> None:
     batch, network = some().to("cpu", torch.float64).shared(2), network_of("gru", dtype=torch.float64)
     weights = list(network.parameters())
-    found = torch.autograd.grad(batch.answers(network.run)[0].square().sum(), weights)
+    gradients = torch.autograd.grad(batch.answers(network.run)[0].square().sum(), weights)
     expected = torch.autograd.grad(rerun(network, batch.inputs, 7).square().sum(), weights)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradients, expected)
 
 
 @torch.no_grad()
@@ -105,10 +105,10 @@ def test_nothing_asked_reaches_the_outputs_and_members_do_not_meet() -> None:
 def test_a_split_of_free_runs_scores_as_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     split, network = some(10).to("cpu", torch.float64), network_of("gru", dtype=torch.float64)
     outputs = rerun(network, split.shared(2).inputs, 7)
-    expected = (outputs - split.asked).square().flatten(1).mean(1).sqrt()
+    expected = (outputs - split.ordered_targets).square().flatten(1).mean(1).sqrt()
     monkeypatch.setattr("longwave.platform.training.scoring.CHUNK", 4)
     torch.testing.assert_close(scored(network, enso_free.TASK, split), expected)
-    far = (outputs - split.asked)[:, 4].square().flatten(1).mean(1).sqrt()
+    far = (outputs - split.ordered_targets)[:, 4].square().flatten(1).mean(1).sqrt()
     torch.testing.assert_close(measured(network, [FREE_RMSE, ahead(FREE_RMSE, 5).metric], split)[1], far)
 
 
@@ -170,14 +170,14 @@ def clean_and_shown(module: Any) -> tuple[np.ndarray, np.ndarray]:
     p = module.PROTOCOL
     first, n = SIZES["train"] + SIZES["valid"], sum(SIZES.values())
     if module is fitzhugh_nagumo_free:
-        parameters, start, _ = module.drawn(n)
+        parameters, start, _ = module.draw_starts(n)
         path = module.paths(start, parameters, module.FIRST + p.steps - 1)[module.FIRST :, :, :1]
     elif module is lorenz96_free:
         start = np.random.RandomState(1234).uniform(7.5, 8.5, (n, 5))
         law = partial(lorenz96.slope, force=8.0)
         path = solve(law, start, module.STEP, module.FIRST + p.steps - 1, module.SUBSTEPS)[module.FIRST :]
     else:
-        *parameters, start, _ = module.drawn(n)
+        *parameters, start, _ = module.draw_starts(n)
         path = module.paths(start, *parameters, module.FIRST + module.KEPT * (p.steps - 1))[module.FIRST :: module.KEPT]
     clean = (path.swapaxes(0, 1)[first:] - p.centre) / p.spread
     test = free_runs(module._generate()).test  # what is kept on disk may be of another day
@@ -210,14 +210,14 @@ def test_the_series_are_those_first_made(module: Any) -> None:
 
 
 def test_noise_is_about_normal() -> None:
-    found = normal(np.random.RandomState(0), (100_000,))
-    assert abs(found.mean()) < 0.02 and found.std() == pytest.approx(1, abs=0.01)
-    assert np.mean(np.abs(found) < 1.96) == pytest.approx(0.95, abs=0.005)
+    drawn = draw_normal(np.random.RandomState(0), (100_000,))
+    assert abs(drawn.mean()) < 0.02 and drawn.std() == pytest.approx(1, abs=0.01)
+    assert np.mean(np.abs(drawn) < 1.96) == pytest.approx(0.95, abs=0.005)
 
 
 @pytest.mark.parametrize("module", MODULES[:3], ids=lambda module: module.TASK.name)
 def test_parameters_fill_their_ranges_and_every_series_oscillates(module: Any) -> None:
-    *parameters, _, _ = module.drawn(sum(SIZES.values()))
+    *parameters, _, _ = module.draw_starts(sum(SIZES.values()))
     if module is fitzhugh_nagumo_free:
         parameters, ranges = list(parameters[0]), [module.CURRENT, module.TAU, module.A, module.B]
     else:
@@ -231,7 +231,7 @@ def test_parameters_fill_their_ranges_and_every_series_oscillates(module: Any) -
 
 
 def test_fitzhugh_nagumo_with_drawn_parameters_is_what_scipy_gives() -> None:
-    parameters, start, _ = fitzhugh_nagumo_free.drawn(5)
+    parameters, start, _ = fitzhugh_nagumo_free.draw_starts(5)
     path = fitzhugh_nagumo_free.paths(start, parameters, 100)
     for k, (current, tau, a, b) in enumerate(parameters.T.tolist()):
 
@@ -244,7 +244,7 @@ def test_fitzhugh_nagumo_with_drawn_parameters_is_what_scipy_gives() -> None:
 
 @pytest.mark.parametrize("module", [enso_free, mackey_glass_free], ids=lambda module: module.TASK.name)
 def test_series_of_several_delays_are_solved_as_each_alone(module: Any) -> None:
-    *parameters, delay, start, _ = module.drawn(6)
+    *parameters, delay, start, _ = module.draw_starts(6)
     together = module.paths(start, *parameters, delay, 300)
     for k in range(6):
         one = [each[k : k + 1] for each in parameters]
@@ -264,8 +264,8 @@ def test_small_differences_of_lorenz_96_grow_by_the_stated_exponent() -> None:
         after = np.linalg.norm(y - x, axis=1, keepdims=True)
         grown.append(np.log(after / before))
         y = x + (y - x) * 1e-7 / after
-    found = np.stack(grown[10:]) / span
-    assert found.mean() == pytest.approx(lorenz96_free.EXPONENT, abs=0.03)
+    rates = np.stack(grown[10:]) / span
+    assert rates.mean() == pytest.approx(lorenz96_free.EXPONENT, abs=0.03)
     assert lorenz96_free.PROTOCOL.horizon * lorenz96_free.STEP * lorenz96_free.EXPONENT >= 5
 
 
@@ -281,14 +281,14 @@ def small(seed: int = 0, n: int = 6) -> Data[Sequences]:
 
 def brute_polynomial(data: Data[Sequences], degree: int, lags: int, penalty: float, split: FreeRuns) -> np.ndarray:
     def raised(window: list[float]) -> list[float]:
-        found = [1.0]
+        monomials = [1.0]
         for d in range(1, degree + 1):
-            found += [
+            monomials += [
                 float(np.prod([window[i] for i in index]))
                 for index in np.ndindex(*[lags] * d)
                 if list(index) == sorted(index)
             ]
-        return found
+        return monomials
 
     assert data.train is not None
     rows, wanted = [], []
@@ -315,14 +315,14 @@ def test_a_polynomial_runs_free_as_by_hand_with_what_validation_chooses(
     data = small()
     monkeypatch.setattr(free, "LAGS", {degree: (2, 3)})
     monkeypatch.setattr(free, "PENALTIES", (1e-6, 1e-2))
-    found = free.FreePolynomial(degree)(data)[..., 0].numpy()
+    predicted = free.FreePolynomial(degree)(data)[..., 0].numpy()
     tried = [(lags, penalty) for lags in (2, 3) for penalty in (1e-6, 1e-2)]
     errors = [
         ((brute_polynomial(data, degree, *each, data.valid) - data.valid.targets[..., 0].numpy()) ** 2).mean()  # type: ignore[arg-type]
         for each in tried
     ]
     best = brute_polynomial(data, degree, *tried[int(np.argmin(errors))], data.test)  # type: ignore[arg-type]
-    np.testing.assert_allclose(found, best, atol=1e-4)
+    np.testing.assert_allclose(predicted, best, atol=1e-4)
 
 
 @pytest.mark.parametrize("replayed", [False, True])
@@ -344,8 +344,8 @@ def test_neighbours_run_free_as_by_hand(replayed: bool, monkeypatch: pytest.Monk
             new = np.mean([after for _, after in stretches[:count]], 0).tolist()
             run, seen = run + new, seen + new
         expected.append(run)
-    found = (free.Analogues() if replayed else free.FreeNeighbours())(data)
-    np.testing.assert_allclose(found[..., 0].numpy(), expected, atol=1e-5)
+    predicted = (free.Analogues() if replayed else free.FreeNeighbours())(data)
+    np.testing.assert_allclose(predicted[..., 0].numpy(), expected, atol=1e-5)
 
 
 def test_persistence_repeats_the_last_given_value() -> None:
@@ -357,11 +357,11 @@ def test_a_retraining_tells_the_error_against_the_horizon_and_the_valid_time() -
     task = get_task("enso_free")
     params = {"lr": 0.01, "dt": 1.0}
     config = present_trial(task.name, "", "here", "lem", {}, params, 4, 64, 1, "retrain", 1)
-    heard = Heard()
-    train([config], heard)
-    run = heard.run(config)
+    recorder = Heard()
+    train([config], recorder)
+    run = recorder.run(config)
     assert run.test is not None and run.test > 0
-    found = {(m.key, m.x_name, m.x): m.value for m in run.measures}
-    assert list(found) == [(m.metric.name, m.x_name, m.x) for m in task.further]
-    assert 0 <= found["valid_time", "", 0.0] <= 100
-    assert found["free_rmse", "steps ahead", 1.0] < found["free_rmse", "steps ahead", 100.0]
+    measures = {(m.key, m.x_name, m.x): m.value for m in run.measures}
+    assert list(measures) == [(m.metric.name, m.x_name, m.x) for m in task.further]
+    assert 0 <= measures["valid_time", "", 0.0] <= 100
+    assert measures["free_rmse", "steps ahead", 1.0] < measures["free_rmse", "steps ahead", 100.0]

@@ -41,7 +41,7 @@ from longwave.tasks.base.graphs import Graphs, one_graph
 from longwave.tasks.base.raw import DataError, Source
 from longwave.tasks.base.spec import TaskSpec
 from longwave.tasks.formats import geometric, planetoid
-from longwave.tasks.formats.pickles import arrays, unpickled
+from longwave.tasks.formats.pickles import array_types, unpickle
 from longwave.tasks.trivial.graphs import CountRidge, FeatureRidge, LabelPropagation
 
 WEB = {"texas": texas, "wisconsin": wisconsin, "cornell": cornell, "film": film}
@@ -103,11 +103,11 @@ def test_a_citation_graph_is_its_largest_component_with_the_papers_split(name: s
     wanted = sorted([number[a], number[b]] for a, b in drawn["pairs"].tolist() if a in number)
     assert np.array_equal(data.test.nodes[0, known].numpy(), drawn["x"][there[known]])
     assert pairs(data.test) == wanted
-    asked = [split.targets[0] != NOT_ASKED for split in splits(data).values()]
-    assert [int(a.sum()) for a in asked] == [20 * task.outputs, 1500 - 20 * task.outputs, len(there) - 1500]
+    labelled = [split.targets[0] != NOT_ASKED for split in splits(data).values()]
+    assert [int(a.sum()) for a in labelled] == [20 * task.outputs, 1500 - 20 * task.outputs, len(there) - 1500]
     classes = torch.stack([split.targets[0] for split in splits(data).values()]).amax(0).numpy()
     assert np.array_equal(classes[known], drawn["y"][there[known]]) and not classes[~known].any()
-    assert torch.bincount(data.training(1).targets[0][asked[0]]).tolist() == [20] * task.outputs
+    assert torch.bincount(data.training(1).targets[0][labelled[0]]).tolist() == [20] * task.outputs
 
 
 def kept(edges: np.ndarray) -> np.ndarray:
@@ -124,16 +124,16 @@ def kept(edges: np.ndarray) -> np.ndarray:
 
 def test_a_split_is_drawn_as_the_papers_code_draws_it() -> None:
     classes = np.random.RandomState(3).randint(0, 4, 1800)
-    found = planetoid.divided(classes, 12345)
+    split = planetoid.draw_split(classes, 12345)
     development = np.random.RandomState(12345).choice(1800, 1500, replace=False)
     state, train = np.random.RandomState(12345), []
     for c in range(4):
         train += list(state.choice(development[np.where(classes[development] == c)[0]], 20, replace=False))
-    assert sorted(train) == found["train"].nonzero()[0].tolist()
-    assert sorted(set(development) - set(train)) == found["valid"].nonzero()[0].tolist()
-    assert sorted(set(range(1800)) - set(development)) == found["test"].nonzero()[0].tolist()
+    assert sorted(train) == split["train"].nonzero()[0].tolist()
+    assert sorted(set(development) - set(train)) == split["valid"].nonzero()[0].tolist()
+    assert sorted(set(range(1800)) - set(development)) == split["test"].nonzero()[0].tolist()
     with pytest.raises(DataError, match=r"^Each class must have 20 of the nodes drawn to train on, class 1 has 0\.$"):
-        planetoid.divided(2 * (classes // 2), 1)
+        planetoid.draw_split(2 * (classes // 2), 1)
 
 
 @pytest.mark.usefixtures("any_count")
@@ -159,7 +159,7 @@ def test_molecules_are_what_pytorch_geometric_makes_of_them(tmp_path: Path) -> N
     (root / "raw").mkdir(parents=True)
     for path in place(zinc.TASK).rglob("*.*"):
         (root / "raw" / path.name).symlink_to(path)
-    made = geometric.geometric("datasets", "ZINC").ZINC
+    made = geometric.import_geometric("datasets", "ZINC").ZINC
     for part, split in zip(("train", "val", "test"), splits(load(zinc.TASK)).values(), strict=True):
         wanted = list(made(str(root), True, part))
         assert len(wanted) == len(split)
@@ -286,7 +286,7 @@ def test_a_pickle_with_another_byte_or_cut_anywhere_is_read_or_refused(tmp_path:
     other = bytes([data.draw(st.integers(0, 255))]) + whole[where + 1 :]
     path.write_bytes(whole[:where] + data.draw(st.sampled_from([b"", other])))
     with suppress(DataError):
-        assert unpickled(path, arrays()) is not Ellipsis
+        assert unpickle(path, array_types()) is not Ellipsis
 
 
 def test_a_pickle_within_a_tensor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +319,7 @@ def test_files_of_another_size_are_refused() -> None:
 @pytest.mark.usefixtures("any_count")
 def test_fetching_reads_files_that_are_there_already_and_downloads_nothing() -> None:
     raw_graphs.write_geom_gcn(place(wisconsin.TASK), "wisconsin", 1703)
-    fetch(wisconsin.TASK, wisconsin.FILES, lambda *told: None)
+    fetch(wisconsin.TASK, wisconsin.FILES, lambda *progress: None)
     assert (place(wisconsin.TASK) / "MD5SUMS").is_file()
     assert not (place(wisconsin.TASK) / "processed").exists()
 
@@ -328,7 +328,7 @@ def test_fetching_reads_files_that_are_there_already_and_downloads_nothing() -> 
 def test_a_folder_of_files_is_linked_to_and_never_written_to(tmp_path: Path) -> None:
     raw_graphs.write_geom_gcn(tmp_path / "mine", "cornell", 1703)
     before = sorted(tmp_path.joinpath("mine").rglob("*"))
-    link(cornell.TASK, cornell.FILES, tmp_path / "mine", lambda *told: None)
+    link(cornell.TASK, cornell.FILES, tmp_path / "mine", lambda *progress: None)
     assert place(cornell.TASK).readlink() == tmp_path / "mine" and len(before) == 12
     assert sorted(tmp_path.joinpath("mine").rglob("*")) == before and load(cornell.TASK).test.places == 50
 
@@ -359,12 +359,12 @@ def test_labels_spread_as_the_formula_says() -> None:
     a[edges[0], edges[1]] = a[edges[1], edges[0]] = 1
     d = 1 / np.sqrt(np.maximum(a.sum(1), 1))
     known = np.eye(3)[classes.numpy()] * (np.arange(20) < 6)[:, None]
-    found = LabelPropagation(3).fit(data)
-    share = float(found.chosen.split()[1])
+    fitted = LabelPropagation(3).fit(data)
+    share = float(fitted.chosen.split()[1])
     reached = known
     for _ in range(50):
         reached = share * (d[:, None] * a * d) @ reached + (1 - share) * known
-    np.testing.assert_allclose(found.outputs(data.test)[0].numpy(), reached, atol=1e-12)
+    np.testing.assert_allclose(fitted.outputs(data.test)[0].numpy(), reached, atol=1e-12)
 
 
 @pytest.mark.usefixtures("any_count")

@@ -20,7 +20,7 @@ import raw_images as raw
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longwave.platform.bench.data import accept
+from longwave.platform.bench.data import accept_made_up
 from longwave.tasks import mnist98, ncifar, psmnist, scifar, smnist
 from longwave.tasks.base.data import Data
 from longwave.tasks.base.raw import DataError
@@ -176,7 +176,7 @@ def test_one_other_pixel_is_another_version(folder: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    accept(folder / "mnist")
+    accept_made_up(folder / "mnist")
     assert fresh("psmnist").version != before
 
 
@@ -184,7 +184,7 @@ FULL = """
 import sys
 from pathlib import Path
 import raw_images
-from longwave.platform.bench.data import accept
+from longwave.platform.bench.data import accept_made_up
 from longwave.platform.training.feed import epoch_batches
 from trials import present_trial
 from longwave.tasks import ncifar, psmnist
@@ -192,7 +192,7 @@ from longwave.tasks import ncifar, psmnist
 raw_images.write_mnist(Path(sys.argv[1]) / "raw/mnist", 60000, 10000)
 raw_images.write_cifar10(Path(sys.argv[1]) / "raw/cifar10", 50000, 10000)
 for task in (psmnist.TASK, ncifar.TASK):
-    accept(task.files.place)
+    accept_made_up(task.files.place)
     data = task.load(task.variant)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 128, 128, 1, "search", 1)
     batches = epoch_batches([config], data, 1)

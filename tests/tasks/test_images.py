@@ -118,7 +118,7 @@ FINGERPRINTS = {
 @pytest.mark.parametrize("variant", FINGERPRINTS)
 def test_the_permutations_have_the_fingerprints_of_the_papers(variant: str) -> None:
     first, last, digest = FINGERPRINTS[variant]
-    order = psmnist.permutation(variant).tolist()
+    order = psmnist.draw_permutation(variant).tolist()
     assert (order[:12], order[-3:], sorted(order)) == (first, last, list(range(784)))
     assert hashlib.sha256(",".join(map(str, order)).encode()).hexdigest().startswith(digest)
 
@@ -126,7 +126,7 @@ def test_the_permutations_have_the_fingerprints_of_the_papers(variant: str) -> N
 def test_a_torch_that_draws_another_permutation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "randperm", lambda n, generator: torch.arange(n))
     with pytest.raises(RuntimeError, match=r"^torch 2\..* does not draw psmnist's permutation seed=5544;"):
-        psmnist.permutation("seed=5544")
+        psmnist.draw_permutation("seed=5544")
 
 
 @pytest.mark.parametrize("which", SPLITS)

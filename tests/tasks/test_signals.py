@@ -65,11 +65,11 @@ def refused(task: TaskSpec, rule: str) -> None:
 def test_worms_are_divided_as_the_papers_code_divides_them() -> None:
     train, rest = train_test_split(np.arange(259), test_size=0.3, random_state=1234)
     valid, test = train_test_split(rest, test_size=0.5, random_state=1234)
-    found_train, found_rest = eigenworms.parted(259, 0.3)
-    halves = [found_rest[half] for half in eigenworms.parted(len(found_rest), 0.5)]
+    found_train, found_rest = eigenworms.split_indices(259, 0.3)
+    halves = [found_rest[half] for half in eigenworms.split_indices(len(found_rest), 0.5)]
     assert [len(part) for part in (train, valid, test)] == [181, 39, 39]
-    for found, expected in zip([found_train, *halves], [train, valid, test], strict=True):
-        assert np.array_equal(found, expected)
+    for indices, expected in zip([found_train, *halves], [train, valid, test], strict=True):
+        assert np.array_equal(indices, expected)
 
 
 @pytest.mark.usefixtures("short")
@@ -215,10 +215,10 @@ def test_silence_is_every_whole_second_of_noise() -> None:
     raw_signals.write_speech_commands(root)
     data = load(google12.TASK)
     assert data.train is not None
-    found = data.train.inputs[data.train.targets == 1].numpy()
+    silences = data.train.inputs[data.train.targets == 1].numpy()
     noises = [scipy.io.wavfile.read(path)[1] for path in sorted((root / "_background_noise_").glob("*.wav"))]
     pieces = [noise[start : start + 16000] for noise in noises for start in (0, 16000)]
-    assert np.array_equal(found, [google12.features(piece / np.float32(32768)) for piece in pieces])
+    assert np.array_equal(silences, [google12.features(piece / np.float32(32768)) for piece in pieces])
 
 
 def test_words_stay_on_disk_and_are_transformed_once(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,11 +287,11 @@ def test_sentences_are_split_by_speaker_and_fed_frame_by_frame() -> None:
     assert [len(split.inputs) for split in splits(data)] == [12, 24, 50]
     paths = sorted(p for p in root.glob("TEST/*/*/SX100.WAV") if p.parent.name.lower() in raw_signals.CORE.split())
     for input_row, target_row, path in zip(data.valid.inputs, data.valid.targets, paths, strict=True):
-        levels = timit.frames(timit.read_sound(path, 16000))
-        asked = len(levels) - 1
-        assert np.array_equal(input_row[:asked].numpy(), levels[:-1])
-        assert np.array_equal(target_row[:asked].numpy(), levels[1:])
-        assert target_row[asked:].isnan().all() and not input_row[len(levels) :].any()
+        levels = timit.log_spectrum(timit.read_sound(path, 16000))
+        steps = len(levels) - 1
+        assert np.array_equal(input_row[:steps].numpy(), levels[:-1])
+        assert np.array_equal(target_row[:steps].numpy(), levels[1:])
+        assert target_row[steps:].isnan().all() and not input_row[len(levels) :].any()
     longest = max(int(split.targets[..., 0].isfinite().sum(1).max()) for split in splits(data))
     assert longest == max(split.inputs.shape[1] for split in splits(data))
 
@@ -312,9 +312,9 @@ def test_the_variant_previous_asks_for_what_was_shown_one_frame_before() -> None
     raw_signals.write_timit(place(timit.TASK))
     plain, recall = load(timit.TASK), load(timit.TASK, "previous")
     for before, after in zip(splits(plain), splits(recall), strict=True):
-        asked = after.targets.isfinite()
-        assert torch.equal(asked, before.targets.isfinite())
-        assert torch.equal(after.targets[:, 1:][asked[:, 1:]], after.inputs[:, :-1][asked[:, 1:]])
+        scored = after.targets.isfinite()
+        assert torch.equal(scored, before.targets.isfinite())
+        assert torch.equal(after.targets[:, 1:][scored[:, 1:]], after.inputs[:, :-1][scored[:, 1:]])
         assert torch.equal(after.inputs, before.targets.nan_to_num())
 
 

@@ -18,7 +18,7 @@ from longwave.tasks.base.data import Data
 from longwave.tasks.base.sequences import Sequences
 from longwave.tasks.base.spec import TaskSpec, check_variant
 from longwave.tasks.formats.groups import alternating, product_table, symmetric
-from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, ask_last, distinct, seeded
+from longwave.tasks.formats.symbols import TEST_SEED, VALID_SEED, ask_last, draw_distinct, seeded_generator
 
 LANGUAGES = {"parity": 2, "even_pairs": 2, "cycle_navigation": 5, "modular_arithmetic": 5}
 """Classes of each task that asks once, at the last symbol."""
@@ -46,22 +46,22 @@ def stream(name: str, seed: int, n: int) -> Sequences:
 
 def spoken(split: Sequences) -> list[list[int]]:
     """Return each sequence without what follows its end, after checking that nothing but padding does."""
-    found = []
+    letters = []
     for row in split.inputs.tolist():
         word = [symbol for symbol in row if symbol]
         assert row == word + [0] * (len(row) - len(word))
-        found.append(word)
-    return found
+        letters.append(word)
+    return letters
 
 
-def asked(split: Sequences) -> list[int]:
+def labels_of(split: Sequences) -> list[int]:
     """Return the one class that each sequence asks, after checking that it is asked at its last symbol."""
-    found = []
+    labels = []
     for word, targets in zip(spoken(split), split.targets.tolist(), strict=True):
         classes = {t: c for t, c in enumerate(targets) if c != NOT_ASKED}
         assert list(classes) == [len(word) - 1]
-        found.append(classes[len(word) - 1])
-    return found
+        labels.append(classes[len(word) - 1])
+    return labels
 
 
 def by_hand(name: str, word: list[int]) -> int:
@@ -81,7 +81,7 @@ def by_hand(name: str, word: list[int]) -> int:
 def test_every_label_is_what_a_human_would_say(name: str, which: str) -> None:
     split = stream(name, 3, 500) if which == "train" else getattr(load(name), which)
     split = Sequences(split.inputs[:500], split.targets[:500])
-    assert asked(split) == [by_hand(name, word) for word in spoken(split)]
+    assert labels_of(split) == [by_hand(name, word) for word in spoken(split)]
 
 
 @languages
@@ -111,7 +111,7 @@ def test_all_symbols_are_alike_likely(name: str) -> None:
 )
 def test_no_class_is_much_more_frequent_than_another(name: str, measured: float) -> None:
     classes, task = LANGUAGES[name], get_task(name)
-    counts = np.bincount(asked(load(name).test))
+    counts = np.bincount(labels_of(load(name).test))
     assert len(counts) == classes and scipy.stats.chisquare(counts).pvalue > 1e-3
     assert counts.max() / 8192 == pytest.approx(measured, abs=0.02)
     assert task.trivial(load(name))["majority"] == pytest.approx(task.chance, abs=4 * 50 / math.sqrt(8192))
@@ -137,7 +137,7 @@ def test_modular_arithmetic_multiplies_before_it_adds() -> None:
             d = number - 5
             value = {1: value + d, 2: value - d, 3: value * d}[operator] % 5
         from_the_left.append(value)
-    right = asked(load("modular_arithmetic").test)[:500]
+    right = labels_of(load("modular_arithmetic").test)[:500]
     assert 0.1 < np.mean([a == b for a, b in zip(from_the_left, right, strict=True)]) < 0.9
 
 
@@ -158,12 +158,14 @@ def test_a_stream_repeats_for_its_seed_and_differs_for_another(name: str) -> Non
 
 
 def test_no_training_step_can_draw_what_is_validated_or_tested() -> None:
-    first = [torch.rand(4, generator=seeded(seed)).tolist() for seed in (VALID_SEED, TEST_SEED)]
+    first = [torch.rand(4, generator=seeded_generator(seed)).tolist() for seed in (VALID_SEED, TEST_SEED)]
     assert first[0] != first[1]
     for seed in (VALID_SEED, TEST_SEED):
         assert max(derive_seed(k, "stream") for k in range(20_000)) < 2**31 <= seed < 2**32
-        assert torch.rand(4, generator=seeded(seed + 2**32)).tolist() in first  # torch takes a seed modulo 2^32
-        assert torch.rand(4, generator=seeded(seed - 2**31)).tolist() not in first
+        assert (
+            torch.rand(4, generator=seeded_generator(seed + 2**32)).tolist() in first
+        )  # torch takes a seed modulo 2^32
+        assert torch.rand(4, generator=seeded_generator(seed - 2**31)).tolist() not in first
 
 
 def test_a_sequence_is_cut_off_and_asked_at_its_last_symbol() -> None:
@@ -184,7 +186,7 @@ def test_a_variant_that_does_not_exist_is_refused_and_one_that_does_is_not() -> 
 
 def test_distinct_numbers_are_drawn_one_after_the_other_by_weight() -> None:
     weights = np.array([1.0, 2.0, 3.0, 6.0])
-    pairs = Counter(map(tuple, distinct(20_000, 2, torch.from_numpy(weights), seeded(5)).tolist()))
+    pairs = Counter(map(tuple, draw_distinct(20_000, 2, torch.from_numpy(weights), seeded_generator(5)).tolist()))
     wanted = {
         (i, j): weights[i] / 12 * weights[j] / (12 - weights[i]) for i, j in product(range(4), repeat=2) if i != j
     }
@@ -194,8 +196,8 @@ def test_distinct_numbers_are_drawn_one_after_the_other_by_weight() -> None:
 
 def matrices(name: str) -> list[np.ndarray]:
     """Return the group's elements as matrices that move unit vectors, in the order that the task numbers them."""
-    found = [np.eye(5, dtype=int)[:, list(p)] for p in sorted(permutations(range(5)))]
-    return found if name == "word_s5" else [m for m in found if np.linalg.det(m) > 0]
+    permuted = [np.eye(5, dtype=int)[:, list(p)] for p in sorted(permutations(range(5)))]
+    return permuted if name == "word_s5" else [m for m in permuted if np.linalg.det(m) > 0]
 
 
 @words
@@ -250,11 +252,11 @@ def test_a_table_of_steps_seen_in_training_multiplies_the_long_words_without_err
     assert (table >= 0).all()
     task, test = get_task(name), load(name).test
     test = Sequences(test.inputs[:100], test.targets[:100])
-    state, found = test.inputs[:, 0].long(), [test.inputs[:, 0].long()]
+    state, states = test.inputs[:, 0].long(), [test.inputs[:, 0].long()]
     for letter in test.inputs.long().unbind(1)[1:]:
         state = table[state, letter]
-        found.append(state)
-    outputs = torch.nn.functional.one_hot(torch.stack(found, 1), n).float()
+        states.append(state)
+    outputs = torch.nn.functional.one_hot(torch.stack(states, 1), n).float()
     assert task.metric.score(outputs.unsqueeze(0), test.targets).item() == 100.0
     guess = torch.nn.functional.one_hot(test.inputs.long(), n).float()
     assert task.metric.score(guess.unsqueeze(0), test.targets).item() == pytest.approx(task.chance, abs=1.0)

@@ -111,13 +111,13 @@ def test_mqar_queries_lie_as_often_at_each_place_as_numpys_weighted_choice_puts_
     rng = np.random.RandomState(7)
     drawn = [rng.choice(space, 4, replace=False, p=power_law / power_law.sum()) for _ in range(n)]
     expected = np.bincount(np.concatenate(drawn), minlength=space)
-    asked = stream("mqar", 5, n).targets != NOT_ASKED
-    found = asked[:, 8::2].sum(0).numpy()
-    share = (expected + found) / (2 * n)
+    queried = stream("mqar", 5, n).targets != NOT_ASKED
+    counts = queried[:, 8::2].sum(0).numpy()
+    share = (expected + counts) / (2 * n)
     spread = np.sqrt(2 * n * share * (1 - share))
-    assert np.abs((found - expected) / spread).max() < 4
+    assert np.abs((counts - expected) / spread).max() < 4
     assert expected[0] / expected[-1] > 5  # so the law is far from uniform
-    assert not asked[:, 1::2].any()
+    assert not queried[:, 1::2].any()
 
 
 def test_mqars_keys_values_and_other_tokens_are_uniform() -> None:
@@ -263,10 +263,10 @@ def test_listops_labels_are_the_values_of_its_expressions(which: str) -> None:
     for symbols, targets in zip(split.inputs[:300].tolist(), split.targets[:300].tolist(), strict=True):
         length = 1999 - symbols[::-1].count(0)
         assert 500 < length < 2000 and 0 not in symbols[:length]
-        value, depth, found = evaluate(symbols[:length])
+        value, depth, counts = evaluate(symbols[:length])
         assert {t: c for t, c in enumerate(targets) if c != NOT_ASKED} == {length - 1: value}
         assert depth <= 10
-        arities.update(found)
+        arities.update(counts)
     assert set(arities) == set(range(2, 11))
 
 
@@ -275,14 +275,14 @@ def test_listops_expressions_follow_long_range_arenas_law() -> None:
     lengths, operators, arities = [], Counter[int](), Counter[int]()
     for _ in range(4000):
         symbols: list[int] = []
-        value = listops.expression(draw, symbols)
+        value = listops.draw_expression(draw, symbols)
         assert evaluate(symbols)[0] == value
         lengths.append(len(symbols))
         if len(symbols) > 1:
             operators[symbols[0]] += 1
     for _ in range(4000):
         symbols = []
-        listops.expression(draw, symbols, depth=9)  # an operator here has digits alone
+        listops.draw_expression(draw, symbols, depth=9)  # an operator here has digits alone
         if len(symbols) > 1:
             arities[len(symbols) - 2] += 1
     assert scipy.stats.binomtest(lengths.count(1), 4000, 0.75).pvalue > 1e-3
@@ -302,10 +302,10 @@ def lengths_of_long_range_arena(n: int) -> list[int]:
             return 1
         return 2 + sum([length(depth + 1) for _ in range(random.randint(2, 10))])
 
-    found: list[int] = []
-    while len(found) < n:
-        found += [k for k in [length(1)] if 500 < k < 2000]
-    return found
+    lengths: list[int] = []
+    while len(lengths) < n:
+        lengths += [k for k in [length(1)] if 500 < k < 2000]
+    return lengths
 
 
 def test_listops_is_as_long_and_as_uneven_as_long_range_arenas_generator_makes_it() -> None:
@@ -318,7 +318,7 @@ def test_listops_is_as_long_and_as_uneven_as_long_range_arenas_generator_makes_i
 
 
 def test_listops_is_the_same_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = listops.expressions(1, 3)
+    first = listops.draw_expressions(1, 3)
     pinned = "b34b84acb14b"  # Python and numpy promise these numbers on all platforms
     assert hashlib.sha256(first["symbols"].tobytes() + first["values"].tobytes()).hexdigest()[:12] == pinned
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path))

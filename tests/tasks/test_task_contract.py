@@ -19,7 +19,7 @@ from torch.nn import functional
 from trials import present_trial
 
 from longwave.platform.contracts.loaded import LoadedTask
-from longwave.platform.contracts.rule import findings
+from longwave.platform.contracts.rule import check_subjects
 from longwave.platform.contracts.tasks import RULES
 from longwave.platform.registry import all_models, all_tasks
 from longwave.platform.training.feed import epoch_batches
@@ -110,15 +110,15 @@ def test_a_task_feeds_what_it_declares(task: TaskSpec, load: Load) -> None:
         if targets.is_floating_point():
             assert targets.shape == (*where, task.outputs) and targets.isfinite().flatten(1).any(1).all()
         else:
-            asked = targets[targets != NOT_ASKED]
-            assert targets.shape == where and targets.dtype == torch.int64 and len(asked) >= n
-            assert asked.min() >= 0 and asked.max() < max(task.outputs, 2)
+            classes = targets[targets != NOT_ASKED]
+            assert targets.shape == where and targets.dtype == torch.int64 and len(classes) >= n
+            assert classes.min() >= 0 and classes.max() < max(task.outputs, 2)
 
 
 @all_of_them
 def test_a_task_says_what_a_reader_wants_to_know(task: TaskSpec, load: Load) -> None:
-    said = (task.title, task.summary, task.source, task.licence, task.length, task.lag, task.metric.definition)
-    assert all(said) and task.summary.endswith(".")
+    texts = (task.title, task.summary, task.source, task.licence, task.length, task.lag, task.metric.definition)
+    assert all(texts) and task.summary.endswith(".")
     assert task.baselines and task.recipes[""].source and task.version.isdecimal()
     assert (task.horizon is not None) == (
         "predict" in task.summary.lower() and task.tokens == 0 or "follow" in task.summary
@@ -180,9 +180,9 @@ def test_a_recipe_is_what_its_paper_prints(name: str, model: str, printed: Mappi
 @pytest.mark.parametrize("task", mark_long({task.name: (task,) for task in SEQUENCES}, "mqar"))
 def test_a_task_keeps_every_rule(task: TaskSpec, load: Load) -> None:
     here = replace(task, load=lambda variant: load(task, again=True) if variant == task.variant else task.load(variant))
-    found = [*findings(RULES, [("", LoadedTask(here, load(task)))])]
-    assert not [(finding.words, finding.broken) for finding in found if finding.broken]
-    assert len([finding for finding in found if finding.skipped]) <= 2
+    outcomes = [*check_subjects(RULES, [("", LoadedTask(here, load(task)))])]
+    assert not [(finding.words, finding.broken) for finding in outcomes if finding.broken]
+    assert len([finding for finding in outcomes if finding.skipped]) <= 2
 
 
 @all_of_them
@@ -242,7 +242,7 @@ def test_batches_of_two_members_have_the_declared_shape(task: TaskSpec, load: Lo
     data = load(task)
     config = present_trial(task.name, task.variant, "", "lem", {}, {}, 4, 3, 1, "search", 1, steps=2)
     batch = next(epoch_batches([config, replace(config, seed=2)], data, 1))
-    x, target = batch.x, batch.asked
+    x, target = batch.x, batch.ordered_targets
     assert x.shape[:1] + x.shape[2:] == ((2, 3) if task.tokens else (2, 3, task.inputs))
     assert target.shape[:3] == (2, x.shape[1], 3) if batch.every_step else target.shape[:2] == (2, 3)
     n = data.test.targets.numel()

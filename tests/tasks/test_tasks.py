@@ -201,12 +201,12 @@ def test_digits_are_all_images_of_scikit_learn_once_pixel_by_pixel(name: str) ->
         (*(int(pixel) for pixel in image.reshape(64)[order]), int(label))
         for image, label in zip(digits.images, digits.target, strict=True)
     )
-    found = sorted(
+    images = sorted(
         (*(float(pixel) * 16 for pixel in x[:, 0]), int(label))
         for split in splits
         for x, label in zip(split.inputs, split.targets, strict=True)
     )
-    assert found == wanted
+    assert images == wanted
 
 
 @digits_tasks
@@ -243,9 +243,9 @@ def test_generated_data_are_made_once_and_read_back_equal(folder: Path) -> None:
         return made
 
     for _ in range(3):
-        found = cache.cached("some-1", make)
-        assert list(found) == ["a", "b"]
-        assert all(np.array_equal(found[k], v) and found[k].dtype == v.dtype for k, v in made.items())
+        stored = cache.cached("some-1", make)
+        assert list(stored) == ["a", "b"]
+        assert all(np.array_equal(stored[k], v) and stored[k].dtype == v.dtype for k, v in made.items())
     assert calls == [1]
     assert [file.name for file in folder.iterdir()] == ["some-1.npz"]
     assert cache.cached("some-2", lambda: {"c": np.zeros(1)}).keys() == {"c"}

@@ -133,8 +133,8 @@ def test_a_task_on_graphs_is_one_file_and_stands_on_the_board(place: Path) -> No
 
 @pytest.mark.integration
 def test_graphs_train_in_a_pack_as_alone_and_padded_nodes_do_not_count(place: Path) -> None:
-    found: dict[str, Any] = json.loads(within(place, PACKS).splitlines()[-1])
-    for of in found.values():
+    output: dict[str, Any] = json.loads(within(place, PACKS).splitlines()[-1])
+    for of in output.values():
         for together, alone in zip(of["together"], of["alone"], strict=True):
             assert together == pytest.approx(alone, rel=1e-4)
         assert len(of["together"]) == 4 and of["weights"] < 1e-4

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from filelock import FileLock
 
-from longwave.files import whole
+from longwave.files import atomic_file
 
 SOURCES = Path(__file__).parent
 FLAGS = ("-O3", "-std=gnu++20", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
@@ -60,9 +60,9 @@ def _compiled(text: str) -> Path:
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode:
                     raise RuntimeError(f"{compiler} failed: {next(iter(done.stderr.splitlines()), '')}")
-                with whole(_sum(made)) as partial:
+                with atomic_file(_sum(made)) as partial:
                     partial.write_text(hashlib.sha256(target.read_bytes()).hexdigest())
-                with whole(made) as partial:
+                with atomic_file(made) as partial:
                     shutil.copy(target, partial)
     return made
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longwave.files import whole
+from longwave.files import atomic_file
 from longwave.models.kernels.compiler.blocks import Program
 from longwave.models.kernels.compiler.plan import Plan
 from longwave.models.kernels.triton.emit import emit, slot_count
@@ -83,7 +83,7 @@ def _module(text: str) -> Any:
         path = folder / f"{name}.py"
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            with whole(path) as partial:
+            with atomic_file(path) as partial:
                 partial.write_text(text)
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None

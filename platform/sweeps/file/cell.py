@@ -9,7 +9,7 @@ from typing import Any
 
 from longwave.models.base.param import Param
 from longwave.models.base.spec import ModelSpec
-from longwave.platform.about import title
+from longwave.platform.about import model_title
 from longwave.platform.errors import ConfigError, did_you_mean
 from longwave.platform.records.trial import FIELDS, SIZES, WORDS
 from longwave.platform.sweeps.file.settings import CellSettings
@@ -107,7 +107,7 @@ def _check_unknown(given: CellSettings, name: str, task: TaskSpec, model: ModelS
     """Raise ConfigError for a name that means nothing in this cell, unless it does in another cell of the grid."""
     if name in {p.name for p in model.params}:
         raise ConfigError(
-            f"{given.at(name)}: {name} means nothing with {title(model, given.options(model))}. Remove it."
+            f"{given.at(name)}: {name} means nothing with {model_title(model, given.options(model))}. Remove it."
         )
     elsewhere = _training_numbers(given, task, model, [given.words[word] or [fields[word]] for word in WORDS])
     if name in elsewhere and name not in given.cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from longwave.platform.names import names, spelled
+from longwave.platform.names import find_spelling, list_names
 
 NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model")}
 """Where a file names them, by the package that they are of."""
@@ -15,7 +15,7 @@ def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file says, with keys in the place of such names; what is no name here stays as it is."""
     found = dict(content)
     for package, places in NAMED.items():
-        known = names(package)
+        known = list_names(package)
         for place in places:
             value = found.get(place)
             if isinstance(value, Mapping):
@@ -26,4 +26,4 @@ def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key(name: Any, known: Collection[str]) -> Any:
-    return spelled(name, known) if isinstance(name, str) else name
+    return find_spelling(name, known) if isinstance(name, str) else name

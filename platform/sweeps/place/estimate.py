@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from longwave.platform.errors import ConfigError
-from longwave.platform.records.stored import summed
+from longwave.platform.records.stored import sum_by_device
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import DevicePool, Slot
@@ -54,7 +54,7 @@ def estimate_stages(cluster: Cluster, stages: Sequence[Packs]) -> SweepEstimate:
             return (epoch or 0.0) * first.epochs
 
         last, of_stage = _simulate(cluster.room.afresh(), shares, taken)
-        seconds, held = seconds + last, summed(held, of_stage)
+        seconds, held = seconds + last, sum_by_device(held, of_stage)
     return SweepEstimate(placed, seconds, held, unknown)
 
 
@@ -69,7 +69,7 @@ def _simulate(
             if place := room.take(shares):
                 del waiting[key]
                 lasts = seconds(key, place)
-                held = summed(held, {place.kind: lasts * place.devices})
+                held = sum_by_device(held, {place.kind: lasts * place.devices})
                 heapq.heappush(ends, (now + lasts, len(waiting), place))
         if not ends:
             return math.inf, held

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from longwave.platform.errors import ConfigError, WorkerError
-from longwave.platform.paths import reachable
+from longwave.platform.paths import raise_os_errors
 from longwave.platform.records.report import Cohort, Ending, Report, Rung
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot, requested_node, usable_nodes
@@ -165,7 +165,7 @@ class Workers:
     def marked(self) -> bool:
         """Return whether this process sees the storage of the driver that marked it."""
         try:
-            with reachable(self.storage):
+            with raise_os_errors(self.storage):
                 return (self.storage / f"{self.flag}.mark").exists()
         except OSError:
             return False
@@ -174,19 +174,19 @@ class Workers:
     def mark(self) -> Iterator[None]:
         """Have a file in the storage inside the block, by which workers know it."""
         mark = self.storage / f"{self.flag}.mark"
-        with reachable(self.storage):
+        with raise_os_errors(self.storage):
             self.storage.mkdir(parents=True, exist_ok=True)
             mark.touch()
         try:
             yield
         finally:
-            with suppress(OSError), reachable(self.storage):
+            with suppress(OSError), raise_os_errors(self.storage):
                 mark.unlink(missing_ok=True)
 
     def drain(self) -> None:
         """Ask all workers, on whatever node, to save and stop; where that cannot be written, they go on."""
         try:
-            with reachable(self.storage):
+            with raise_os_errors(self.storage):
                 self.storage.mkdir(parents=True, exist_ok=True)
                 (self.storage / self.flag).touch()
         except OSError as error:
@@ -195,7 +195,7 @@ class Workers:
 
     def undrain(self) -> None:
         """Take a drain back; the next packs run."""
-        with reachable(self.storage):
+        with raise_os_errors(self.storage):
             (self.storage / self.flag).unlink(missing_ok=True)
         self._seen.clear()
 
@@ -203,7 +203,7 @@ class Workers:
         """Return whether a drain is asked for, as of the last look: it is asked for by a file."""
         now, often = time.monotonic(), LOOK_SECONDS if isinstance(self.storage, Path) else FAR_SECONDS
         if now - self._seen.get("at", -often) >= often:
-            with suppress(OSError), reachable(self.storage):  # away for now: as at the last look
+            with suppress(OSError), raise_os_errors(self.storage):  # away for now: as at the last look
                 self._seen.update(found=(self.storage / self.flag).exists())
             self._seen.update(at=now)
         return bool(self._seen.get("found"))

@@ -12,7 +12,7 @@ from typing import Any
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import keep_plugin_text, pin_as_planned
 from longwave.platform.plugins.plugin import is_plugin
-from longwave.platform.records.about import About, departures
+from longwave.platform.records.about import About, list_departures
 from longwave.platform.records.run import Run
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
@@ -146,7 +146,7 @@ def _descriptions(sweep: Sweep, trials: Sequence[tuple[int, TrialConfig]]) -> li
             continue
         departs = entry.about.departures
         if entry.recipe is not None:
-            departs = departures(config, entry.recipe, config.params.keys() & entry.numbers)
+            departs = list_departures(config, entry.recipe, config.params.keys() & entry.numbers)
         if (key := (cell, departs)) not in shared:
             shared[key] = replace(entry.about, departures=departs)
         found.append(shared[key])

@@ -15,7 +15,7 @@ from longwave.platform.errors import Interrupted, StoreError, WorkerError, Worke
 from longwave.platform.paths import make_ready
 from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.storage.integrity import damage_after_crash
-from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
+from longwave.platform.storage.leases import LeaseLostError, Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.mlflow.background import mirroring
@@ -198,7 +198,7 @@ class _Driver:
 
     def _wait(self, left: Sequence[PlannedTrial], most: int | None) -> None:
         """Wait for others, or find that the budget leaves room for no pack."""
-        others = [d for d in drivers(self.store) if d.alive and d.owner != self.leases.owner]
+        others = [d for d in read_drivers(self.store) if d.alive and d.owner != self.leases.owner]
         if most is not None and not any(a.status == "running" for a in left):
             self.budget.close()
             return

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Self
 
 from longwave.platform.errors import StoreError
-from longwave.platform.storage.leases import SECONDS, Leases, drivers
+from longwave.platform.storage.leases import SECONDS, Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.place.workers import Workers
 
@@ -123,7 +123,7 @@ class Heartbeat:
             pass
 
     def _yields(self) -> str:
-        found = drivers(self.store)
+        found = read_drivers(self.store)
         here = [d.host for d in found if d.owner == self.leases.owner]
         above = [d for d in found if d.alive and d.priority > self.leases.priority]
         first = next((d for d in above if d.host in here), None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from longwave.platform.records.run import ENDED
 from longwave.platform.records.stored import EpochCounts, SweepCost
-from longwave.platform.storage.leases import Driver, drivers
+from longwave.platform.storage.leases import Driver, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
 from longwave.platform.sweeps.run.remaining import remaining_epochs
@@ -59,7 +59,7 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
     """
     found = store.sweep(name)
     sweep = read_sweep_plan(store, name) if found.plan is not None else None
-    counts, mine = store.counts(name), drivers(store, name)
+    counts, mine = store.counts(name), read_drivers(store, name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs

@@ -13,8 +13,8 @@ import pytest
 import scale
 import sqlalchemy as sa
 from scale import ScaleReport, ScaleRun
-from scale_page import page
-from scale_parts import CELLS, NAME, ScaleSize, audited, driven, percentiles, planned
+from scale_page import scale_report
+from scale_parts import CELLS, NAME, ScaleSize, audit_results, measure_plan, measure_run, percentiles
 from scale_shares import CHECKSUMS, LEASES, READS, WRITES, part_of
 
 from longwave.platform.cli.main import main
@@ -32,11 +32,11 @@ class Ended(Exception):
     """In place of a driver's death."""
 
 
-def said(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:
+def read_journal(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str, Any]], int]:
     """Return the curve and the end of each trial by its workers' own words, and how many epochs they told of."""
     curves: dict[str, dict[int, float]] = defaultdict(dict)
     ends: dict[str, dict[str, Any]] = {}
-    told = 0
+    count = 0
     for file in journal.iterdir():
         for line in map(json.loads, file.read_text().splitlines()):
             trial = line["trial"]
@@ -44,19 +44,19 @@ def said(journal: Path) -> tuple[dict[str, dict[int, float]], dict[str, dict[str
                 curves[trial] = {e: v for e, v in curves[trial].items() if e <= line["began"]}
             elif "epoch" in line:
                 curves[trial][line["epoch"]] = line["valid"]
-                told += 1
+                count += 1
             else:
                 ends[trial] = line
-    return curves, ends, told
+    return curves, ends, count
 
 
 def test_the_store_holds_what_the_workers_said_and_nothing_twice(
     any_store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "journal"))
-    assert planned(any_store_url, SIZE)["trials"] == SIZE.trials
-    took = driven(any_store_url, SIZE, str(tmp_path))
-    curves, ends, told = said(tmp_path / "journal")
+    assert measure_plan(any_store_url, SIZE)["trials"] == SIZE.trials
+    took = measure_run(any_store_url, SIZE, str(tmp_path))
+    curves, ends, count = read_journal(tmp_path / "journal")
     with Store(any_store_url, create=False) as store:
         trials = {t.config.id: t.run for t in store.trials(NAME)}
         stored: dict[str, dict[int, float]] = defaultdict(dict)
@@ -71,8 +71,8 @@ def test_the_store_holds_what_the_workers_said_and_nothing_twice(
     assert again and all(
         ways[:-1] == ["left"] * (len(ways) - 1) and ways[-1] in ("ok", "diverged") for ways in again
     ), "a pack's worker died, and of its trials those that had not ended were begun again"
-    assert took["epochs"] == told > sum(map(len, stored.values())), "epochs told again were reported, too"
-    assert audited(any_store_url) == {"trials": len(trials), "lost": 0, "duplicated": 0}
+    assert took["epochs"] == count > sum(map(len, stored.values())), "epochs told again were reported, too"
+    assert audit_results(any_store_url) == {"trials": len(trials), "lost": 0, "duplicated": 0}
 
 
 @pytest.mark.integration
@@ -82,14 +82,14 @@ def test_after_a_driver_that_ended_at_half_another_goes_on_and_nothing_is_lost(
     def die(_: dict[str, Any]) -> None:
         raise Ended("at half")
 
-    planned(any_store_url, SIZE)
+    measure_plan(any_store_url, SIZE)
     with pytest.raises(Ended, match="at half"):
-        driven(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
+        measure_run(any_store_url, SIZE, str(tmp_path), SIZE.trials // 2, die)
     with Store(any_store_url, create=False) as store:
         assert any(a.open for a in store.planned(NAME)), "how much of it was written depends on how it came"
-    took = driven(any_store_url, SIZE, str(tmp_path))
+    took = measure_run(any_store_url, SIZE, str(tmp_path))
     assert 0 < took["first"] < took["seconds"] and sum(took["shares"].values()) == pytest.approx(1)
-    assert audited(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}
+    assert audit_results(any_store_url) == {"trials": SIZE.trials + RETRAININGS, "lost": 0, "duplicated": 0}
     assert not [*(tmp_path / "checkpoints").iterdir()], "checkpoints of packs that are over are removed"
 
 
@@ -97,8 +97,8 @@ def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_agai
     tmp_path: Path, open_store: Callable[[str], Store]
 ) -> None:
     size, url = replace(SIZE, trials=20), f"sqlite:///{tmp_path / 'a.db'}"
-    planned(url, size)
-    driven(url, size, str(tmp_path))
+    measure_plan(url, size)
+    measure_run(url, size, str(tmp_path))
     store = open_store(url)
     one, two = [a.id for a in store.planned(NAME) if a.status == "ok"][:2]
     with store.transaction() as connection:
@@ -107,7 +107,7 @@ def test_the_audit_sees_one_epoch_that_is_gone_and_one_trial_that_was_begun_agai
             sa.text("INSERT INTO attempts (trial, number, owner, fence, started) VALUES (:t, 9, '', 0, :at)"),
             {"t": two, "at": "2026-01-01 00:00:00"},
         )
-    assert audited(url) == {"trials": 20 + RETRAININGS, "lost": 1, "duplicated": 1}
+    assert audit_results(url) == {"trials": 20 + RETRAININGS, "lost": 1, "duplicated": 1}
 
 
 def test_overhead_is_the_drivers_cpu_for_each_epoch_it_heard_of() -> None:
@@ -120,10 +120,10 @@ def test_overhead_is_the_drivers_cpu_for_each_epoch_it_heard_of() -> None:
         {"sweep status": times}, {"trials": 1_050, "lost": 0, "duplicated": 1}, {"before": 0.5},
     )  # fmt: skip
     assert (run.overhead, run.pace) == (0.5, 600.0)
-    assert [(t.found, t.met) for t in run.targets] == [(9.0, True), (2.0, True), (0.5, True), (300.0, True), (1, False)]
+    assert [(t.ratio, t.met) for t in run.targets] == [(9.0, True), (2.0, True), (0.5, True), (300.0, True), (1, False)]
     report = ScaleReport({"device": "a machine", "system": "x", "python": "3"}, SIZE, [run])
     assert not report.sound and json.loads(json.dumps(report.to_dict()))["runs"][0]["overhead"] == 0.5
-    text = page(report)
+    text = scale_report(report)
     assert "| 1000 trials on sqlite: MiB of a driver | 300 | 1024 | met |" in text
     assert "**Plan**: 9000 s" in text and "**First pack of a resume**: 2000 s" in text
 

@@ -76,22 +76,22 @@ def test_the_pages_lines_start_all_services_and_a_sweep_runs_on_them(
             while sweep.poll() is None:
                 look(ports["9464"], shown)
                 time.sleep(0.1)
-            said = (tmp_path / "sweep.log").read_text()
-            assert sweep.returncode == 0 and "6 of 6 trials done (6 ok)" in said, said
+            log = (tmp_path / "sweep.log").read_text()
+            assert sweep.returncode == 0 and "6 of 6 trials done (6 ok)" in log, log
         assert shown["longwave_epochs_total"] > 0 and shown["longwave_packs_running"] >= 1, shown
         assert _runs_at(ports["5000"]) == 6
         job = first + lines["Or as a job"].replace("logs demo", "logs tiny")
         with started(job, tmp_path, tmp_path / "job.log", database) as sweep:
             sweep.wait(400)
-            said = (tmp_path / "job.log").read_text()
-            assert sweep.returncode == 0 and "longwave-tiny: sent." in said and "6 of 6 trials done" in said, said
+            log = (tmp_path / "job.log").read_text()
+            assert sweep.returncode == 0 and "longwave-tiny: sent." in log and "6 of 6 trials done" in log, log
 
 
 def _runs_at(port: str) -> int:
     """Return how many runs an MLflow server has."""
-    asked = json.dumps({"experiment_ids": [str(k) for k in range(5)], "max_results": 100}).encode()
+    query = json.dumps({"experiment_ids": [str(k) for k in range(5)], "max_results": 100}).encode()
     request = Request(
-        f"http://127.0.0.1:{port}/api/2.0/mlflow/runs/search", asked, {"Content-Type": "application/json"}
+        f"http://127.0.0.1:{port}/api/2.0/mlflow/runs/search", query, {"Content-Type": "application/json"}
     )
     with urlopen(request, timeout=60) as answer:
         return len(json.load(answer).get("runs", []))

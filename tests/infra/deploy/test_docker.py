@@ -23,8 +23,8 @@ SECRET = re.compile(r"(?i)passw|token|secret")
 def compose(name: str = "compose.yaml") -> dict[str, Any]:
     """Return a compose file as it is where no variable is set."""
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (DOCKER / name).read_text())
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    services: dict[str, Any] = yaml.safe_load(text)
+    return services
 
 
 def lines() -> list[tuple[str, str]]:
@@ -67,12 +67,12 @@ def test_ports_are_open_on_this_machine_alone() -> None:
 
 
 def test_secrets_are_files_that_only_those_have_who_need_them() -> None:
-    found = compose()
-    assert found["secrets"] == {name: {"file": f"./secrets/{name}"} for name in ("postgres_password", "ray_token")}
-    has = {name: set(service.get("secrets", [])) for name, service in found["services"].items()}
+    services = compose()
+    assert services["secrets"] == {name: {"file": f"./secrets/{name}"} for name in ("postgres_password", "ray_token")}
+    has = {name: set(service.get("secrets", [])) for name, service in services["services"].items()}
     assert [name for name in has if "postgres_password" in has[name]] == ["postgres", "mlflow", "dashboard", "ray-head"]
     assert [name for name in has if "ray_token" in has[name]] == ["ray-head", "ray-worker"]
-    for name, service in found["services"].items():
+    for name, service in services["services"].items():
         for key, value in service.get("environment", {}).items():
             assert not SECRET.search(key) or value.startswith("/run/secrets/"), f"{name}: {key} is in clear"
             assert not re.search(r"://[^/@]*:[^/@]*@", value), f"{name}: {key} holds a password"
@@ -88,16 +88,16 @@ def test_what_a_service_waits_for_is_healthy() -> None:
 
 
 def test_the_image_comes_from_the_lock_in_two_stages_and_ends_without_root() -> None:
-    found = lines()
-    stages = [rest for word, rest in found if word == "FROM"]
+    instructions = lines()
+    stages = [rest for word, rest in instructions if word == "FROM"]
     assert len(stages) == 2 and stages[0].endswith("AS build") and all("latest" not in stage for stage in stages)
-    last = found[[k for k, (word, _) in enumerate(found) if word == "FROM"][-1] :]
+    last = instructions[[k for k, (word, _) in enumerate(instructions) if word == "FROM"][-1] :]
     assert [rest for word, rest in last if word == "USER"] == ["10001:10001"]
     assert [word for word, _ in last[-3:]] == ["HEALTHCHECK", "ENTRYPOINT", "CMD"]
-    installs = [rest for word, rest in found if word == "RUN" and "uv pip install" in rest]
+    installs = [rest for word, rest in instructions if word == "RUN" and "uv pip install" in rest]
     assert "-c requirements.lock -r pyproject.toml --extra cluster" in installs[0] and "--no-deps ." in installs[1]
     pinned = re.search(r"uv==\S+", (ROOT / "Makefile").read_text())
-    assert pinned and any(pinned[0] in rest for _, rest in found), "the same uv as the Makefile's"
+    assert pinned and any(pinned[0] in rest for _, rest in instructions), "the same uv as the Makefile's"
 
 
 def test_all_that_the_image_copies_is_there_and_not_ignored() -> None:

@@ -51,16 +51,16 @@ def shown() -> dict[str, set[str]]:
     numbers = DriverMetrics("tiny")
     numbers.took("write", 0.1)
     numbers.started("pack", ["trial"])
-    found: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(generate_latest(numbers.registry).decode()):
         for sample in family.samples:
-            found[sample.name] = set(sample.labels)
-    return found
+            labels[sample.name] = set(sample.labels)
+    return labels
 
 
 def test_prometheus_is_told_where_a_driver_of_this_machine_is() -> None:
-    found = Prometheus.model_validate(documents("monitoring/prometheus.yml")[0])
-    assert [parse_endpoint(one) for one in found.scrape_configs[0].static_configs[0].targets] == [("127.0.0.1", 9464)]
+    config = Prometheus.model_validate(documents("monitoring/prometheus.yml")[0])
+    assert [parse_endpoint(one) for one in config.scrape_configs[0].static_configs[0].targets] == [("127.0.0.1", 9464)]
     with pytest.raises(ValidationError, match="scrape_interval"):
         Settings.model_validate({"scrape_interval": "often"})
 
@@ -69,7 +69,7 @@ def test_prometheus_is_told_where_a_driver_of_this_machine_is() -> None:
 def test_each_panel_asks_for_numbers_and_labels_that_a_driver_shows(expression: str) -> None:
     names, known = NAME.findall(expression), shown()
     assert names and set(names) <= set(known), f"{expression} asks for what nobody shows"
-    by = {label.strip() for found in re.findall(r"by \(([^)]*)\)", expression) for label in found.split(",")}
+    by = {label.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(",")}
     assert by <= set.union(*(known[name] for name in names))
     assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}")
 
@@ -79,10 +79,10 @@ def test_counters_are_shown_as_rates_and_each_own_number_has_a_panel_and_a_line_
     assert counters and all("rate(" in expression for expression in counters)
     own = {re.sub(r"_(bucket|sum|count|created)$", "", name) for name in shown() if name.startswith("longwave_")}
     own = {name.removesuffix("_total") for name in own}
-    asked = {re.sub(r"_(bucket|total)$", "", name) for e in EXPRESSIONS for name in NAME.findall(e)}
+    queried = {re.sub(r"_(bucket|total)$", "", name) for e in EXPRESSIONS for name in NAME.findall(e)}
     page = (DEPLOY / "monitoring/README.md").read_text()
-    told = {name.removesuffix("_total") for name in re.findall(r"^\| `(longwave_\w+)`", page, re.MULTILINE)}
-    assert own == told == asked - {"process_resident_memory_bytes"}
+    documented = {name.removesuffix("_total") for name in re.findall(r"^\| `(longwave_\w+)`", page, re.MULTILINE)}
+    assert own == documented == queried - {"process_resident_memory_bytes"}
 
 
 def test_panels_lie_side_by_side_and_have_ids_titles_and_a_source_that_is_chosen() -> None:

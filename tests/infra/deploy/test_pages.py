@@ -20,8 +20,8 @@ CODE = re.compile(r"```sh\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 def commands(text: str) -> list[str]:
     """Return the longwave commands of a page."""
     lines = "\n".join(a or b for a, b in CODE.findall(text.replace("\\\n", " "))).splitlines()
-    found = [re.search(r"(?:^|[\s\"])(longwave (?!longwave)[a-z]+ [^\">]+)", line.split(" # ")[0]) for line in lines]
-    return [match[1] for match in found if match]
+    matches = [re.search(r"(?:^|[\s\"])(longwave (?!longwave)[a-z]+ [^\">]+)", line.split(" # ")[0]) for line in lines]
+    return [match[1] for match in matches if match]
 
 
 def parse(command: str) -> None:
@@ -41,9 +41,9 @@ def test_each_folder_has_one_page() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.parent.name for page in PAGES])
 def test_longwave_takes_the_commands_of_the_page(page: Path) -> None:
-    found = commands(page.read_text())
-    assert any(command.startswith("longwave sweep run") for command in found)
-    for command in found:
+    lines = commands(page.read_text())
+    assert any(command.startswith("longwave sweep run") for command in lines)
+    for command in lines:
         parse(command)
     with pytest.raises(Exception, match="No such option: --metric"):
         parse("longwave sweep run FILE --metric 9464")

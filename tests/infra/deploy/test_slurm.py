@@ -41,22 +41,22 @@ def test_bash_and_shellcheck_find_nothing() -> None:
 
 
 def test_slurm_is_told_what_the_page_says() -> None:
-    told = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?", SCRIPT.read_text(), re.MULTILINE))
-    assert told["signal"] == "B:TERM@120" and {"nodes", "gpus-per-node", "cpus-per-task", "time"} <= set(told)
-    assert told["ntasks-per-node"] == "1" and "exclusive" in told, "a Ray node is a whole node"
+    options = dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(\S+))?", SCRIPT.read_text(), re.MULTILINE))
+    assert options["signal"] == "B:TERM@120" and {"nodes", "gpus-per-node", "cpus-per-task", "time"} <= set(options)
+    assert options["ntasks-per-node"] == "1" and "exclusive" in options, "a Ray node is a whole node"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "home", "said"), [([], True, "Which sweep"), (["f.toml"], False, "LONGWAVE_HOME")]
+    ("arguments", "home", "message"), [([], True, "Which sweep"), (["f.toml"], False, "LONGWAVE_HOME")]
 )
 def test_what_is_not_given_is_asked_for_in_one_line(
-    arguments: list[str], home: bool, said: str, tmp_path: Path
+    arguments: list[str], home: bool, message: str, tmp_path: Path
 ) -> None:
     env = slurm(tmp_path)
     if not home:
         del env["LONGWAVE_HOME"]
     done = subprocess.run(["bash", SCRIPT, *arguments], env=env, capture_output=True, text=True)
-    assert done.returncode != 0 and said in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.returncode != 0 and message in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow  # two Ray nodes and the start of a driver: a minute
@@ -94,5 +94,5 @@ def _epochs(url: str) -> int:
 
 def _of_job() -> list[str]:
     """Return the commands of the job's Ray that still run."""
-    found = [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
-    return [line for line in found if f"/tmp/ray-{os.getpid()}/" in line]
+    commands = [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
+    return [line for line in commands if f"/tmp/ray-{os.getpid()}/" in line]

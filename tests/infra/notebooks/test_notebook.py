@@ -32,7 +32,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return [cell for cell in book.cells if cell["cell_type"] == "code"][1:]
 
 
-def found(cells: list[Any], start: str) -> Any:
+def find_cell(cells: list[Any], start: str) -> Any:
     """Return the cell that holds a text."""
     [cell] = [cell for cell in cells if start in cell["source"]]
     return cell
@@ -45,17 +45,17 @@ def test_the_notebook_is_kept_without_outputs() -> None:
 
 
 def test_every_cell_shows_what_it_says(ran: list[Any]) -> None:
-    assert outputs(found(ran, "lw.LEM(1, 64"), "text/plain")[0].startswith("LEM(1, 64, dt=0.5, start='uniform'")
-    assert outputs(found(ran, "torch.allclose"), "text/plain") == ["True"]
-    assert "TrainedNetwork" in outputs(found(ran, "lw.load"), "text/plain")[0]
-    [compared] = outputs(found(ran, "board.compare"), "text/html")
+    assert outputs(find_cell(ran, "lw.LEM(1, 64"), "text/plain")[0].startswith("LEM(1, 64, dt=0.5, start='uniform'")
+    assert outputs(find_cell(ran, "torch.allclose"), "text/plain") == ["True"]
+    assert "TrainedNetwork" in outputs(find_cell(ran, "lw.load"), "text/plain")[0]
+    [compared] = outputs(find_cell(ran, "board.compare"), "text/html")
     assert "<table>" in compared and "LEM against LSTM" in compared
-    assert "\x1b" not in outputs(found(ran, "board.compare"), "text/plain")[0]
-    assert "vega" in outputs(found(ran, "board.plot"), "text/html")[0]
+    assert "\x1b" not in outputs(find_cell(ran, "board.compare"), "text/plain")[0]
+    assert "vega" in outputs(find_cell(ran, "board.plot"), "text/html")[0]
 
 
 def test_a_sweep_shows_live_how_it_stands_and_ends_with_its_board(ran: list[Any]) -> None:
-    cell = found(ran, "lw.sweep(")
+    cell = find_cell(ran, "lw.sweep(")
     live, board = outputs(cell, "text/html")
     assert "10 of 10 trials" in live and "10 ok" in live
     assert "adding N=20" in board and "LEM" in board

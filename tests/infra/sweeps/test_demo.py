@@ -34,4 +34,4 @@ def test_after_the_demo_the_board_opens_with_what_was_found(
     assert len({row.ties for row in ranked.values()}) >= 3, "models are told apart"
     assert not any(word in out for word in ("reproduced", "consistent", "undecided")), "nobody ran a paper's protocol"
     for row in ranked.values():
-        assert any(told.startswith("epochs 40 (published") for told in row.departures)
+        assert any(departure.startswith("epochs 40 (published") for departure in row.departures)

@@ -24,12 +24,12 @@ GRAPH_MODELS = "gcn gat graphsage mlp graphcon g2".split()
 def sizes(file: SweepFile) -> dict[str, tuple[int, int]]:
     """Return units and trainable numbers of each model of a file, of its first cell."""
     [name] = file.places
-    task, found = get_task(name), {}
+    task, known = get_task(name), {}
     for model in map(get_model, file.models):
         cell = next(iter(read_cells(file, model)))
         hidden = int(cell.fixed.get("hidden", task.recipe(model.name).hidden))
-        found[model.name] = (hidden, model.count(task.inputs, hidden, task.outputs, **cell.options(model)))
-    return found
+        known[model.name] = (hidden, model.count(task.inputs, hidden, task.outputs, **cell.options(model)))
+    return known
 
 
 def file(start: str) -> SweepFile:
@@ -38,15 +38,15 @@ def file(start: str) -> SweepFile:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_model_is_searched_and_retrained_with_the_same_budget(path: Path) -> None:
-    found = read_sweep(path)
+    sweep = read_sweep(path)
     needed = GRAPH_MODELS if path.stem.startswith("g") else MODELS
-    assert found.name == f"edition1-{path.stem}" and set(needed) <= set(found.models)
-    assert (found.trials, found.retrain, found.sampler, found.warm, found.space) == (32, 10, "random", [], {})
-    assert found.halving and found.halving.eta == 2
-    assert not {"epochs", "batch", "steps", "drops", "recipe"} & {k for table in found.model.values() for k in table}
-    [task] = found.places
-    epochs = found.epochs or get_task(task).recipe(needed[0]).epochs  # of all its models
-    assert found.halving.first == round(epochs / 16), "the first rung is at a sixteenth of the epochs"
+    assert sweep.name == f"edition1-{path.stem}" and set(needed) <= set(sweep.models)
+    assert (sweep.trials, sweep.retrain, sweep.sampler, sweep.warm, sweep.space) == (32, 10, "random", [], {})
+    assert sweep.halving and sweep.halving.eta == 2
+    assert not {"epochs", "batch", "steps", "drops", "recipe"} & {k for table in sweep.model.values() for k in table}
+    [task] = sweep.places
+    epochs = sweep.epochs or get_task(task).recipe(needed[0]).epochs  # of all its models
+    assert sweep.halving.first == round(epochs / 16), "the first rung is at a sixteenth of the epochs"
 
 
 @pytest.mark.parametrize("path", WIDENED, ids=lambda path: path.stem)
@@ -74,6 +74,6 @@ def test_fitzhugh_nagumo_has_the_printed_units_and_lems_parameters_for_every_mod
 
 @pytest.mark.parametrize("start", ["c1", "c2"])
 def test_lorenz_96_has_the_printed_units_and_nine_thousand_parameters_for_every_model(start: str) -> None:
-    found = sizes(file(start))
-    assert {m: found[m][0] for m in ("cornn", "lstm", "unicornn")} == {"cornn": 64, "lstm": 44, "unicornn": 90}
-    assert all(8800 <= count <= 9700 for _, count in found.values())
+    known = sizes(file(start))
+    assert {m: known[m][0] for m in ("cornn", "lstm", "unicornn")} == {"cornn": 64, "lstm": 44, "unicornn": 90}
+    assert all(8800 <= count <= 9700 for _, count in known.values())

@@ -19,12 +19,12 @@ FRACTION = re.compile(r"(?<![\w.=])\d+\.\d+(?! times)|\b\d+(?= %(?! interval))")
 RATIO = re.compile(r"\b\d+\.\d+(?= times)")
 
 
-def numbers(found: Any) -> Iterator[float]:
+def numbers(content: Any) -> Iterator[float]:
     """Return all numbers in what a row says."""
-    if isinstance(found, float | int):
-        yield found
-    elif isinstance(found, Mapping | list):
-        for part in found.values() if isinstance(found, Mapping) else found:
+    if isinstance(content, float | int):
+        yield content
+    elif isinstance(content, Mapping | list):
+        for part in content.values() if isinstance(content, Mapping) else content:
             yield from numbers(part)
 
 

@@ -234,9 +234,9 @@ def test_a_second_search_is_the_first_file_with_a_name_of_its_own_and_wider_rang
     file = folders.sweeps / "a.toml"
     wide = file.with_stem("a-widened")
     wide.write_text(second_search(file, WIDER))
-    before, found = read_sweep(file), read_sweep(wide)
-    assert (found.name, found.wider and found.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
-    assert found.model_copy(update={"name": before.name, "wider": None}) == before
+    before, after = read_sweep(file), read_sweep(wide)
+    assert (after.name, after.wider and after.wider.trials, expected(wide)) == ("tiny-a-widened", 2, 0.05)
+    assert after.model_copy(update={"name": before.name, "wider": None}) == before
     assert wide.read_text().startswith("# a.toml with a second search")
 
 
@@ -278,7 +278,7 @@ def test_rows_are_drawn_by_the_seed_alone_each_once_among_those_that_can_be_comp
     usual = {"kind": "reproduced", "n": 10, "superseded": ""}
     known = [{**usual, "key": f"{k:02}"} for k in range(20)]
     out = [{**usual, "key": "z", **changed} for changed in ({"kind": "trivial"}, {"n": 1}, {"superseded": "an older"})]
-    found = draw_rows(known + out, 8, 7)
-    assert found == draw_rows([*out, *reversed(known)], 8, 7) != draw_rows(known, 8, 8)
-    assert len({row["key"] for row in found}) == 8 and all(row in known for row in found)
+    drawn = draw_rows(known + out, 8, 7)
+    assert drawn == draw_rows([*out, *reversed(known)], 8, 7) != draw_rows(known, 8, 8)
+    assert len({row["key"] for row in drawn}) == 8 and all(row in known for row in drawn)
     assert draw_rows(known + out, 100, 7) == draw_rows(known, 20, 7) and draw_rows(out, 8, 7) == []

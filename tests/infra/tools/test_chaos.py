@@ -10,15 +10,15 @@ from typing import Any
 
 import chaos
 import pytest
-from chaos_audit import Scene, Told, audit, standing
+from chaos_audit import Scene, TrialRecord, audit, record_of_log
 
 TRIALS = ("a", "b", "c")
 CURVE = {1: (0.5, 0.6), 2: (0.4, 0.5), 3: (0.3, 0.4)}
 ENDS = {"epochs": 3, "best_epoch": 3, "valid": 0.4, "test": None}
 
 
-def told(**changes: Any) -> Told:
-    return replace(Told("ok", CURVE, ENDS, "p"), **changes)
+def record(**changes: Any) -> TrialRecord:
+    return replace(TrialRecord("ok", CURVE, ENDS, "p"), **changes)
 
 
 def log(*sessions: tuple[str, int, int], curve: dict[int, tuple[float, float]] = CURVE) -> list[dict[str, Any]]:
@@ -35,29 +35,29 @@ def log(*sessions: tuple[str, int, int], curve: dict[int, tuple[float, float]] =
 
 def scene(**changes: Any) -> Scene:
     """Return one in which nothing is wrong."""
-    trials = {trial: told() for trial in TRIALS}
+    trials = {trial: record() for trial in TRIALS}
     logs = {trial: log(("s", 0, 2), ("t", 1, 3)) for trial in TRIALS}
-    copies = [(trial, told(status="FINISHED"), 0) for trial in TRIALS]
+    copies = [(trial, record(status="FINISHED"), 0) for trial in TRIALS]
     return replace(Scene(trials, trials, copies, logs), **changes)
 
 
-def with_b(b: Told) -> dict[str, Told]:
-    return {trial: b if trial == "b" else told() for trial in TRIALS}
+def with_b(b: TrialRecord) -> dict[str, TrialRecord]:
+    return {trial: b if trial == "b" else record() for trial in TRIALS}
 
 
 def test_a_scene_without_faults_is_clean_and_equal_to_the_bit() -> None:
-    found = audit(scene())
-    assert found.clean and (found.trials, found.equal, found.to_the_bit) == (3, 3, 3)
+    findings = audit(scene())
+    assert findings.clean and (findings.trials, findings.equal, findings.to_the_bit) == (3, 3, 3)
 
 
 @pytest.mark.parametrize(
     ("planted", "line"),
     [
-        ({"store": {t: told() for t in "ac"}}, "b has no row"),
-        ({"store": with_b(told(status="running"))}, "b has not ended"),
-        ({"store": with_b(told(curve={1: CURVE[1], 3: CURVE[3]}))}, r"b lacks epochs \[2\]"),
-        ({"copies": [(t, told(status="FINISHED"), 0) for t in "ac"]}, "MLflow has no run of b"),
-        ({"copies": [(t, told(curve={1: CURVE[1]}), 0) for t in TRIALS]}, r"MLflow's run of b lacks epochs \[2, 3\]"),
+        ({"store": {t: record() for t in "ac"}}, "b has no row"),
+        ({"store": with_b(record(status="running"))}, "b has not ended"),
+        ({"store": with_b(record(curve={1: CURVE[1], 3: CURVE[3]}))}, r"b lacks epochs \[2\]"),
+        ({"copies": [(t, record(status="FINISHED"), 0) for t in "ac"]}, "MLflow has no run of b"),
+        ({"copies": [(t, record(curve={1: CURVE[1]}), 0) for t in TRIALS]}, r"MLflow's run of b lacks epochs \[2, 3\]"),
     ],
 )
 def test_a_planted_loss_is_found(planted: dict[str, Any], line: str) -> None:
@@ -67,10 +67,10 @@ def test_a_planted_loss_is_found(planted: dict[str, Any], line: str) -> None:
 @pytest.mark.parametrize(
     ("planted", "line"),
     [
-        ({"store": {t: told() for t in "abcd"}, "logs": {t: log(("s", 0, 3)) for t in "abcd"}}, "d is in the store"),
+        ({"store": {t: record() for t in "abcd"}, "logs": {t: log(("s", 0, 3)) for t in "abcd"}}, "d is in the store"),
         ({"again": ["b"]}, "b was trained again after it had ended"),
-        ({"copies": [(t, told(), 0) for t in "abbc"]}, "MLflow has 2 runs of b"),
-        ({"copies": [(t, told(), 2 * (t == "b")) for t in TRIALS]}, "MLflow's run of b has 2 values twice"),
+        ({"copies": [(t, record(), 0) for t in "abbc"]}, "MLflow has 2 runs of b"),
+        ({"copies": [(t, record(), 2 * (t == "b")) for t in TRIALS]}, "MLflow's run of b has 2 values twice"),
     ],
 )
 def test_a_planted_duplicate_is_found(planted: dict[str, Any], line: str) -> None:
@@ -81,19 +81,19 @@ def test_a_planted_duplicate_is_found(planted: dict[str, Any], line: str) -> Non
     ("planted", "line"),
     [
         (
-            {"store": with_b(told(curve={**CURVE, 2: (0.4, 0.5000001)}))},
+            {"store": with_b(record(curve={**CURVE, 2: (0.4, 0.5000001)}))},
             "b: another epoch 2, .* than its training said",
         ),
-        ({"store": with_b(told(ends={**ENDS, "valid": 0.41}))}, "b: another valid, 0.41 and not 0.4, .* any fault"),
-        ({"store": with_b(told(status="stopped"))}, "b: ended stopped and not ok"),
+        ({"store": with_b(record(ends={**ENDS, "valid": 0.41}))}, "b: another valid, 0.41 and not 0.4, .* any fault"),
+        ({"store": with_b(record(status="stopped"))}, "b: ended stopped and not ok"),
         ({"logs": {t: log(("s", 0, 3)) for t in "ac"}}, "b ended in the store, and no training of it kept a log"),
-        ({"copies": [(t, told(curve={**CURVE, 2: (0.4, 0.6)}), 0) for t in TRIALS]}, "b: another epoch 2 in MLflow"),
-        ({"copies": [(t, told(), 0) for t in "abcd"]}, "MLflow has a run of d, which the store does not know"),
+        ({"copies": [(t, record(curve={**CURVE, 2: (0.4, 0.6)}), 0) for t in TRIALS]}, "b: another epoch 2 in MLflow"),
+        ({"copies": [(t, record(), 0) for t in "abcd"]}, "MLflow has a run of d, which the store does not know"),
     ],
 )
 def test_a_planted_difference_is_found(planted: dict[str, Any], line: str) -> None:
-    found = audit(scene(**planted))
-    assert any(re.search(line, text) for text in found.wrong) and not found.clean
+    findings = audit(scene(**planted))
+    assert any(re.search(line, text) for text in findings.wrong) and not findings.clean
 
 
 def test_results_of_the_same_pack_are_equal_to_the_bit_and_of_another_within_a_tolerance() -> None:
@@ -102,16 +102,19 @@ def test_results_of_the_same_pack_are_equal_to_the_bit_and_of_another_within_a_t
     logs = {t: log(("s", 0, 3)) for t in TRIALS}
     logs["b"] = [{**line, "valid": ends["valid"]} if "end" in line else line for line in log(("s", 0, 3), curve=near)]
     for pack, clean in (("p", False), ("q", True)):
-        copies = [(t, told(status="FINISHED", curve=near if t == "b" else CURVE), 0) for t in TRIALS]
-        found = audit(scene(store=with_b(told(curve=near, ends=ends, pack=pack)), logs=logs, copies=copies))
-        assert found.clean is clean and (found.equal, found.to_the_bit) == (2 + clean, 2)
+        copies = [(t, record(status="FINISHED", curve=near if t == "b" else CURVE), 0) for t in TRIALS]
+        findings = audit(scene(store=with_b(record(curve=near, ends=ends, pack=pack)), logs=logs, copies=copies))
+        assert findings.clean is clean and (findings.equal, findings.to_the_bit) == (2 + clean, 2)
 
 
 @pytest.mark.parametrize(
     ("planted", "line"),
     [
         ({"left": ["process 7: raylet"]}, "process 7: raylet"),
-        ({"copies": [(t, told(status="RUNNING" if t == "b" else "FINISHED"), 0) for t in TRIALS]}, "MLflow's run of b"),
+        (
+            {"copies": [(t, record(status="RUNNING" if t == "b" else "FINISHED"), 0) for t in TRIALS]},
+            "MLflow's run of b",
+        ),
     ],
 )
 def test_a_planted_orphan_is_found(planted: dict[str, Any], line: str) -> None:
@@ -124,9 +127,9 @@ def test_what_bricks_a_sweep_is_found() -> None:
 
 def test_a_log_stands_on_its_newest_session_and_no_replaced_one_is_heard() -> None:
     late = [{"session": "s", "epoch": 3, "loss": 9.0, "valid": 9.0}]
-    found = standing([*log(("s", 0, 2)), *log(("t", 1, 1)), *late])
-    assert (found.status, found.curve) == ("", {1: CURVE[1]})
-    assert standing([*log(("s", 0, 3)), *log(("t", 1, 3))]) == Told("ok", CURVE, ENDS)
+    findings = record_of_log([*log(("s", 0, 2)), *log(("t", 1, 1)), *late])
+    assert (findings.status, findings.curve) == ("", {1: CURVE[1]})
+    assert record_of_log([*log(("s", 0, 3)), *log(("t", 1, 3))]) == TrialRecord("ok", CURVE, ENDS)
 
 
 @pytest.mark.integration

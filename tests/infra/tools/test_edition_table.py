@@ -15,8 +15,8 @@ from longwave.platform.boards.row import Row
 
 def of(task: str, models: Sequence[str], goal: str = "min") -> list[Row]:
     """Return the rows of a board, the first model's error the least."""
-    found = [retrained(m, [k + 1.0, k + 1.01, k + 1.02], goal, task=task) for k, m in enumerate(models)]
-    return rows(found, [])
+    groups = [retrained(m, [k + 1.0, k + 1.01, k + 1.02], goal, task=task) for k, m in enumerate(models)]
+    return rows(groups, [])
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def of(task: str, models: Sequence[str], goal: str = "min") -> list[Row]:
 )
 def test_boards_that_share_a_model_stand_in_one_table(boards: dict[str, str], tables: list[str]) -> None:
     text = summary([*chain(*(of(task, models) for task, models in boards.items()))])
-    found = [part.splitlines() for part in text.split("\n\n")]
-    heads = [[cell.strip() for cell in part[0].strip("| ").split("|")] for part in found]
+    parts = [part.splitlines() for part in text.split("\n\n")]
+    heads = [[cell.strip() for cell in part[0].strip("| ").split("|")] for part in parts]
     assert heads == [["median over 10 seeds", *(f"{task} ↓" for task in named)] for named in tables]
-    for part, named in zip(found, tables, strict=True):
+    for part, named in zip(parts, tables, strict=True):
         models = {model.upper() for task in named for model in boards[task]}
         assert {line.split("|")[1].strip() for line in part[2:]} == {*models, "*best trivial*"}
 

@@ -25,12 +25,12 @@ def test_all_of_it_runs_in_the_interpreter_and_misses_nothing(tmp_path: Path) ->
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT / "tests/support")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["misses"] == []
-    schedules = {tuple(line["case"].split(", ")[:2]) for line in found["cells"]}
+    report = json.loads((tmp_path / "found.json").read_text())
+    assert report["misses"] == []
+    schedules = {tuple(line["case"].split(", ")[:2]) for line in report["cells"]}
     assert schedules == {(c, s) for c in ("lem", "tau_gru") for s in ("row", "graph", "chunks")} - {("lem", "chunks")}
-    assert [pack["members"] for pack in found["kernels"]["packs"]] == [1, 2]
-    ways = {(line["sweep"].split(",")[0], line["kernel"].split(":")[0], line["status"]) for line in found["sweeps"]}
+    assert [pack["members"] for pack in report["kernels"]["packs"]] == [1, 2]
+    ways = {(line["sweep"].split(",")[0], line["kernel"].split(":")[0], line["status"]) for line in report["sweeps"]}
     assert ways == {
         ("sweep in float32", "triton", "ok"),
         ("sweep in bfloat16", "triton-bfloat16", "ok"),
@@ -54,7 +54,7 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
     monkeypatch.setattr(gpu, "far", far)
     for part in ("halves", "kernels", "sweeps"):
         monkeypatch.setattr(gpu, part, lambda *_: [])
-    assert gpu.told(gpu.examine(gpu.small(), "cpu"), tmp_path / "found.json") == 1
+    assert gpu.write_report(gpu.examine_device(gpu.small_scale(), "cpu"), tmp_path / "found.json") == 1
     misses = json.loads((tmp_path / "found.json").read_text())["misses"]
     assert misses == [
         "lem, row, d=3: {'dx': (2e-05, 1e-06)}",
@@ -68,16 +68,16 @@ def test_a_miss_and_a_failure_are_told_and_end_with_one(
 
 def test_loops_by_another_way_and_missed_targets_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Triton's interpreter the small agenda runs by the C++ loop, which is not what was asked."""
-    found = gpu.Findings()
+    findings = gpu.Findings()
     monkeypatch.setattr(gpu, "targets", lambda report: [Target("a ratio", 1.0, 2.0)])
-    gpu.kernels(gpu.small(), found)
-    assert found.misses[-1] == "a ratio: 1.00, asked 2"
-    assert found.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(found.misses) == 2
+    gpu.check_kernels(gpu.small_scale(), findings)
+    assert findings.misses[-1] == "a ratio: 1.00, asked 2"
+    assert findings.misses[0].startswith("lem, T=2 B=1 p=1 d=3: cpu, ") and len(findings.misses) == 2
 
 
 def test_what_a_gpu_is_asked_has_every_model_and_packs_of_1_to_64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    asked = gpu.whole()
-    assert set(asked.cases) == set(gpu.CASES)
-    assert {pack.members for pack in asked.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
-    assert asked.agenda.sizes == gpu.planned("cuda").sizes and set(asked.hidden) == set(gpu.SCHEDULES)
+    scale = gpu.whole_scale()
+    assert set(scale.cases) == set(gpu.CASES)
+    assert {pack.members for pack in scale.agenda.packs} == {1, 2, 4, 8, 16, 32, 64}
+    assert scale.agenda.sizes == gpu.planned("cuda").sizes and set(scale.hidden) == set(gpu.SCHEDULES)

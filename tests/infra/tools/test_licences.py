@@ -8,7 +8,7 @@ from pathlib import Path
 
 import licences
 import pytest
-from licences import RULES, allowed, refused
+from licences import RULES, is_allowed, list_refused
 
 ALLOW = frozenset({"MIT", "BSD-3-Clause", "Apache-2.0"})
 
@@ -21,7 +21,7 @@ ALLOW = frozenset({"MIT", "BSD-3-Clause", "Apache-2.0"})
     }.items(),
 )  # fmt: skip
 def test_one_of_several_is_enough_and_all_of_several_are_needed(expression: str, good: bool) -> None:
-    assert allowed(expression, ALLOW) is good
+    assert is_allowed(expression, ALLOW) is good
 
 
 def package(folder: Path, name: str, *lines: str) -> Iterator[Distribution]:
@@ -34,10 +34,10 @@ def package(folder: Path, name: str, *lines: str) -> Iterator[Distribution]:
 def test_a_package_without_an_allowed_licence_is_named_unless_it_was_reviewed(tmp_path: Path) -> None:
     cases = {"bad": "License-Expression: AGPL-3.0-only", "silent": "Summary: x", "old": "Classifier: License :: Nobody"}
     for name, line in cases.items():
-        [found] = refused(package(tmp_path / name, name, line), ALLOW, {})
-        assert found.startswith(f"{name} 1.0: ")
-        assert refused(package(tmp_path / f"{name}2", name, line), ALLOW, {name: "looked at"}) == []
-    assert refused(package(tmp_path / "good", "good", "License: MIT"), ALLOW, {}) == []
+        [refused] = list_refused(package(tmp_path / name, name, line), ALLOW, {})
+        assert refused.startswith(f"{name} 1.0: ")
+        assert list_refused(package(tmp_path / f"{name}2", name, line), ALLOW, {name: "looked at"}) == []
+    assert list_refused(package(tmp_path / "good", "good", "License: MIT"), ALLOW, {}) == []
 
 
 def test_what_is_installed_here_is_allowed_and_no_review_is_left_over() -> None:

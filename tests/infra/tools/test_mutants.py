@@ -39,12 +39,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_mutants_are_drawn_one_a_module_in_turn_and_always_the_same(root: Path) -> None:
-    found = drawn("tasks", 4)
-    assert found == drawn("tasks", 4) and len({m.id for m in found}) == 4
-    assert {m.file for m in found[:2]} == {"tasks/adding.py", "tasks/base/cache.py"}
-    assert {m.file for m in found} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are left out"
+    chosen = drawn("tasks", 4)
+    assert chosen == drawn("tasks", 4) and len({m.id for m in chosen}) == 4
+    assert {m.file for m in chosen[:2]} == {"tasks/adding.py", "tasks/base/cache.py"}
+    assert {m.file for m in chosen} == {"tasks/adding.py", "tasks/base/cache.py"}, "cards are left out"
     assert [m.file for m in drawn("tasks", 99)].count("tasks/adding.py") == 1, "types of annotations are not broken"
-    for mutant in found:
+    for mutant in chosen:
         assert mutant.before in TREE[mutant.file] and mutant.after in mutant.text and mutant.text != TREE[mutant.file]
 
 
@@ -58,9 +58,9 @@ def test_a_listed_mutant_breaks_a_line_that_is_there_once(root: Path) -> None:
     path = root / "some.toml"
     entry = '[[mutant]]\nfile = "tasks/base/cache.py"\nline = "{}"\nbroken = "3 * n"\n'
     path.write_text(entry.format("2 * n"))
-    [found] = listed("tasks", path)
-    assert (found.line, found.before) == (2, "return 2 * n if n > 0 else 0")
-    assert found.text == TREE["tasks/base/cache.py"].replace("2 * n", "3 * n")
+    [mutant] = listed("tasks", path)
+    assert (mutant.line, mutant.before) == (2, "return 2 * n if n > 0 else 0")
+    assert mutant.text == TREE["tasks/base/cache.py"].replace("2 * n", "3 * n")
     for line, times in (("4 * n", 0), ("n", 6)):
         path.write_text(entry.format(line))
         with pytest.raises(ValueError, match=f"holds '.*' {times} times, not once: change some.toml"):
@@ -102,9 +102,9 @@ def test_the_command_fails_where_a_survivor_has_no_reason(
 ) -> None:
     assert mutants.main([]) == 1
     assert capsys.readouterr().err == f"No test notices: {survivor}\n"
-    told = (root / "result.md").read_text()
-    assert "| tasks | 2 | 1 | 0 | 0 | 0 | 1 | 0 |\n| all | 2 | 1 | 0 | 0 | 0 | 1 | 0 |\n" in told
-    assert told.endswith(f"\n\n- {survivor.file}: `{survivor.before}` → `{survivor.after}`: unnoticed\n")
+    report = (root / "result.md").read_text()
+    assert "| tasks | 2 | 1 | 0 | 0 | 0 | 1 | 0 |\n| all | 2 | 1 | 0 | 0 | 0 | 1 | 0 |\n" in report
+    assert report.endswith(f"\n\n- {survivor.file}: `{survivor.before}` → `{survivor.after}`: unnoticed\n")
     excuse = f"[[excused]]\nbefore = '''{survivor.before}'''\nafter = '''{survivor.after}'''\nreason = 'equal'\n"
     (root / "excused.toml").write_text(excuse + f"file = '{survivor.file}'\n")
     assert mutants.main([]) == 0

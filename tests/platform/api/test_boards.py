@@ -17,7 +17,7 @@ import longwave as lw
 from longwave.platform.cli.main import main
 from longwave.platform.errors import ConfigError, NoStoreError
 from longwave.platform.render.export import Table
-from longwave.platform.render.notebook import html
+from longwave.platform.render.notebook import tables_html
 
 TINY: dict[str, Any] = {
     "name": "tiny", "task": "adding", "variant": "N=20", "models": ["lem", "gru"], "trials": 1, "retrain": 3,
@@ -91,16 +91,16 @@ def test_a_board_prints_as_the_command_line_does(swept: tuple[Any, str], capsys:
 
 def test_a_notebook_shows_a_board_row_by_row(swept: tuple[Any, str]) -> None:
     board = lw.board("adding", store=swept[1])
-    found = Cells(board._repr_html_())
-    assert len(found.rows) == 1 + len(board.rows)
-    assert {"LEM", "GRU"} <= {cell for row in found.rows for cell in row}
-    assert found.elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
+    shown = Cells(board._repr_html_())
+    assert len(shown.rows) == 1 + len(board.rows)
+    assert {"LEM", "GRU"} <= {cell for row in shown.rows for cell in row}
+    assert shown.elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
 
 
 def test_what_a_cell_holds_is_text_in_a_notebook() -> None:
     hostile = "<script>alert(1)</script>&amp;\x1b[2J"
     table = Table(hostile, [hostile, "n"], [[hostile, "3"]], hostile, frozenset({(0, 0)}), right=frozenset({1}))
-    text = html([table])
+    text = tables_html([table])
     assert Cells(text).elements <= {"div", "b", "table", "tr", "th", "td", "details", "summary", "small"}
     assert "\x1b" not in text
     assert text.count("text-align:right") == 2
@@ -108,12 +108,15 @@ def test_what_a_cell_holds_is_text_in_a_notebook() -> None:
 
 def test_two_models_are_compared_on_the_rows_of_a_board(swept: tuple[Any, str]) -> None:
     board = lw.board("adding", store=swept[1])
-    found = board.compare("lem", "gru")
-    [record] = found.to_pandas().to_dict("records")
+    compared = board.compare("lem", "gru")
+    [record] = compared.to_pandas().to_dict("records")
     lem, gru = ([s for row in board.rows if row.model == model for s in row.scores] for model in ("lem", "gru"))
     pairs = [1.0 if a < b else 0.0 for a in lem for b in gru]
     assert record["improvement"] == pytest.approx(sum(pairs) / 9)
-    assert found.verdict in Cells(found._repr_html_() + "<tr><td>").rows[-1][-1] or found.verdict in found._repr_html_()
+    assert (
+        compared.verdict in Cells(compared._repr_html_() + "<tr><td>").rows[-1][-1]
+        or compared.verdict in compared._repr_html_()
+    )
 
 
 @pytest.mark.parametrize("kind", ["medians", "seeds", "parameters", "time"])

@@ -162,15 +162,15 @@ def test_graphs_and_free_runs_are_answered_as_they_are_scored(
         [trial] = store.retrainings()
     network = lw.load(trial.config.row, store=url, storage=str(tmp_path / "other"))
     batch = network.task.load("").test
-    found = network.predict(batch)
-    assert found.shape == outputs
+    outputs_here = network.predict(batch)
+    assert outputs_here.shape == outputs
     assert trial.run
     if model == "lem":
-        truth = (found - batch.targets).double().square().mean().sqrt()
+        truth = (outputs_here - batch.targets).double().square().mean().sqrt()
         assert float(truth) == pytest.approx(trial.run.test, rel=1e-5)
     else:
-        asked = batch.targets != -100
-        right = (found.argmax(-1) == batch.targets)[asked]
+        scored = batch.targets != -100
+        right = (outputs_here.argmax(-1) == batch.targets)[scored]
         assert 100 * float(right.double().mean()) == pytest.approx(trial.run.test)
         with pytest.raises(ValueError, match="reads Graphs, got Sequences"):
             network.predict(torch.zeros(2, 3, network.task.inputs))
@@ -200,8 +200,8 @@ def test_a_row_without_weights_gets_them_by_the_command_that_the_error_names(
     assert main(command) in (0, 3)
     capsys.readouterr()
     assert main(["export", name, "--weights", str(file)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert told == f"Weights of lem on adding, seed {command[3]}, are in {file}."
+    output = " ".join(capsys.readouterr().out.split())
+    assert output == f"Weights of lem on adding, seed {command[3]}, are in {file}."
     network = lw.load(name, store=plain)
     assert network.test == pytest.approx(min(row, key=lambda t: t.run.valid).run.test, rel=1e-6)
     assert file.read_bytes() == (home / "weights" / f"{network.trial}.safetensors").read_bytes()
@@ -247,10 +247,10 @@ def deep(file: Path) -> None:
 
 def other_facts(file: Path) -> None:
     with safe_open(file, "pt") as old:
-        told = old.metadata()
+        metadata = old.metadata()
     tensors = load_file(file)
-    facts = json.loads(told["longwave"]) | {"test": 0.0}
-    file.write_bytes(save(tensors, {**told, "longwave": json.dumps(facts, sort_keys=True)}))
+    facts = json.loads(metadata["longwave"]) | {"test": 0.0}
+    file.write_bytes(save(tensors, {**metadata, "longwave": json.dumps(facts, sort_keys=True)}))
 
 
 @pytest.mark.parametrize("damage", [damage_bytes, cut_short, of_another, without_anything, deep, other_facts])
@@ -272,9 +272,9 @@ def test_weights_of_another_trial_under_its_name_are_refused(url: str, row: Any,
 def test_weights_that_fit_no_network_are_refused(url: str, row: Any, tmp_path: Path) -> None:
     folder, trial = copied(url, tmp_path), row[0].config.id
     with safe_open(file_of(folder, trial), "pt") as old:
-        told = old.metadata()
+        metadata = old.metadata()
     tensors = {"weight": torch.zeros(3, 3)}
-    again = {**told, "sha256": weights._hash(tensors, told["longwave"])}
+    again = {**metadata, "sha256": weights._hash(tensors, metadata["longwave"])}
     file_of(folder, trial).write_bytes(save(tensors, again))
     with pytest.raises(ConfigError, match=f"The weights of trial {trial} do not fit its network: .* Delete them"):
         lw.load(trial, store=url, storage=str(folder))

@@ -106,8 +106,8 @@ def test_a_module_is_copied_pickled_saved_and_cast_as_torchs_own_are(kind: type[
     given = (sequences(),) if issubclass(kind, SequenceModule) else (sequences()[0], edges)
 
     def outputs(one: Any) -> torch.Tensor:
-        found = one(*given)
-        return found[0] if isinstance(found, tuple) else found
+        result = one(*given)
+        return result[0] if isinstance(result, tuple) else result
 
     truth, file, saved = outputs(module), io.BytesIO(), io.BytesIO()
     torch.save(module, file)
@@ -134,9 +134,9 @@ def test_graphs_are_given_as_nodes_and_edges() -> None:
 
 def test_what_was_chosen_is_shown_and_makes_the_same_module_again() -> None:
     lem = lw.LEM(1, 64, dt=0.5, start="chrono", t_max=100)
-    told = "LEM(1, 64, dt=0.5, start='chrono', multiscale=True, biases=8, t_max=100)"
-    assert repr(lem) == told
-    assert repr(eval(told, {"LEM": lw.LEM})) == told
+    text = "LEM(1, 64, dt=0.5, start='chrono', multiscale=True, biases=8, t_max=100)"
+    assert repr(lem) == text
+    assert repr(eval(text, {"LEM": lw.LEM})) == text
     assert (lem.dt, lem.floor, lem.start, lem.inputs, lem.hidden) == (0.5, None, "chrono", 1, 64)
     assert repr(torch.nn.Sequential(lw.CoRNN(1, 2, dt=0.1, gamma=1.0, epsilon=2.0))) == (
         "Sequential(\n  (0): CoRNN(1, 2, dt=0.1, gamma=1, epsilon=2, damping='explicit', trainable=False)\n)"
@@ -178,8 +178,8 @@ def test_an_unknown_layer_is_named() -> None:
 
 
 def test_the_stubs_are_what_the_models_declare() -> None:
-    told = "The layers' signatures changed. Write them anew with: make freeze"
-    assert stubs.FILE.read_text(encoding="utf-8") == stubs.text(), told
+    advice = "The layers' signatures changed. Write them anew with: make freeze"
+    assert stubs.FILE.read_text(encoding="utf-8") == stubs.stub_text(), advice
 
 
 @pytest.mark.integration

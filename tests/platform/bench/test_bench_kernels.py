@@ -24,13 +24,13 @@ from longwave.models.lem import LEM
 from longwave.models.unicornn import UnICORNN
 from longwave.platform.bench import sweep as bench
 from longwave.platform.bench.floors import PRODUCTS, Products, gpu_floor, multiply_adds, processor_floor
-from longwave.platform.bench.kernels import measure, planned
+from longwave.platform.bench.kernels import plan_benchmark, run_benchmark
 from longwave.platform.bench.loops import PlainLoop
 from longwave.platform.bench.peers import worst_error
-from longwave.platform.bench.report import KernelReport, Timing, targets
-from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, layer
-from longwave.platform.bench.turns import threads
-from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain, keeping, vanishing
+from longwave.platform.bench.report import KernelReport, Timing, judge_targets
+from longwave.platform.bench.sizes import FITZHUGH, LAYERS, PSMNIST, Size, make_layer
+from longwave.platform.bench.turns import use_threads
+from longwave.platform.bench.vanishing import OTHER, LastStep, Vanishing, gain_text, keep_subnormals, measure_vanishing
 from longwave.platform.cli.main import main
 from longwave.platform.registry import shipped_models
 from longwave.platform.sweeps.on_ray.plain_tune import run_plain
@@ -44,8 +44,8 @@ PROGRAM = """
 import sys
 absent, shell, arguments = {absent!r}.split(), ["typer", "rich", "pydantic"], {arguments!r}
 sys.modules.update(dict.fromkeys(absent + shell))
-from longwave.platform.bench.kernels import measure, planned
-assert measure(planned("cpu", ["lem"], ["3,2,1,4"], repeats=1, seconds=0.0, compile=False)).sound
+from longwave.platform.bench.kernels import plan_benchmark, run_benchmark
+assert run_benchmark(plan_benchmark("cpu", ["lem"], ["3,2,1,4"], repeats=1, seconds=0.0, compile=False)).sound
 for name in shell:  # the command itself is typer's, which brings pydantic
     del sys.modules[name]
 from longwave.platform.cli.main import main
@@ -86,7 +86,7 @@ def failed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 @pytest.mark.parametrize("cell", LAYERS)
 def test_a_plain_loop_is_its_layer(cell: str) -> None:
-    ours = layer(cell, SMALL, CPU).double()
+    ours = make_layer(cell, SMALL, CPU).double()
     x = torch.randn(SMALL.shape, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(0))
     values = [run(x) for run in (PlainLoop(ours), lambda x: ours(x)[0])]
     torch.testing.assert_close(*values, rtol=1e-12, atol=1e-14)
@@ -132,8 +132,8 @@ def test_an_error_in_single_precision_alone_is_found() -> None:
 def test_targets_are_judged_from_above_and_from_below() -> None:
     line = Timing("lem", PSMNIST, "cpu", "", 1e-7, 1.0, 2.0, 2.5, 1e11, 1.0, 5.0, None, 6.0, None, 200)
     assert line.ratios == pytest.approx({"floor": 3.0, "gemm": 1.2, "eager": 5 / 3, "lstm": 2.0})
-    found = {t.bound: t.met for t in targets(KernelReport({}, "cpu", lines=[line]))}
-    assert found == {2.6: False, 1.5: True, 1.2: True}
+    met = {t.bound: t.met for t in judge_targets(KernelReport({}, "cpu", lines=[line]))}
+    assert met == {2.6: False, 1.5: True, 1.2: True}
 
 
 def test_a_loss_on_the_last_step_has_targets_and_a_gain_in_words() -> None:
@@ -146,25 +146,27 @@ def test_a_loss_on_the_last_step_has_targets_and_a_gain_in_words() -> None:
     ]
     assert lem.ratios == pytest.approx({"last": 0.8, "kept": 2.5, "eager": 2.0})
     assert lines[2].ratios == pytest.approx({"last": 4.0, "kept": 1.2})
-    found = [(t.what, t.found, t.bound, t.met) for t in targets(KernelReport({}, "cpu", vanishing=lines))]
-    assert found == [
+    judged = [(t.what, t.ratio, t.bound, t.met) for t in judge_targets(KernelReport({}, "cpu", vanishing=lines))]
+    assert judged == [
         (f"lem, {PSMNIST}, loss on the last step: times faster than the plain loop", 2.0, 2.6, False),
         ("the slowest way back from a loss on the last step: times that from all steps", 1.2, 1.15, False),
     ]
-    assert "takes from 1.20 to 4.00 times as long as with them flushed, 2.25 in the middle." in gain(lines)
+    assert "takes from 1.20 to 4.00 times as long as with them flushed, 2.25 in the middle." in gain_text(lines)
 
 
 @pytest.mark.parametrize("cell", ["lem", "unicornn"])
 def test_the_last_step_is_what_a_network_reads(cell: str) -> None:
-    ours = layer(cell, SMALL, CPU)
+    ours = make_layer(cell, SMALL, CPU)
     x = torch.randn(SMALL.shape)
     assert torch.equal(LastStep(ours)(x), ours(x)[0][-1]) and LastStep(PlainLoop(ours))(x).shape == (3, 5)
 
 
 def test_every_recurrent_model_is_timed_with_a_gradient_that_vanishes() -> None:
-    assert set(planned("cpu").models) == {n for n, m in shipped_models().items() if issubclass(m.layer, Recurrence)}
-    assert len(planned("cpu").models) >= 22 and not planned("cpu", ["lem"]).models
-    line = vanishing("fastrnn", Size(5, 2, 2, 3), repeats=1, seconds=0.0, cap=3)
+    assert set(plan_benchmark("cpu").models) == {
+        n for n, m in shipped_models().items() if issubclass(m.layer, Recurrence)
+    }
+    assert len(plan_benchmark("cpu").models) >= 22 and not plan_benchmark("cpu", ["lem"]).models
+    line = measure_vanishing("fastrnn", Size(5, 2, 2, 3), repeats=1, seconds=0.0, cap=3)
     assert line.ratios.keys() == {"last", "kept"}, "It has no plain loop."
 
 
@@ -174,9 +176,9 @@ def test_a_contender_keeps_subnormals_and_those_after_it_flush_them() -> None:
         raise RuntimeError("no memory")
 
     seen: list[tuple[str, bool]] = []
-    with threads(1), flushing_subnormals():
+    with use_threads(1), flushing_subnormals():
         with pytest.raises(RuntimeError, match="no memory"):
-            keeping(once)()
+            keep_subnormals(once)()
         after = subnormals(), run._flush
     assert seen == [("kept", False)] and after == ("flushed", True)
 
@@ -220,13 +222,13 @@ def test_a_loop_that_fails_costs_its_own_line_alone(monkeypatch: pytest.MonkeyPa
         raise RuntimeError("no such kernel")
 
     monkeypatch.setitem(LAYERS, "gru", lambda *_, **__: fail())  # type: ignore[arg-type]
-    plan = planned("cpu", ["gru", "lstm"], ["5,2,1,3"], repeats=1, seconds=0.0, compile=False)
-    heard: list[str] = []
-    report = measure(plan, heard.append)
+    plan = plan_benchmark("cpu", ["gru", "lstm"], ["5,2,1,3"], repeats=1, seconds=0.0, compile=False)
+    messages: list[str] = []
+    report = run_benchmark(plan, messages.append)
     assert [line.cell for line in report.lines] == ["lstm"] and not report.sound
     assert report.failed == ["checking gru, T=5 B=2 p=1 d=3: RuntimeError: no such kernel"]
     assert [line.cell for line in report.vanishing] == ["lstm", OTHER]
-    assert [words.split()[0] for words in heard] == ["checking", "checking", *["timing"] * 3], "Errors come first."
+    assert [words.split()[0] for words in messages] == ["checking", "checking", *["timing"] * 3], "Errors come first."
 
 
 def test_bad_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +249,7 @@ def test_trials_per_hour_where_ray_is_absent(monkeypatch: pytest.MonkeyPatch) ->
         raise ImportError("No module named 'ray'")
 
     monkeypatch.setattr(bench, "_ray_seconds", absent)
-    ways, missing = bench.throughput("lem", trials=1, epochs=1, processes=1)
+    ways, missing = bench.measure_throughput("lem", trials=1, epochs=1, processes=1)
     assert missing == "Plain Ray Tune was not measured: No module named 'ray'"
     assert [way.way.split(",")[0] for way in ways] == ["packs", "one at a time", "one at a time"]
     assert ways[0].ratio == 1.0 and all(w.per_hour == pytest.approx(3600 / w.seconds) for w in ways)

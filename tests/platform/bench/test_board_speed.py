@@ -14,7 +14,7 @@ from trials import present_trial
 
 from longwave.platform.about import about
 from longwave.platform.bench import board as bench_board
-from longwave.platform.bench.board import board_benchmark, fill
+from longwave.platform.bench.board import board_benchmark, fill_store
 from longwave.platform.boards.overview import overview
 from longwave.platform.cli.main import main
 from longwave.platform.records.run import Run
@@ -33,7 +33,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     file = tmp_path_factory.mktemp("large") / "large.db"
     url = f"sqlite:///{file}" if request.param == "sqlite" else request.getfixturevalue("postgres")()
     with Store(url) as store:
-        assert fill(store, 1200, TASKS, MODELS) == 1200
+        assert fill_store(store, 1200, TASKS, MODELS) == 1200
         yield store
 
 
@@ -140,8 +140,8 @@ def test_a_retraining_that_no_sweep_asked_for_has_no_search(open_store: OpenStor
 def test_the_benchmark_prints_what_both_databases_take(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_board, "urls", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
-    monkeypatch.setattr(bench_board, "fill", lambda store, runs: fill(store, runs, TASKS, MODELS))
+    monkeypatch.setattr(bench_board, "empty_databases", lambda folder: iter([f"sqlite:///{folder}/a.db"]))
+    monkeypatch.setattr(bench_board, "fill_store", lambda store, runs: fill_store(store, runs, TASKS, MODELS))
     [boards, whole, one] = board_benchmark(1200, 1)
     assert (boards.path, boards.name, one.name) == ("sqlite", "boards of all tasks", "board of one task")
     assert boards.shape == "1200 runs, 24 rows, 3 tasks" and boards.ratio == boards.ms / bench_board.GOAL

@@ -210,7 +210,7 @@ def two_rows() -> list[Row]:
 
 
 def test_json_keeps_the_contract(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
-    render_board.boards(two_rows, EVERYBODY, Format.json)
+    render_board.print_boards(two_rows, EVERYBODY, Format.json)
     lem, gru = json.loads(capsys.readouterr().out)
     assert set(CONTRACT) <= set(lem)
     assert (lem["model"], lem["mean"], lem["n"], gru["std"], gru["diverged"]) == ("lem", 2.0, 2, None, 1)
@@ -238,23 +238,23 @@ def test_a_row_says_how_far_it_is_verified_unless_it_was_trained_here(capsys: py
     groups = [retrained("a", [1.0, 2.0]), retrained("b", [3.0], checks=(True, False))]
     made = rows(groups, [printed("c", 1.0)])
     assert {row.model: written(row)["verified"] for row in made} == {"a": "trained here", "b": "claimed", "c": "—"}
-    render_board.boards(made, EVERYBODY, Format.markdown)
+    render_board.print_boards(made, EVERYBODY, Format.markdown)
     assert "claimed: a check raised a flag" in capsys.readouterr().out
-    render_board.boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
+    render_board.print_boards(rows(groups[:1], []), EVERYBODY, Format.markdown)
     assert "claimed:" not in capsys.readouterr().out
-    render_board.boards(made, EVERYBODY, Format.csv)
+    render_board.print_boards(made, EVERYBODY, Format.csv)
     levels = {line["model"]: line["verification"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))}
     assert levels == {"a": "trained here", "b": "claimed", "c": ""}
 
 
 def test_csv_has_one_line_a_row(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
-    render_board.boards(two_rows, EVERYBODY, Format.csv)
+    render_board.print_boards(two_rows, EVERYBODY, Format.csv)
     lem, gru = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (lem["model"], lem["mean"], gru["std"], json.loads(lem["params"])) == ("lem", "2.0", "", {"lr": 0.1})
 
 
 def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
-    render_board.boards(two_rows, Pool(("lem", "gru")), Format.markdown)
+    render_board.print_boards(two_rows, Pool(("lem", "gru")), Format.markdown)
     lines = capsys.readouterr().out.strip().splitlines()
     assert lines[0] == "### t: mse [1] ↓" and set(lines[3]) <= set("|-: ")
     assert (
@@ -268,7 +268,7 @@ def test_markdown_is_a_table_with_ours_and_theirs(two_rows: list[Row], capsys: p
 
 
 def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
-    render_board.boards(two_rows, EVERYBODY, Format.table)
+    render_board.print_boards(two_rows, EVERYBODY, Format.table)
     out = capsys.readouterr().out
     said = " ".join(out.split())
     assert "2.0 ± 1.4 (2," in said and "adjusted by Holm at 5 %" in said
@@ -278,9 +278,9 @@ def test_a_terminals_table_says_what_its_ranks_are(two_rows: list[Row], capsys: 
 def test_a_board_says_what_its_fewest_seeds_can_rank(capsys: pytest.CaptureFixture[str]) -> None:
     models = {"a": 5, "b": 9, "c": 12, "d": 1}
     made = rows([retrained(m, [k / 10 for k in range(n)], trivial={"copy": 9.0}) for m, n in models.items()], [])
-    render_board.boards(made, EVERYBODY, Format.markdown)
+    render_board.print_boards(made, EVERYBODY, Format.markdown)
     assert f"fewer than 5 seeds. {advice(3, 5)} How" in capsys.readouterr().out
-    render_board.boards(made[:1], EVERYBODY, Format.markdown)
+    render_board.print_boards(made[:1], EVERYBODY, Format.markdown)
     assert "5 seeds" not in capsys.readouterr().out.replace("than 5 seeds", "")
 
 
@@ -365,7 +365,7 @@ def test_a_narrow_terminal_leaves_out_what_matters_least_and_says_so_and_protoco
 
     def said(width: int, format: Format = Format.table) -> str:
         monkeypatch.setenv("COLUMNS", str(width))
-        render_board.boards(made, EVERYBODY, format)
+        render_board.print_boards(made, EVERYBODY, format)
         return capsys.readouterr().out
 
     narrow, wide = said(80), said(250)

@@ -83,13 +83,13 @@ def test_what_goes_without_saying_has_no_column(board: list[Row]) -> None:
 def test_numbers_stand_to_the_right_in_every_printed_table(
     board: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    render_board.boards(board, EVERYBODY, Format.markdown)
+    render_board.print_boards(board, EVERYBODY, Format.markdown)
     head, rule = capsys.readouterr().out.splitlines()[2:4]
     sides = dict(zip(head.strip("| ").split(" | "), rule.strip("| ").split(" | "), strict=True))
     assert (sides["rank"], sides["model"]) == ("---:", "---")
-    render_board.boards(board, EVERYBODY, Format.latex)
+    render_board.print_boards(board, EVERYBODY, Format.latex)
     assert r"\begin{tabular}{rl" in capsys.readouterr().out
-    render_board.boards(board, EVERYBODY, Format.table)
+    render_board.print_boards(board, EVERYBODY, Format.table)
     lines = capsys.readouterr().out.splitlines()
     end = next(line.index("rank") + 4 for line in lines if "rank" in line and "ties" in line)
     assert all(line[end - 1] != " " for line in lines if "LEM" in line or "GRU" in line)
@@ -101,7 +101,7 @@ def test_one_line_adds_a_statistic_to_every_view(
     monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, TOTAL))
 
     def said(format: Format) -> str:
-        render_board.boards(board, EVERYBODY, format)
+        render_board.print_boards(board, EVERYBODY, format)
         return capsys.readouterr().out
 
     for format, text in ((Format.markdown, "| total |"), (Format.latex, r"& total \\"), (Format.table, "total")):
@@ -111,7 +111,11 @@ def test_one_line_adds_a_statistic_to_every_view(
     assert json.loads(said(Format.json))[0]["total"] == 5.75
     frame = board_table.board_frame(board_table.view_board(board))
     assert frame["total"][0] == 5.75 and frame["total"].isna()[1]
-    assert board_table.headings(board_table.view_board(board))["total"] == (TOTAL.heading, TOTAL.meaning, "right")
+    assert board_table.column_headings(board_table.view_board(board))["total"] == (
+        TOTAL.heading,
+        TOTAL.meaning,
+        "right",
+    )
     made = published(tmp_path / "one", [retrained("lem", SCORES), retrained("gru", ["diverged"])])
     assert [row["total"] for row in made.rows] == [5.75, None]
     parquet = pd.read_parquet(tmp_path / "one/rows.parquet")["total"]

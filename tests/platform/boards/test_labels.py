@@ -79,8 +79,10 @@ def test_every_view_calls_a_row_the_same(tmp_path: Path) -> None:
     found, both = rows(groups, []), ["GRU (hidden 16)", "GRU (hidden 19)"]
     assert answer(found).sentence.startswith("Best median of 2 ranked rows: GRU (hidden 16), 1.02")
     assert answer(found).sentence.endswith("not told apart from GRU (hidden 19).")
-    assert [line[2] for line in as_text.table(found).lines] == both
-    assert table_frames.labels(found) == both == list(board_table.board_frame(board_table.view_board(found))["title"])
-    assert str(forest(found, table_frames.labels(found), log=False).spec()).count("GRU (hidden 19), median") == 1
+    assert [line[2] for line in as_text.board_table(found).lines] == both
+    assert (
+        table_frames.row_labels(found) == both == list(board_table.board_frame(board_table.view_board(found))["title"])
+    )
+    assert str(forest(found, table_frames.row_labels(found), log=False).spec()).count("GRU (hidden 19), median") == 1
     published(tmp_path / "one", groups)
     assert [line["model"].partition("lr")[0] for line in table(Page.drawn(tmp_path / "one", view="t"))] == both

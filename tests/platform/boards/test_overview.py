@@ -133,21 +133,21 @@ def test_without_a_trivial_predictor_there_are_mean_ranks_alone() -> None:
 def test_an_empty_board_has_an_empty_overview(capsys: pytest.CaptureFixture[str]) -> None:
     found = overview([])
     assert (found.tasks, found.lines) == ([], [])
-    render_board.overviews([found], EVERYBODY, Format.markdown)
+    render_board.print_overviews([found], EVERYBODY, Format.markdown)
     assert "| model | score | mean rank |" in capsys.readouterr().out
 
 
 def test_the_overview_is_printed_with_every_cell_in_one_of_its_states(
     two_tasks: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    render_board.overviews([overview(two_tasks)], Pool(min_seeds=2), Format.markdown)
+    render_board.print_overviews([overview(two_tasks)], Pool(min_seeds=2), Format.markdown)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "| model | score | mean rank | u | v |"
     lem, gru, lstm = lines[4:7]
     assert lem.startswith("| LEM | ") and "8.20 [diverged, 8.60]" in lem and "**9.10 [8.90, 9.30]**" in lem
     assert lstm == "| LSTM | — (1 of 2 tasks) | — | not run | **9.70 [9.50, 9.90]** |"
     assert lines[-1].endswith("Ranked among rows with at least 2 retrainings alone.")
-    render_board.overviews([overview(two_tasks)], EVERYBODY, Format.json)
+    render_board.print_overviews([overview(two_tasks)], EVERYBODY, Format.json)
     records = json.loads(capsys.readouterr().out)
     assert records[0]["model"] == "lem" and records[0]["u median"] == 9.1
     assert (records[0]["v diverged"], records[0]["v median_worst"], records[0]["v n"]) == (1, None, 4)
@@ -160,7 +160,7 @@ def test_a_terminal_shows_as_many_tasks_at_a_time_as_there_is_room_for(
     groups = [on(f"task{k}", "lem", LEM) for k in range(7)]
     for width, times in (("80", 3), ("120", 2), ("400", 1)):
         monkeypatch.setenv("COLUMNS", width)
-        render_board.overviews([overview(rows(groups, []))], EVERYBODY, Format.table)
+        render_board.print_overviews([overview(rows(groups, []))], EVERYBODY, Format.table)
         out = capsys.readouterr().out
         lines = out.splitlines()
         assert max(map(len, lines)) <= int(width) and sum(line.startswith("LEM") for line in lines) == times, out
@@ -206,7 +206,7 @@ def test_boards_without_a_model_in_common_are_tables_one_above_the_other(
     two_tasks: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
     graphs = rows([on("g", "gcn", LEM), on("g", "gat", GRU)], [])
-    render_board.overviews(overviews([*graphs, *two_tasks]), EVERYBODY, Format.table)
+    render_board.print_overviews(overviews([*graphs, *two_tasks]), EVERYBODY, Format.table)
     said = capsys.readouterr().out
     assert said.index("2 tasks") < said.index("LEM") < said.index("1 task\n") < said.index("GCN")
     assert said.count("Each cell is the model's row") == 1 and said.index("Each cell") > said.index("GAT")

@@ -85,14 +85,14 @@ def test_every_printed_view_says_why_and_boards_without_old_rows_say_nothing(
     mixed: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for format in (Format.table, Format.markdown, Format.latex, Format.csv, Format.json):
-        render_board.boards(mixed, EVERYBODY, format)
+        render_board.print_boards(mixed, EVERYBODY, format)
         assert WHY in " ".join(capsys.readouterr().out.split()), format
-    render_board.boards(mixed[:-1], EVERYBODY, Format.markdown)
+    render_board.print_boards(mixed[:-1], EVERYBODY, Format.markdown)
     assert "superseded" not in capsys.readouterr().out
-    render_board.boards(mixed, EVERYBODY, Format.csv)
+    render_board.print_boards(mixed, EVERYBODY, Format.csv)
     told = [line["superseded"] for line in csv.DictReader(io.StringIO(capsys.readouterr().out))]
     assert told == ["", "", "", WHY]
-    render_board.boards([replace(mixed[0])], EVERYBODY, Format.json)
+    render_board.print_boards([replace(mixed[0])], EVERYBODY, Format.json)
     assert json.loads(capsys.readouterr().out)[0]["superseded"] == ""
 
 

@@ -30,11 +30,11 @@ SAMPLED = int(os.environ.get("LONGWAVE_ARGUMENTS", "150"))
 def lines(n: int) -> list[list[str]]:
     """Return command lines that mean nothing: a wrong word is in each."""
     draw = random.Random(16)
-    found = []
+    made = []
     for _ in range(n):
         words = [draw.choice(WORDS) for _ in range(draw.randint(1, 4))]
-        found.append([*draw.choice(COMMANDS).split(), "--wrong-option" if draw.random() < 0.7 else "\0", *words])
-    return found
+        made.append([*draw.choice(COMMANDS).split(), "--wrong-option" if draw.random() < 0.7 else "\0", *words])
+    return made
 
 
 @pytest.mark.integration

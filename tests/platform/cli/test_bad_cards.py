@@ -180,24 +180,24 @@ def _refused(capsys: pytest.CaptureFixture[str], home: Path, card: Path) -> str:
 def test_a_bad_card_is_refused_in_one_line(
     case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text, told = CARDS[case]
-    assert told in _refused(capsys, home, written(tmp_path, GOOD, text))
+    text, message = CARDS[case]
+    assert message in _refused(capsys, home, written(tmp_path, GOOD, text))
 
 
 @pytest.mark.parametrize("case", KEYS)
 def test_a_bad_key_is_refused_in_one_line(
     case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes, told = KEYS[case]
-    assert told in _refused(capsys, home, written(tmp_path, GOOD, LONG, **changes))
+    changes, message = KEYS[case]
+    assert message in _refused(capsys, home, written(tmp_path, GOOD, LONG, **changes))
 
 
 @pytest.mark.parametrize("case", FILES)
 def test_a_bad_file_is_refused_in_one_line(
     case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content, changes, told = FILES[case]
-    assert told in _refused(capsys, home, written(tmp_path, content, {**LONG, **changes}))
+    content, changes, message = FILES[case]
+    assert message in _refused(capsys, home, written(tmp_path, content, {**LONG, **changes}))
 
 
 def _folder(place: Path) -> None:
@@ -238,6 +238,6 @@ PLACES: dict[str, tuple[Callable[[Path], None], str, str]] = {
 def test_what_is_no_such_file_is_refused_in_one_line(
     case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    break_it, name, told = PLACES[case]
+    break_it, name, message = PLACES[case]
     break_it(written(tmp_path, GOOD, LONG).parent)
-    assert told in _refused(capsys, home, tmp_path / name)
+    assert message in _refused(capsys, home, tmp_path / name)

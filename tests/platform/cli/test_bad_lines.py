@@ -153,7 +153,7 @@ LINES = {
 
 def _contents(place: Path) -> dict[str, object]:
     """Return all that lies in a folder; of the store what is in its tables."""
-    found: dict[str, object] = {
+    contents: dict[str, object] = {
         str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
         for path in place.rglob("*")
         if not path.name.startswith("s.db")
@@ -161,9 +161,9 @@ def _contents(place: Path) -> dict[str, object]:
     engine = create_engine(f"sqlite:///{place}/s.db")
     with engine.begin() as connection:
         for table in ("trials", "sweeps", "sweep_trials", "attempts"):
-            found[table] = connection.scalars(text(f"SELECT count(*) FROM {table}")).all()
+            contents[table] = connection.scalars(text(f"SELECT count(*) FROM {table}")).all()
     engine.dispose()
-    return found
+    return contents
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +191,9 @@ def port() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
-@pytest.mark.parametrize(("line", "told"), LINES.items(), ids=LINES)
+@pytest.mark.parametrize(("line", "message"), LINES.items(), ids=LINES)
 def test_a_wrong_command_line_is_one_line_and_changes_nothing(
-    line: str, told: str, place: Path, port: int, home: Path, monkeypatch: pytest.MonkeyPatch,
+    line: str, message: str, place: Path, port: int, home: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(place)
@@ -201,7 +201,7 @@ def test_a_wrong_command_line_is_one_line_and_changes_nothing(
     words = shlex.split(line.replace("PORT", str(port)).replace("STORE", "sqlite:///s.db"))
     assert main(words) == 2
     out, err = capsys.readouterr()
-    assert told in err and err.startswith("longwave: ") and err.count("\n") == 1 and not out
+    assert message in err and err.startswith("longwave: ") and err.count("\n") == 1 and not out
     assert _contents(place) == before
     assert not [path for path in home.rglob("*") if path.is_file()]
 

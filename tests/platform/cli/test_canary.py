@@ -38,7 +38,7 @@ def leaves(
 
 def lines(url: str) -> dict[tuple[str, ...], list[list[str]]]:
     """Return, by command, command lines that give it what it asks for, and the password wherever it takes a URL."""
-    found: dict[tuple[str, ...], list[list[str]]] = {}
+    by_command: dict[tuple[str, ...], list[list[str]]] = {}
     for words, params in leaves(app):
         if words[0] in SKIPPED:
             continue
@@ -52,8 +52,8 @@ def lines(url: str) -> dict[tuple[str, ...], list[list[str]]]:
             for n in needed
         ]
         own = [words[0]] if words[0] in ("submit", "publish") else [url] * max(1, len(needed))
-        found[words] = [[*words, *plain, *given], [*words, *own, *given]]
-    return found
+        by_command[words] = [[*words, *plain, *given], [*words, *own, *given]]
+    return by_command
 
 
 @pytest.mark.slow  # some sixty commands, one after another

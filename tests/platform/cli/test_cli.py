@@ -90,9 +90,9 @@ def every_command(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str
 
 
 def test_what_a_groups_help_says_of_a_command_is_the_first_sentence_of_its_own() -> None:
-    found = dict(every_command(app))
-    assert {*COMMANDS} - {"tasks"} <= {*found} and len(found) > 40
-    for name, command in found.items():
+    commands = dict(every_command(app))
+    assert {*COMMANDS} - {"tasks"} <= {*commands} and len(commands) > 40
+    for name, command in commands.items():
         assert command.get_short_help_str(1000) == command.load().get_short_help_str(1000), name
 
 

@@ -23,9 +23,9 @@ def test_the_numbers_of_a_task_are_listed_as_printed(capsys: pytest.CaptureFixtu
 
 def test_those_without_a_partner_are_listed_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["published", "--unpaired", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found) == 571 - 322 and all(number["why"] for number in found)
-    reasons = Counter(number["why"] for number in found)
+    numbers = json.loads(capsys.readouterr().out)
+    assert len(numbers) == 571 - 322 and all(number["why"] for number in numbers)
+    reasons = Counter(number["why"] for number in numbers)
     assert {"task not here", "model not here", "form not here", "variant not here", "validation split"} < reasons.keys()
     assert main(["published", "--unpaired"]) == 0
     assert "322 of 571 can stand beside a row of ours." in capsys.readouterr().out

@@ -42,8 +42,10 @@ def test_a_card_that_is_added_is_a_task_and_once_more_changes_nothing(
     tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = written(tmp_path, csv(ROWS), LONG)
-    told = say(capsys, "tasks", "add", card)
-    assert told.startswith("my-toy is a task now: 16 examples to train, 4 to validate, 4 to test, of 5 steps at most.")
+    output = say(capsys, "tasks", "add", card)
+    assert output.startswith(
+        "my-toy is a task now: 16 examples to train, 4 to validate, 4 to test, of 5 steps at most."
+    )
     kept = (home / "plugins/toy.toml").read_bytes()
     assert say(capsys, "tasks", "add", card).startswith("my-toy is there already: ")
     assert (home / "plugins/toy.toml").read_bytes() == kept
@@ -77,8 +79,8 @@ def test_another_card_is_another_version_and_another_layout_of_the_same_is_none(
     assert "is there already" in say(capsys, "tasks", "add", card)
     assert get_task("my-toy").version == version
     written(tmp_path, csv(ROWS), LONG, normalise="none")
-    told = say(capsys, "tasks", "add", card)
-    assert f"is another version now: {get_task('my-toy').version} for {version}; rows of before stay" in told
+    output = say(capsys, "tasks", "add", card)
+    assert f"is another version now: {get_task('my-toy').version} for {version}; rows of before stay" in output
     assert get_task("my-toy").version != version and get_task("my-toy").load("").version != data
 
 
@@ -158,11 +160,11 @@ STARTS: dict[str, tuple[list[list[str]], list[str], dict[str, Any]]] = {
 def test_start_writes_what_names_and_values_tell(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.start._cost", lambda sweep, store: None)
+    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     rows, options, card = STARTS[case]
     (tmp_path / "My data-1.csv").write_bytes(csv(rows))
-    told = say(capsys, "start", tmp_path / "My data-1.csv", *options, "--models", "lem,gru", "--seeds", "2")
-    assert "my-my_data_1 is a task now" in told
+    output = say(capsys, "start", tmp_path / "My data-1.csv", *options, "--models", "lem,gru", "--seeds", "2")
+    assert "my-my_data_1 is a task now" in output
     assert tomllib.loads((tmp_path / "my_data_1.toml").read_text()) == {"files": ["My data-1.csv"], **card}
     sweep = tomllib.loads((tmp_path / "my_data_1.sweep.toml").read_text())
     assert sweep == {"name": "my_data_1", "task": "my-my_data_1", "models": ["lem", "gru"], "trials": 8, "retrain": 2}
@@ -193,9 +195,9 @@ NOT_STARTED: dict[str, tuple[list[list[str]], list[str], str]] = {
 def test_start_that_cannot_be_ends_in_one_line_and_writes_nothing(
     case: str, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows, options, told = NOT_STARTED[case]
+    rows, options, message = NOT_STARTED[case]
     (tmp_path / "toy.csv").write_bytes(csv(rows))
-    assert told in refused(capsys, "start", tmp_path / "toy.csv", *options)
+    assert message in refused(capsys, "start", tmp_path / "toy.csv", *options)
     assert [path.name for path in tmp_path.iterdir()] == ["toy.csv"] and not (home / "plugins").exists()
 
 
@@ -203,7 +205,7 @@ def test_start_that_cannot_be_ends_in_one_line_and_writes_nothing(
 def test_start_finds_the_delimiter(
     sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.start._cost", lambda sweep, store: None)
+    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     (tmp_path / "toy.csv").write_bytes(csv(ROWS).replace(b",", sign.encode()))
     assert "my-toy is a task now: 16 examples" in say(capsys, "start", tmp_path / "toy.csv")
     assert tomllib.loads((tmp_path / "toy.toml").read_text())["delimiter"] == sign
@@ -212,7 +214,7 @@ def test_start_finds_the_delimiter(
 def test_start_holds_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.start._cost", lambda sweep, store: None)
+    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     (tmp_path / "toy.csv").write_bytes(csv([*ROWS[:3], [*ROWS[3][:2], "NA", *ROWS[3][3:]], *ROWS[4:]]))
     assert "1 of 240 values are missing; the last value before stands there." in say(
         capsys, "start", tmp_path / "toy.csv"
@@ -226,25 +228,25 @@ def test_what_would_act_on_a_terminal_is_written_out(tmp_path: Path, capsys: pyt
         for r in rows
     ]
     card = {**LONG, "classes": ["a", "b", "\x1b[2Jc"], "split": {"by": "column", "column": "split"}}
-    told = say(capsys, "tasks", "add", written(tmp_path, csv(split), card))
-    assert "is of the class" in told and "\x1b" not in told
+    output = say(capsys, "tasks", "add", written(tmp_path, csv(split), card))
+    assert "is of the class" in output and "\x1b" not in output
 
 
 def test_start_asks_on_a_terminal_what_is_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longwave.platform.cli.start._cost", lambda sweep, store: None)
+    monkeypatch.setattr("longwave.platform.cli.start._print_cost", lambda sweep, store: None)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    answers, asked = iter(["regression", "y"]), []
+    answers, questions = iter(["regression", "y"]), []
 
     def prompt(text: str) -> str:
-        asked.append(text)
+        questions.append(text)
         return next(answers)
 
     monkeypatch.setattr("typer.prompt", prompt)
     (tmp_path / "toy.csv").write_bytes(csv([row[:5] for row in ROWS]))
     say(capsys, "start", tmp_path / "toy.csv")
-    assert asked == [
+    assert questions == [
         "What is asked? [classification, regression, forecasting]",
         "Which column holds what is asked? [id, t, x, y, who]",
     ]
@@ -257,8 +259,8 @@ def test_from_a_table_to_a_board_in_three_commands(
 ) -> None:
     (tmp_path / "toy.csv").write_bytes(csv(ROWS))
     options = ["--models", "lem,gru", "--seeds", "2", "--trials", "2"]
-    told = say(capsys, "start", tmp_path / "toy.csv", *options)
-    assert "Expected: " in told and "core hours" in told
+    output = say(capsys, "start", tmp_path / "toy.csv", *options)
+    assert "Expected: " in output and "core hours" in output
     say(capsys, "sweep", "run", tmp_path / "toy.sweep.toml", "--here", "--mlflow", "off")
     rows = json.loads(say(capsys, "board", "my-toy", "--format", "json"))
     assert {row["model"] for row in rows} == {"lem", "gru", "majority", "1-NN"}

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 from rich.cells import cell_len
-from screens import FOLDER, SCREENS, WIDTHS, command, file, groups, page, screen, stage
+from screens import (
+    FOLDER,
+    SCREENS,
+    WIDTHS,
+    make_command,
+    make_rows,
+    print_page,
+    print_screen,
+    screen_file,
+    stage_commands,
+)
 
 from longwave.platform.cli.main import main
 
@@ -16,7 +26,7 @@ from longwave.platform.cli.main import main
 @pytest.fixture(scope="module", autouse=True)
 def staged() -> Iterator[None]:
     """Commands have the store of the screens."""
-    with stage():
+    with stage_commands():
         yield
 
 
@@ -27,8 +37,8 @@ def home() -> None:
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_is_the_one_that_was_read(name: str) -> None:
-    assert page(name) == file(name).read_text(encoding="utf-8"), (
-        f"Read what `make screens` writes to {file(name).name}."
+    assert print_page(name) == screen_file(name).read_text(encoding="utf-8"), (
+        f"Read what `make screens` writes to {screen_file(name).name}."
     )
 
 
@@ -38,7 +48,7 @@ def test_no_screen_is_kept_of_what_is_gone() -> None:
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_no_line_is_wider_than_the_terminal(name: str) -> None:
-    for part in re.split("^─── ", file(name).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    for part in re.split("^─── ", screen_file(name).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         assert max(map(cell_len, part.splitlines()[1:])) <= int(part.split()[0]), part[:2000]
 
 
@@ -56,7 +66,7 @@ def test_no_line_ends_in_spaces(
 
 @pytest.mark.parametrize("width", [*WIDTHS, 60])
 def test_scores_ranks_and_row_ids_of_a_board_are_whole_at_any_width(width: int) -> None:
-    shown = screen("board_of_one_task", width)
+    shown = print_screen("board_of_one_task", width)
     for rank, median, config in (
         ("1–2", "0.01270 [0.01236, 0.01304]", "17319b40"),
         ("1–2", "0.0521 [0.0514, 0.0527] (75 %)", "1a882293"),
@@ -71,7 +81,7 @@ def test_a_pipe_without_columns_gets_whole_lines_and_leaves_nothing_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    command("tasks")()
+    make_command("tasks")()
     out = capsys.readouterr().out
     assert "No room" not in out and "Memory: add two numbers that lie up to N steps apart among distractors." in out
     assert sum(line.startswith("adding ") for line in out.splitlines()) == 1
@@ -80,23 +90,23 @@ def test_a_pipe_without_columns_gets_whole_lines_and_leaves_nothing_out(
 def test_programs_get_the_same_at_any_width(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = []
+    outputs = []
     for width in ("40", "200"):
         monkeypatch.setenv("COLUMNS", width)
         assert main(["board", "adding", "--format", "csv"]) == 0
-        found.append(capsys.readouterr().out)
-    assert found[0] == found[1]
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
 
 
 def test_a_row_and_a_trial_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
-    best = groups()[0]
+    best = make_rows()[0]
 
-    def said(name: str) -> dict[str, dict[str, object]]:
+    def facts_of(name: str) -> dict[str, dict[str, object]]:
         assert main(["show", name, "--format", "json"]) == 0
-        found: dict[str, dict[str, object]] = json.loads(capsys.readouterr().out)
-        return found
+        facts: dict[str, dict[str, object]] = json.loads(capsys.readouterr().out)
+        return facts
 
-    row, trial = said(best.config.row[:6]), said(best.runs[2].id[:9].upper())
+    row, trial = facts_of(best.config.row[:6]), facts_of(best.runs[2].id[:9].upper())
     assert row["row"]["name"] == best.config.row and row["scores"]["n"] == 6
     assert len(row["seeds"]) == 6 and best.runs[2].id in str(row["seeds"]["seed 2"])
     assert (row["cost"]["seconds of the retrainings"], row["cost"]["search trials"]) == (12.0, 8)

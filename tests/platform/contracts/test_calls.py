@@ -50,7 +50,7 @@ def broken(text: str, folder: Path) -> dict[str, str]:
 
 
 def wrong(spec: ModelSpec) -> dict[str, str]:
-    return {found.words: found.broken for found in model_findings(spec, quick=True) if found.broken}
+    return {outcome.words: outcome.broken for outcome in model_findings(spec, quick=True) if outcome.broken}
 
 
 LEAKS = {
@@ -156,23 +156,23 @@ def nothing_fused() -> Iterator[None]:
 
 @pytest.mark.parametrize("what", LEAKS)
 def test_what_leaks_through_the_batch_is_named_by_that_rule_alone(what: str, tmp_path: Path) -> None:
-    text, told = LEAKS[what]
-    found = broken(text, tmp_path)
-    assert [*found] == [BATCH] and told in found[BATCH]
+    text, message = LEAKS[what]
+    rules = broken(text, tmp_path)
+    assert [*rules] == [BATCH] and message in rules[BATCH]
 
 
 @pytest.mark.parametrize("what", MEMORIES)
 def test_what_depends_on_other_calls_is_named_by_that_rule(what: str, tmp_path: Path) -> None:
-    text, told = MEMORIES[what]
-    found = broken(text, tmp_path)
-    assert [*found] == [CALLS] and found[CALLS] == told
+    text, message = MEMORIES[what]
+    rules = broken(text, tmp_path)
+    assert [*rules] == [CALLS] and rules[CALLS] == message
 
 
 @pytest.mark.parametrize("what", CHANGED)
 def test_what_a_call_changes_is_named_by_that_rule_alone(what: str, tmp_path: Path) -> None:
-    text, told = CHANGED[what]
-    found = broken(text, tmp_path)
-    assert [*found] == [CHANGES] and found[CHANGES].startswith(told)
+    text, message = CHANGED[what]
+    rules = broken(text, tmp_path)
+    assert [*rules] == [CHANGES] and rules[CHANGES].startswith(message)
 
 
 @pytest.mark.parametrize("what", RIGHT)
@@ -190,9 +190,9 @@ def test_random_numbers_that_another_thread_draws_once_are_not_the_layers_fault(
 
 @pytest.mark.parametrize("module", [toy_attention, toy_scan, toy_blocks], ids=lambda m: m.MODEL.name)
 def test_layers_that_are_no_recurrences_keep_the_quick_rules(module: object) -> None:
-    found = [*model_findings(module.MODEL, quick=True)]  # type: ignore[attr-defined]
-    assert not [outcome for outcome in found if outcome.broken]
-    carried = next(outcome for outcome in found if outcome.words.startswith("A sequence in pieces"))
+    outcomes = [*model_findings(module.MODEL, quick=True)]  # type: ignore[attr-defined]
+    assert not [outcome for outcome in outcomes if outcome.broken]
+    carried = next(outcome for outcome in outcomes if outcome.words.startswith("A sequence in pieces"))
     assert carried.skipped == ("" if module is toy_scan else "it carries no state from one call to the next")
 
 
@@ -214,5 +214,5 @@ class Counting(mlp.MLP):
 
 @pytest.mark.parametrize(("layer", "rule"), [(mlp.MLP, None), (Centred, BATCH), (Counting, CHANGES)])
 def test_a_graph_of_a_batch_is_checked_like_a_sequence(layer: type[mlp.MLP], rule: str | None) -> None:
-    found = wrong(replace(mlp.MODEL, layer=layer))
-    assert [*found] == ([rule] if rule else [])
+    rules = wrong(replace(mlp.MODEL, layer=layer))
+    assert [*rules] == ([rule] if rule else [])

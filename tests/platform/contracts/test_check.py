@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plugin_files import LEAKY, SIGN, written
 
 from longwave.platform.cli.main import main
-from longwave.platform.contracts.check import checked
+from longwave.platform.contracts.check import check_file
 from longwave.platform.contracts.rule import RuleOutcome
 from longwave.platform.plugins.known import add_plugin, forget_plugins
 from longwave.platform.plugins.new import write_new
@@ -75,8 +75,8 @@ TASKS = {
 
 def wrong(path: Path) -> dict[str, RuleOutcome]:
     """Return the broken rules of a plugin by their words."""
-    ((_, found),) = checked(path)
-    return {finding.words: finding for finding in found if finding.broken}
+    ((_, outcomes),) = check_file(path)
+    return {finding.words: finding for finding in outcomes if finding.broken}
 
 
 @pytest.mark.parametrize("text", [LEAKY, SIGN], ids=["model", "task"])
@@ -88,7 +88,7 @@ def test_what_is_right_keeps_every_rule(text: str, tmp_path: Path) -> None:
 def test_a_broken_model_is_told_by_the_rule_that_it_breaks(what: str, tmp_path: Path) -> None:
     old, new, rules = BROKEN[what]
     assert LEAKY.count(old) == 1
-    check_told(wrong(written(tmp_path / "leaky.py", LEAKY.replace(old, new))), rules)
+    check_messages(wrong(written(tmp_path / "leaky.py", LEAKY.replace(old, new))), rules)
 
 
 @pytest.mark.parametrize("what", TASKS)
@@ -98,13 +98,13 @@ def test_a_broken_task_is_told_by_the_rule_that_it_breaks(what: str, tmp_path: P
     text = SIGN.replace(old, new).replace(
         "from functools import cache", "from dataclasses import replace\nfrom functools import cache"
     )
-    check_told(wrong(written(tmp_path / "sign.py", text)), rules)
+    check_messages(wrong(written(tmp_path / "sign.py", text)), rules)
 
 
-def check_told(found: dict[str, RuleOutcome], rules: dict[str, str]) -> None:
-    for start, said in rules.items():
-        assert any(words.startswith(start) and said in f.broken for words, f in found.items()), found
-    assert all("\n" not in finding.broken for finding in found.values())
+def check_messages(outcomes: dict[str, RuleOutcome], rules: dict[str, str]) -> None:
+    for start, message in rules.items():
+        assert any(words.startswith(start) and message in f.broken for words, f in outcomes.items()), outcomes
+    assert all("\n" not in finding.broken for finding in outcomes.values())
 
 
 def test_the_command_ends_with_1_and_a_line_a_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,13 +55,13 @@ def new_process() -> Iterator[None]:
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models and tasks whose quick rules were run, in order."""
-    ran, findings = list[str](), check._findings
+    ran, findings = list[str](), check._check_rules
 
     def noted(kind: str, name: str, variant: str, quick: bool) -> object:
         ran.append(f"{kind} {name}" if quick else f"{kind} {name}, all rules")
         return findings(kind, name, variant, quick)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(check, "_findings", noted)
+    monkeypatch.setattr(check, "_check_rules", noted)
     return ran
 
 
@@ -116,8 +116,10 @@ def test_a_sweep_that_was_planned_without_a_check_is_refused_when_it_goes_on(
 
 def test_a_task_that_breaks_a_rule_is_refused_like_a_model(tmp_path: Path, store: Store) -> None:
     file = sweep_of(tmp_path, task=SIGN.replace("loss=cross_entropy", "loss=lambda o, t: cross_entropy(o, t).mean()"))
-    told = r"^The task my-sign breaks a rule .*Here the loss of 3 members is \(\): give one number .* check .*sign\.py$"
-    with pytest.raises(ConfigError, match=told):
+    message = (
+        r"^The task my-sign breaks a rule .*Here the loss of 3 members is \(\): give one number .* check .*sign\.py$"
+    )
+    with pytest.raises(ConfigError, match=message):
         store_plan(resolve(read_sweep(file)), store)
     assert not store.sweeps()
 

@@ -10,8 +10,8 @@ from plugin_files import LEAKY, written
 from longwave.models.kernels import using
 from longwave.platform.cli.main import main
 from longwave.platform.contracts.models import RULES
-from longwave.platform.contracts.rule import RuleOutcome, findings
-from longwave.platform.contracts.small import cases
+from longwave.platform.contracts.rule import RuleOutcome, check_subjects
+from longwave.platform.contracts.small import make_cases
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.registry import get_model
 
@@ -26,13 +26,13 @@ DECLARED = "    PARAMS = (DT,)\n    SURROGATE = True\n"
 def outcome(words: str, text: str, folder: Path) -> RuleOutcome:
     """Return how one rule stands for a plugin."""
     add_plugin(written(folder / "leaky.py", text))
-    (found,) = findings([rule for rule in RULES if rule.words == words], cases(get_model("my-leaky")))
-    return found
+    (only,) = check_subjects([rule for rule in RULES if rule.words == words], make_cases(get_model("my-leaky")))
+    return only
 
 
 def test_a_surrogate_gradient_that_is_not_declared_is_no_slope(tmp_path: Path) -> None:
-    found = outcome(SLOPES, LEAKY.replace(STEP, ROUNDED), tmp_path)
-    assert found.broken.startswith("the gradient of the input is not the slope that finite differences show")
+    slopes = outcome(SLOPES, LEAKY.replace(STEP, ROUNDED), tmp_path)
+    assert slopes.broken.startswith("the gradient of the input is not the slope that finite differences show")
 
 
 def test_a_declared_surrogate_gradient_is_not_asked_for_its_slope_and_every_other_rule_holds(
@@ -66,10 +66,10 @@ COMPILED = """
 
 @pytest.mark.parametrize("what", OTHERWISE)
 def test_no_declaration_lets_a_fused_loop_compute_anything_else(what: str, tmp_path: Path) -> None:
-    line, told = OTHERWISE[what]
+    line, message = OTHERWISE[what]
     text = LEAKY.replace("    PARAMS = (DT,)\n", DECLARED).replace("\n    def step(", COMPILED.format(line))
     text = text.replace("import dataclass\n", "import dataclass, replace\n")
     text = text.replace(
         "import ModelSpec\n", "import ModelSpec\nfrom longwave.models.kernels.compiler.trace import Recurrent\n"
     )
-    assert outcome(FUSED, text, tmp_path).broken == told
+    assert outcome(FUSED, text, tmp_path).broken == message

@@ -12,7 +12,7 @@ from boards import printed, retrained
 from hostile import TEXTS
 from pages import Page, keys, page_data, published
 
-from longwave.platform.render.export import Format, Table, write
+from longwave.platform.render.export import Format, Table, format_tables
 from longwave.platform.render.harmless import all_visible, in_csv, in_latex, in_markdown
 
 NAMES = TEXTS[::9]
@@ -49,8 +49,8 @@ def test_an_export_is_what_is_on_screen_as_python_would_write_it(folder: Path, c
     )
     right = frozenset(k for k, name in enumerate(names) if heads[name]["align"] == "right")
     table = Table("", head, cells, bold=bold, right=right)
-    assert page("WRITERS.Markdown(screenTable())").strip() == write([table], Format.markdown).strip()
-    latex = write([table], Format.latex)
+    assert page("WRITERS.Markdown(screenTable())").strip() == format_tables([table], Format.markdown).strip()
+    latex = format_tables([table], Format.latex)
     assert page("WRITERS.LaTeX(screenTable())") == latex[latex.index(r"\begin{tabular}") : latex.index(r"\end{table}")]
     lines = [*csv.reader(io.StringIO(page("WRITERS.CSV(screenTable())"), newline=""))]
     assert lines == [head, *([in_csv(cell) for cell in line] for line in cells)]

@@ -13,11 +13,11 @@ from hypothesis import strategies as some
 
 from longwave.platform.boards.board import rows
 from longwave.platform.boards.row import Row
-from longwave.platform.figures.bars import BarPart, bars
+from longwave.platform.figures.bars import BarPart, cost_bars
 from longwave.platform.figures.curves import curves
 from longwave.platform.figures.depth import LEAST, depth, measures_of, metric_of
 from longwave.platform.figures.forest import forest
-from longwave.platform.figures.frame import Figure, axis, thinned
+from longwave.platform.figures.frame import Figure, number_axis, thin_points
 from longwave.platform.figures.grid import Square, grid
 from longwave.platform.figures.palette import FAMILIES, NEUTRAL
 from longwave.platform.figures.ratios import Ratio, ratios
@@ -32,13 +32,13 @@ def marks(figure: Figure, kind: str = "") -> list[dict[str, Any]]:
     type(figure.chart).from_dict(spec, validate=True)
     layers = spec.get("layer", [spec])
     sets = spec.get("datasets", {})
-    found: dict[str, dict[str, Any]] = {}
+    unique: dict[str, dict[str, Any]] = {}
     for layer in layers:
         data = layer.get("data", {})
         for value in data.get("values") or sets.get(data.get("name"), []):
             if not kind or value.get("kind") == kind:
-                found[repr(value)] = value
-    return list(found.values())
+                unique[repr(value)] = value
+    return list(unique.values())
 
 
 def board() -> list[Row]:
@@ -96,7 +96,7 @@ def test_a_curve_keeps_its_ends_its_best_epoch_and_where_it_broke() -> None:
 
 @given(some.integers(0, 500), some.integers(2, 80), some.integers(0, 499))
 def test_thinning_keeps_the_ends_and_what_is_asked_for_and_no_more_than_most(n: int, most: int, kept: int) -> None:
-    places = thinned(n, most, (kept,) if kept < n else ())
+    places = thin_points(n, most, (kept,) if kept < n else ())
     assert places == sorted(set(places)) and len(places) <= most + 1
     assert n == 0 or {0, n - 1} <= set(places)
     assert kept >= n or kept in places
@@ -104,22 +104,22 @@ def test_thinning_keeps_the_ends_and_what_is_asked_for_and_no_more_than_most(n: 
 
 @given(some.lists(some.floats(1e-9, 1e9), min_size=1, max_size=20))
 def test_a_logarithmic_axis_has_ticks_inside_its_numbers_or_leaves_them_to_vega(numbers: list[float]) -> None:
-    made = axis("x", numbers, log=True)
+    made = number_axis("x", numbers, log=True)
     ticks = made["axis"].to_dict().get("values", [])
     assert made["scale"].to_dict()["type"] == "log"
     assert not ticks or sum(min(numbers) <= tick <= max(numbers) for tick in ticks) > 1
-    assert "type" not in axis("x", [0.0, -1.0], log=True)["scale"].to_dict(), "there is nothing to show"
+    assert "type" not in number_axis("x", [0.0, -1.0], log=True)["scale"].to_dict(), "there is nothing to show"
 
 
 def test_the_front_joins_the_rows_that_none_is_cheaper_and_better_than() -> None:
     sizes = {"a": 10, "b": 20, "c": 30, "d": 40}
     scores = {"a": 4.0, "b": 5.0, "c": 2.0, "d": 3.0}
     made = [replace(r, parameters=sizes[r.model]) for r in rows([retrained(m, [s]) for m, s in scores.items()], [])]
-    found = against_cost(made, [row.model for row in made], "parameters", log=False)
-    assert found
-    front = [value["name"] for value in _data(found, 0)]
+    figure = against_cost(made, [row.model for row in made], "parameters", log=False)
+    assert figure
+    front = [value["name"] for value in _data(figure, 0)]
     assert front == ["a", "c"]
-    assert sorted(value["name"] for value in _data(found, 1)) == ["a", "b", "c", "d"]
+    assert sorted(value["name"] for value in _data(figure, 1)) == ["a", "b", "c", "d"]
     assert against_cost([replace(row, parameters=None) for row in made], ["w"] * 4, "parameters", log=False) is None
 
 
@@ -129,23 +129,23 @@ def test_scores_against_length_take_the_number_of_the_variant_and_the_best_row_t
         for variant, model, score in (("N=10", "m", 2.0), ("N=100", "m", 3.0), ("N=100", "m", 1.0), ("other", "m", 9.0))
         for row in rows([retrained("m", [score])], [])
     ]
-    found = against_length(made, log=False)
-    assert found and [(m["cost"], m["value"]) for m in _data(found, 0)] == [(10.0, 2.0), (100.0, 1.0)]
+    figure = against_length(made, log=False)
+    assert figure and [(m["cost"], m["value"]) for m in _data(figure, 0)] == [(10.0, 2.0), (100.0, 1.0)]
     assert against_length(made[1:], log=False) is None, "one length is no figure"
 
 
 def test_ratios_have_a_line_at_one_and_a_band_for_the_margin() -> None:
     lines = [Ratio("x", 2.0, 1.5, 2.5, "#000000", "twice"), Ratio("y", 0.5, None, None, "#000000", "half")]
-    found = marks(ratios(lines, "ratio", 1.25))
-    assert {"value": 1.0, "tip": "equal errors"} in found and {"low": 0.8, "high": 1.25} in found
-    assert [(m["value"], m["low"], m["high"]) for m in found if "name" in m] == [(2.0, 1.5, 2.5), (0.5, 0.5, 0.5)]
+    drawn = marks(ratios(lines, "ratio", 1.25))
+    assert {"value": 1.0, "tip": "equal errors"} in drawn and {"low": 0.8, "high": 1.25} in drawn
+    assert [(m["value"], m["low"], m["high"]) for m in drawn if "name" in m] == [(2.0, 1.5, 2.5), (0.5, 0.5, 0.5)]
 
 
 def test_hostile_names_are_data_and_never_markup() -> None:
     name = "<script>alert(1)</script> & =1+1 \u202e"
     drawn = [
         forest(rows([retrained("a", [1.0, 2.0])], []), [name], log=False),
-        bars([BarPart(name, "search", 1.0, name)], name),
+        cost_bars([BarPart(name, "search", 1.0, name)], name),
         grid([Square(name, name, "done", name, name)], [name], [name]),
     ]
     for figure in drawn:
@@ -162,11 +162,11 @@ def test_a_picture_takes_the_colour_of_the_page_and_says_what_it_shows() -> None
 
 
 def test_bars_say_hours_of_each_phase_longest_first() -> None:
-    found = bars(
+    figure = cost_bars(
         [BarPart("a", "search", 1.0, ""), BarPart("b", "search", 2.0, ""), BarPart("a", "retrain", 4.0, "")], "hours"
     )
-    assert found.title == "hours, most first: a, b"
-    assert found.spec()["encoding"]["y"]["sort"] == ["a", "b"]
+    assert figure.title == "hours, most first: a, b"
+    assert figure.spec()["encoding"]["y"]["sort"] == ["a", "b"]
 
 
 def _data(figure: Figure, layer: int) -> list[dict[str, Any]]:
@@ -187,17 +187,17 @@ def deep(
     """A row of a model with so many layers, and its retrainings, each with an energy."""
     [row], group = rows([made := retrained(model, tests, "max")], []), made
     own = [replace(t, config=replace(t.config, options={"layers": layers, **options})) for t in trials(group)]
-    told = [
+    ended = [
         replace(t, run=t.run and replace(t.run, trial=t.config.id, measures=(Measure("energy", "1", energy),)))
         for t in own
     ]
-    row = replace(row, layers=layers, options={"layers": layers, **options}, trials=[t.config.id for t in told])
-    return replace(row, family="gated", title=f"{row.title} (layers {layers})"), told
+    row = replace(row, layers=layers, options={"layers": layers, **options}, trials=[t.config.id for t in ended])
+    return replace(row, family="gated", title=f"{row.title} (layers {layers})"), ended
 
 
 def test_depth_joins_the_medians_of_a_models_rows_and_leaves_out_models_of_one_depth() -> None:
-    found = [deep("a", 2, [90.0, 80.0, 85.0]), deep("a", 64, [30.0, 50.0, "diverged"], 0.0), deep("b", 2, [70.0])]
-    board, ran = [row for row, _ in found], [t for _, own in found for t in own]
+    groups = [deep("a", 2, [90.0, 80.0, 85.0]), deep("a", 64, [30.0, 50.0, "diverged"], 0.0), deep("b", 2, [70.0])]
+    board, ran = [row for row, _ in groups], [t for _, own in groups for t in own]
     made = depth(board, ran, metric_of(board))
     assert made is not None
     line = [(m["layers"], m["value"]) for m in marks(made) if "median" in m["tip"]]
@@ -210,6 +210,6 @@ def test_depth_joins_the_medians_of_a_models_rows_and_leaves_out_models_of_one_d
 
 
 def test_forms_of_a_model_have_a_line_each() -> None:
-    found = [deep("a", n, [50.0 + n], coupling=c) for c in ("gcn", "gat") for n in (2, 4)]
-    made = depth([row for row, _ in found], [t for _, own in found for t in own], "mse")
+    groups = [deep("a", n, [50.0 + n], coupling=c) for c in ("gcn", "gat") for n in (2, 4)]
+    made = depth([row for row, _ in groups], [t for _, own in groups for t in own], "mse")
     assert made is not None and len({m["model"] for m in marks(made)}) == 2

@@ -18,8 +18,8 @@ from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.legend import DASHES, legend_height, told_apart
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.palette import FAMILIES
-from longwave.platform.figures.progress import so_far
-from longwave.platform.figures.search import parallel
+from longwave.platform.figures.progress import best_so_far
+from longwave.platform.figures.search import parallel_coordinates
 from longwave.platform.figures.seeds import seeds
 from longwave.platform.figures.surface import Bins, surface
 from longwave.platform.records.stored import Trial
@@ -30,8 +30,8 @@ def layers(figure: Figure | None) -> list[list[dict[str, Any]]]:
     assert figure
     spec = figure.spec()
     sets = spec.get("datasets", {})
-    found = [part.get("data") or spec["data"] for part in spec["layer"]]
-    return [data.get("values") or sets.get(data.get("name"), []) for data in found]
+    parts = [part.get("data") or spec["data"] for part in spec["layer"]]
+    return [data.get("values") or sets.get(data.get("name"), []) for data in parts]
 
 
 def drawn(*points: tuple[float, float, float | str]) -> list[Trial]:
@@ -60,22 +60,22 @@ def test_a_surface_has_the_median_of_each_cell_and_is_hatched_where_half_diverge
 
 
 @given(some.lists(some.floats(1e-6, 1e6), min_size=1, max_size=12), some.integers(2, 8))
-def test_each_number_lies_in_the_part_of_the_axis_that_holds_it(found: list[float], count: int) -> None:
-    bins = Bins.of(found, count)
-    for value in found:
+def test_each_number_lies_in_the_part_of_the_axis_that_holds_it(numbers: list[float], count: int) -> None:
+    bins = Bins.of(numbers, count)
+    for value in numbers:
         k = bins.part(value)
         assert 0 <= k < bins.count
         assert bins.at(k) <= value * (1 + 1e-6) and value <= bins.at(k + 1) * (1 + 1e-6)
-    assert bins.log == (max(found) > 10 * min(found))
+    assert bins.log == (max(numbers) > 10 * min(numbers))
 
 
 def test_a_matrix_says_of_each_pair_the_factor_and_whether_it_is_sure() -> None:
     good, bad = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [9.0, 9.1, 9.2, 9.3, 9.4, 9.5]
     board = rows([retrained("a", good), retrained("b", bad)], [])
     [cells, *_] = layers(matrix(pairs(board, board), {row.key: row.title for row in board}))
-    told = {(c["line"], c["column"]): (c["word"], c["factor"]) for c in cells}
+    words = {(c["line"], c["column"]): (c["word"], c["factor"]) for c in cells}
     ratio = math.exp(sum(map(math.log, good)) / 6 - sum(map(math.log, bad)) / 6)
-    assert told["A", "B"] == ("better", f"{ratio:.2g}") and told["B", "A"][0] == "worse"
+    assert words["A", "B"] == ("better", f"{ratio:.2g}") and words["B", "A"][0] == "worse"
     assert "A is better than B: a seed of A is the better one with probability 1.00" in cells[0]["tip"]
     assert matrix([], {}) is None
 
@@ -92,19 +92,19 @@ def test_each_retraining_is_a_dot_and_each_that_diverged_a_cross_at_the_worst_nu
 
 
 def test_lines_outside_the_ranges_are_faint_and_wide_axes_are_logarithmic() -> None:
-    found = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
-    others, bad, good = layers(parallel(found, "min", "mse", {found[1].config.id}))
-    assert {m["trial"] for m in good} == {found[1].config.id} and len({m["trial"] for m in others}) == 2 and not bad
+    searched = drawn((0.01, 1, 2.0), (0.1, 2, 3.0), (1.0, 3, 4.0))
+    others, bad, good = layers(parallel_coordinates(searched, "min", "mse", {searched[1].config.id}))
+    assert {m["trial"] for m in good} == {searched[1].config.id} and len({m["trial"] for m in others}) == 2 and not bad
     assert [m["at"] for m in good if m["axis"] == "dt"] == [pytest.approx(0.5)], "the middle by logarithm"
-    assert all(m["kept"] for m in layers(parallel(found, "min", "mse"))[2])
+    assert all(m["kept"] for m in layers(parallel_coordinates(searched, "min", "mse"))[2])
 
 
 def test_the_best_so_far_stands_beside_what_was_expected() -> None:
-    found = progress(drawn((1, 1, 4.0), (1, 1, 2.0), (1, 1, 3.0)), "min", False)
-    band, line, steps = layers(so_far(found, "gated", "mse", log=False))
-    assert [mark["value"] for mark in steps] == list(found.best)
+    search = progress(drawn((1, 1, 4.0), (1, 1, 2.0), (1, 1, 3.0)), "min", False)
+    band, line, steps = layers(best_so_far(search, "gated", "mse", log=False))
+    assert [mark["value"] for mark in steps] == list(search.best)
     assert band == line and line[0]["value"] == pytest.approx(3.0) and line[-1]["value"] == 2.0
-    assert so_far(progress(drawn((1, 1, "diverged")), "min", False), "gated", "mse", log=False) is None
+    assert best_so_far(progress(drawn((1, 1, "diverged")), "min", False), "gated", "mse", log=False) is None
 
 
 def test_lines_of_one_colour_are_told_apart_by_their_dashes() -> None:

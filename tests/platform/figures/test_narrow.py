@@ -20,7 +20,7 @@ from longwave.platform.figures.curves import curves
 from longwave.platform.figures.forest import forest
 from longwave.platform.figures.frame import Figure
 from longwave.platform.figures.grid import STATES, Square, grid
-from longwave.platform.figures.legend import abreast
+from longwave.platform.figures.legend import names_abreast
 from longwave.platform.figures.matrix import matrix
 from longwave.platform.figures.ratios import Ratio, ratios
 from longwave.platform.figures.scatter import against_cost
@@ -46,15 +46,15 @@ class Box:
 
 def boxes(node: ET.Element, x: float = 0.0, y: float = 0.0, dots: bool = False) -> Iterator[Box]:
     """Yield texts and dots of a picture, as they stand."""
-    told = node.get("transform", "")
-    if moved := re.search(r"translate\(([-\d.e]+)[, ]([-\d.e]+)\)", told):
+    transform = node.get("transform", "")
+    if moved := re.search(r"translate\(([-\d.e]+)[, ]([-\d.e]+)\)", transform):
         x, y = x + float(moved[1]), y + float(moved[2])
     if node.get("opacity") == "0":
         return
     if dots:
         yield Box("", x, x, y)
     elif node.tag == f"{SVG}text" and (size := float((node.get("font-size") or "").rstrip("px"))):
-        turned = re.search(r"rotate\(([-\d.]+)", told)
+        turned = re.search(r"rotate\(([-\d.]+)", transform)
         share = {"end": 1.0, "middle": 0.5}.get(node.get("text-anchor") or "", 0.0)
         for text in filter(None, (node.text, *(line.text for line in node))):
             wide = LETTER * size * len(text) * math.cos(math.radians(float(turned[1]) if turned else 0.0))
@@ -85,23 +85,23 @@ def printed_over() -> Figure:
 
 
 def each_other() -> Figure | None:
-    found = rows([retrained(f"m{k}", [k + 0.1 * j for j in range(5)]) for k in range(10)], [])
-    return matrix(pairs(found, found), {row.key: name for row, name in zip(found, NAMES, strict=True)})
+    board = rows([retrained(f"m{k}", [k + 0.1 * j for j in range(5)]) for k in range(10)], [])
+    return matrix(pairs(board, board), {row.key: name for row, name in zip(board, NAMES, strict=True)})
 
 
 def costs() -> Figure | None:
     drawn = random.Random(1)
-    found = rows([retrained(f"m{k}", [10 ** drawn.random()]) for k in range(MANY)], [])
-    found = [replace(row, parameters=int(1000 * 10 ** drawn.random())) for row in found]
-    return against_cost(found, [f"model {k}" for k in range(MANY)], "parameters", log=True)
+    board = rows([retrained(f"m{k}", [10 ** drawn.random()]) for k in range(MANY)], [])
+    board = [replace(row, parameters=int(1000 * 10 ** drawn.random())) for row in board]
+    return against_cost(board, [f"model {k}" for k in range(MANY)], "parameters", log=True)
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("draw", [learning, covered, printed_over, each_other, costs])
 def test_no_text_is_cut_on_a_phone_and_on_a_desk(draw: Callable[[], Figure | None], width: int) -> None:
-    found = [box for box in read(draw(), width) if box.text]
-    assert found
-    assert not [box for box in found if box.left < -1 or box.right > width + 1]
+    texts = [box for box in read(draw(), width) if box.text]
+    assert texts
+    assert not [box for box in texts if box.left < -1 or box.right > width + 1]
 
 
 @pytest.mark.parametrize("draw", [learning, covered])
@@ -113,16 +113,16 @@ def test_a_legend_stands_in_fewer_lines_where_there_is_more_room(draw: Callable[
 
 
 def test_names_of_one_letter_stand_abreast_and_a_single_name_alone() -> None:
-    assert abreast(["a"]).to_dict() == {"expr": "1"}
-    assert abreast(["a", "b"]).to_dict()["expr"].endswith("? 2 : 1")
+    assert names_abreast(["a"]).to_dict() == {"expr": "1"}
+    assert names_abreast(["a", "b"]).to_dict()["expr"].endswith("? 2 : 1")
 
 
 @pytest.mark.parametrize("number", [0.02, 0.9])
 def test_no_median_is_said_beside_a_printed_number_and_never_on_it(number: float) -> None:
     groups = [retrained("a", ["diverged"] * 5), retrained("b", [0.01, 0.02, 0.5, 0.8, 1.0])]
-    found = rows(groups, [printed("a", number)])
+    board = rows(groups, [printed("a", number)])
     for width in (PHONE, DESK):
-        boxes_ = read(forest(found, [row.label for row in found], log=True), width)
+        boxes_ = read(forest(board, [row.label for row in board], log=True), width)
         [word] = [box for box in boxes_ if box.text == "no median"]
         dots = [box for box in boxes_ if not box.text and abs(box.y - word.y) < 8]
         assert len(dots) == 1 and (word.left > dots[0].left) == (number < 0.1), "where there is more room"
@@ -132,9 +132,9 @@ def test_no_median_is_said_beside_a_printed_number_and_never_on_it(number: float
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_names_beside_dots_stand_on_no_dot_and_on_no_other_name(width: int) -> None:
-    found = read(costs(), width)
-    names = [box for box in found if box.text.startswith("model")]
-    dots = [box for box in found if not box.text]
+    read_boxes = read(costs(), width)
+    names = [box for box in read_boxes if box.text.startswith("model")]
+    dots = [box for box in read_boxes if not box.text]
     assert names and len(dots) == MANY
     assert not [(n, d) for n in names for d in dots if n.left < d.left < n.right and abs(n.y - 4 - d.y) < 6]
     assert not [p for p in combinations(names, 2) if p[0].left < p[1].right and p[1].left < p[0].right

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from longwave.platform.figures.palette import FAMILIES, NEUTRAL, colour
+from longwave.platform.figures.palette import FAMILIES, NEUTRAL, family_colour
 from longwave.platform.registry import all_models
 
 # Machado, Oliveira and Fernandes, IEEE Trans. Visualization and Computer Graphics 2009, severity 1, in linear RGB.
@@ -57,4 +57,4 @@ def test_every_colour_is_seen_on_both_grounds() -> None:
 def test_every_colour_is_that_of_one_family_of_models_and_a_new_family_has_none() -> None:
     families = {spec.family for spec in all_models().values()}
     assert families >= FAMILIES.keys() and len(set(FAMILIES.values())) == len(FAMILIES)
-    assert colour("") == NEUTRAL == colour("a family of tomorrow")
+    assert family_colour("") == NEUTRAL == family_colour("a family of tomorrow")

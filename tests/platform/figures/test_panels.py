@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from longwave.platform.figures.panels import DEEP, PLOT, CurveLine, Panel, panels
+from longwave.platform.figures.panels import DEEP, PLOT, CurveLine, Panel, draw_panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 VALUES = some.lists(some.floats(1e-6, 1e6), min_size=2, max_size=120)
@@ -18,19 +18,19 @@ VALUES = some.lists(some.floats(1e-6, 1e6), min_size=2, max_size=120)
 
 def drawn(svg: str) -> list[list[tuple[float, float]]]:
     """Return the points of each line of a picture, in half pixels."""
-    found = []
+    lines = []
     for start, steps in re.findall(r"M(-?\d+,-?\d+)(?:l|h0)((?:-?\d+,-?\d+ ?)*)", svg):
         x, y = map(float, start.split(","))
         points = [(x, y)]
         for step in steps.split():
             dx, dy = map(float, step.split(","))
             points.append((points[-1][0] + dx, points[-1][1] + dy))
-        found.append(points)
-    return found
+        lines.append(points)
+    return lines
 
 
 def one(values: list[float], log: bool, most: int = 64, best: int | None = None) -> str:
-    return panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, most=most)
+    return draw_panels([Panel("a", "#000", [CurveLine([*enumerate(values, 1)], best)])], "mse", log, most=most)
 
 
 @given(VALUES, some.booleans())
@@ -57,7 +57,7 @@ def test_a_line_keeps_its_ends_its_best_epoch_and_few_points(values: list[float]
 
 def test_a_line_that_broke_ends_in_a_cross_and_one_that_has_no_number_is_not_drawn() -> None:
     lines = [CurveLine([(1, 1.0), (2, 4.0)], None, True), CurveLine([(1, math.nan), (2, math.inf)]), CurveLine([])]
-    svg = panels([Panel("a", "#000", lines), Panel("b", "#000", [])], "mse", False)
+    svg = draw_panels([Panel("a", "#000", lines), Panel("b", "#000", [])], "mse", False)
     assert svg.count("m-6,-6l12,12m0,-12l-12,12") == 1 and len(drawn(svg)) == 1
     assert [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")][-2:] == ["a", "b"]
 
@@ -70,23 +70,25 @@ def test_what_is_not_positive_has_no_place_on_a_logarithmic_axis() -> None:
 @pytest.mark.parametrize(("diverged", "top"), [([9.0], "9"), ([1e14, 25.0], "≥ 20"), ([20.0], "20")])
 def test_an_epoch_that_blew_up_does_not_flatten_all_others(diverged: list[float], top: str) -> None:
     better, worse = (CurveLine([*enumerate([*diverged, best], 1)]) for best in (0.2, 2.0))
-    svg = panels([Panel("a", "#000", [better]), Panel("b", "#000", [worse])], "mse", True)
+    svg = draw_panels([Panel("a", "#000", [better]), Panel("b", "#000", [worse])], "mse", True)
     assert ET.fromstring(svg).find(f".//{SVG}text").text == top  # type: ignore[union-attr]
     assert all(0 <= y <= 2 * DEEP for line in drawn(svg) for _, y in line)
-    straight = panels([Panel("a", "#000", [better, worse])], "accuracy", False)
+    straight = draw_panels([Panel("a", "#000", [better, worse])], "accuracy", False)
     assert ET.fromstring(straight).find(f".//{SVG}text").text == f"{diverged[0]:g}"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("limit", "y"), [(10.0, 65.0), (1e3, None), (-1.0, None), (None, None)])
 def test_the_trivial_predictor_is_a_line_where_a_curve_comes_near(limit: float | None, y: float | None) -> None:
-    svg = panels([Panel("a", "#000", [CurveLine([(1, 1.0), (2, 100.0)]), CurveLine([(1, 100.0)])])], "mse", True, limit)
-    found = re.findall(r'M46,([\d.]+)H230" [^>]*dasharray', svg)
-    assert [float(at) for at in found] == ([] if y is None else [y])
+    svg = draw_panels(
+        [Panel("a", "#000", [CurveLine([(1, 1.0), (2, 100.0)]), CurveLine([(1, 100.0)])])], "mse", True, limit
+    )
+    heights = re.findall(r'M46,([\d.]+)H230" [^>]*dasharray', svg)
+    assert [float(at) for at in heights] == ([] if y is None else [y])
 
 
 def test_each_panel_has_a_view_of_its_own_and_all_have_one_pair_of_axes() -> None:
     root = ET.fromstring(
-        panels([Panel(f"<m{k}>", "#000", [CurveLine([(1, k + 1.0)])]) for k in range(5)], "mse ↓", False)
+        draw_panels([Panel(f"<m{k}>", "#000", [CurveLine([(1, k + 1.0)])]) for k in range(5)], "mse ↓", False)
     )
     views = [view.attrib for view in root.iter(f"{SVG}view")]
     assert [view["id"] for view in views] == [f"p{k}" for k in range(5)]
@@ -97,5 +99,7 @@ def test_each_panel_has_a_view_of_its_own_and_all_have_one_pair_of_axes() -> Non
 
 
 def test_a_long_title_ends_in_dots() -> None:
-    texts = [t.text for t in ET.fromstring(panels([Panel("x" * 300, "#000", [])], "mse", False)).iter(f"{SVG}text")]
+    texts = [
+        t.text for t in ET.fromstring(draw_panels([Panel("x" * 300, "#000", [])], "mse", False)).iter(f"{SVG}text")
+    ]
     assert texts[-1] == "x" * 29 + "…"

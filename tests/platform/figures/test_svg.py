@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from longwave.platform.boards.board import rows
 from longwave.platform.figures.forest import forest
-from longwave.platform.figures.svg import FORBIDDEN, compact, escaped
+from longwave.platform.figures.svg import FORBIDDEN, compact_svg, escape_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 BOARD = rows(
@@ -36,18 +36,18 @@ def test_a_picture_is_less_than_half_of_what_vega_draws_and_shows_as_many_marks(
 
 def test_numbers_in_texts_keep_their_digits_and_those_of_lines_lose_theirs() -> None:
     path = '<g class="x"><path d="M1.23456,-7.0012h3.999" opacity="1"/><text>0.123456</text></g>'
-    small = compact(f'<svg width="9">{path}</svg>')
+    small = compact_svg(f'<svg width="9">{path}</svg>')
     assert 'd="M1.2,-7h4"' in small and ">0.123456<" in small
     assert "row M3 0.123456" in FOREST.svg()
 
 
 def test_a_mark_that_stands_often_is_defined_once_and_stands_where_it_stood() -> None:
     dots = "".join(f'<path transform="translate({x},{2 * x})" d="M0,0h1" fill="red"/>' for x in range(3))
-    found = ET.fromstring(compact(f'<svg xmlns="http://www.w3.org/2000/svg">{dots}</svg>'))
-    assert [dict(use.attrib) for use in found.iter(f"{SVG}use")] == [
+    picture = ET.fromstring(compact_svg(f'<svg xmlns="http://www.w3.org/2000/svg">{dots}</svg>'))
+    assert [dict(use.attrib) for use in picture.iter(f"{SVG}use")] == [
         {"href": "#s0", "x": str(x), "y": str(2 * x)} for x in range(3)
     ]
-    [defined] = found.findall(f"{SVG}defs/{SVG}path")
+    [defined] = picture.findall(f"{SVG}defs/{SVG}path")
     assert defined.attrib == {"id": "s0", "d": "M0,0h1", "fill": "red"}
 
 
@@ -58,7 +58,7 @@ def test_a_picture_has_ink_and_ground_of_its_own_in_light_and_dark() -> None:
 
 @given(some.one_of(some.sampled_from(TEXTS), some.text(some.characters(), max_size=30)))
 def test_any_text_is_text_of_an_element_and_of_an_attribute(text: str) -> None:
-    root = ET.fromstring(f'<svg a="{escaped(text)}">{escaped(text)}</svg>')
+    root = ET.fromstring(f'<svg a="{escape_text(text)}">{escape_text(text)}</svg>')
     assert len(root) == 0
     assert len(root.text or "") == len(text.replace("\r\n", "\n")) or "\r" in text
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwave.platform.errors import StoreError
-from longwave.platform.records.identity import digest, sparse
+from longwave.platform.records.identity import digest, sparse_fields
 from longwave.platform.records.run import Measure, Run
 from longwave.platform.records.seeds import seed_key
-from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig, cohort_key, hashed
+from longwave.platform.records.trial import OF_ONE_TRIAL, TrialConfig, cohort_key, default_of
 
 OTHER: dict[str, Any] = {
     "task": "u", "variant": "v", "data": "e", "model": "n", "hidden": 9, "batch": 9, "epochs": 9, "seed": 9,
@@ -44,12 +44,12 @@ def test_trials_that_clip_share_a_pack_whatever_their_norms_and_none_that_does_n
 
 
 def test_an_identity_is_the_hash_of_what_differs_from_the_defaults_and_of_three_versions() -> None:
-    said = {
+    content = {
         "task": "adding", "variant": "N=20", "data": "0" * 12, "model": "lem", "options": {}, "params": {"lr": 0.01},
         "hidden": 8, "batch": 4, "epochs": 3, "phase": "retrain", "seed": 7, "clip": 0.5, "task_version": "1",
         "model_version": "1", "protocol": "1",
     }  # fmt: skip
-    assert replace(PLAIN, clip=0.5).id == digest(said)
+    assert replace(PLAIN, clip=0.5).id == digest(content)
 
 
 def test_the_order_of_the_parameters_is_no_part_of_the_identity() -> None:
@@ -79,9 +79,9 @@ def test_a_default_that_changes_keeps_every_identity_if_its_old_value_stays_hash
 
 @pytest.mark.integration
 def test_no_recorded_identity_or_result_changed_without_its_version_and_all_are_recorded() -> None:
-    now, before = frozen.present(), frozen.recorded()
-    assert frozen.changed(before, now) == []
-    assert frozen.unrecorded(before, now) == []
+    now, before = frozen.present_record(), frozen.read_record()
+    assert frozen.list_changes(before, now) == []
+    assert frozen.list_unrecorded(before, now) == []
     assert len(before["models"]) >= 22 and len(before["tasks"]) >= 33
 
 
@@ -89,13 +89,13 @@ def test_no_recorded_identity_or_result_changed_without_its_version_and_all_are_
 def test_what_changed_under_an_old_version_is_named_and_not_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = frozen.recorded()
+    before = frozen.read_record()
     then = deepcopy(before)
     then["models"]["lem"]["results"]["plain"][0] *= 1.001
     then["tasks"]["adding"]["results"]["loss and metric"][1] *= 2
     then["rules"]["rules"]["results"]["halved"][3] += 1e-6
     then["defaults"]["clip"] = 1.0
-    assert frozen.changed(then, before) == [
+    assert frozen.list_changes(then, before) == [
         "identities left out clip 1.0: keep that as `hashed` in the field's metadata",
         "rules: results halved changed; its version is still 1",
         "lem: results plain changed; its version is still 1",
@@ -107,19 +107,19 @@ def test_what_changed_under_an_old_version_is_named_and_not_recorded(
     assert "Bump the version" in capsys.readouterr().err
     then = deepcopy(before)
     then["models"]["lem"]["version"] = "0"
-    assert frozen.changed(then, before) == []
-    assert frozen.unrecorded(then, before) == ["lem of version 1 is not recorded: make freeze"]
+    assert frozen.list_changes(then, before) == []
+    assert frozen.list_unrecorded(then, before) == ["lem of version 1 is not recorded: make freeze"]
 
 
 def test_freezing_keeps_the_digits_of_what_is_the_same_and_takes_what_is_new() -> None:
-    before = frozen.recorded()
+    before = frozen.read_record()
     now = deepcopy(before)
     now["models"]["lem"]["results"]["plain"][0] *= 1 + 1e-12  # as another processor rounds
-    assert now != before and frozen.merged(before, now) == before
+    assert now != before and frozen.merge_records(before, now) == before
     now["models"]["newer"] = deepcopy(now["models"]["lem"])
-    assert frozen.merged(before, now)["models"]["newer"] == now["models"]["newer"]
+    assert frozen.merge_records(before, now)["models"]["newer"] == now["models"]["newer"]
     now["models"]["lem"]["results"]["plain"][0] *= 1.001
-    assert frozen.merged(before, now)["models"] == now["models"]
+    assert frozen.merge_records(before, now)["models"] == now["models"]
 
 
 def test_a_record_of_a_newer_longwave_or_a_damaged_one_is_refused_in_a_line() -> None:
@@ -139,9 +139,9 @@ def test_an_identity_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_sparse_record_holds_what_differs_from_its_defaults() -> None:
-    assert sparse(Run("a", "ok", valid=0.5)) == {"trial": "a", "status": "ok", "valid": 0.5}
+    assert sparse_fields(Run("a", "ok", valid=0.5)) == {"trial": "a", "status": "ok", "valid": 0.5}
     measured = Run("a", "ok", valid=0.5, measures=(Measure("accuracy", "%", 90.0, "length", 512.0),))
-    assert Run.from_dict(json.loads(json.dumps(sparse(measured)))) == measured
+    assert Run.from_dict(json.loads(json.dumps(sparse_fields(measured)))) == measured
 
 
 def test_a_measure_has_a_key_and_finite_numbers() -> None:
@@ -171,5 +171,5 @@ def test_seeds_are_derived_from_all_fields_and_options_and_from_no_version(
 
 
 def test_fields_that_are_always_said_have_no_value_to_leave_out() -> None:
-    always = {f.name for f in fields(TrialConfig) if hashed(f) is MISSING}
+    always = {f.name for f in fields(TrialConfig) if default_of(f) is MISSING}
     assert {"task_version", "model_version", "protocol", "seed", "phase"} <= always

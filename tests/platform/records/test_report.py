@@ -41,12 +41,12 @@ scores = st.lists(st.builds(Rung, st.just("c"), st.integers(1, 2), st.sampled_fr
 
 
 @given(scores)
-def test_the_first_score_and_the_first_decision_at_a_rung_stand(said: list[Rung]) -> None:
+def test_the_first_score_and_the_first_decision_at_a_rung_stand(reported: list[Rung]) -> None:
     cohort = Cohort("c", ("a", "b"), {})
-    for rung in said:
+    for rung in reported:
         cohort = cohort.after(Report(rungs=[rung]))
     for rung in cohort.rungs:
-        own = [r for r in said if (r.epoch, r.trial) == (rung.epoch, rung.trial)]
+        own = [r for r in reported if (r.epoch, r.trial) == (rung.epoch, rung.trial)]
         assert rung.valid == own[0].valid
         assert rung.stays == next((r.stays for r in own if r.stays is not None), None)
     assert len({(r.epoch, r.trial) for r in cohort.rungs}) == len(cohort.rungs)

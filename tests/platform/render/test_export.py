@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwave.platform.render.export import Format, Table, as_json, write
+from longwave.platform.render.export import Format, Table, as_json, format_tables
 from longwave.platform.render.harmless import LATEX, in_csv, in_latex
 
 RECORDS = [
@@ -38,7 +38,7 @@ cell_texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12
 
 
 def test_csv_keeps_every_digit_and_what_is_nested_is_json() -> None:
-    first, second = csv.DictReader(io.StringIO(write([TABLE], Format.csv)))
+    first, second = csv.DictReader(io.StringIO(format_tables([TABLE], Format.csv)))
     assert (float(first["mean"]), float(second["mean"])) == (0.1 + 0.2, 1e-300)
     assert (first["std"], first["extra"], second["extra"], first["ok"]) == ("", "", "3", "True")
     assert first["sources"] == "a, Table 1; b; c"
@@ -48,14 +48,14 @@ def test_csv_keeps_every_digit_and_what_is_nested_is_json() -> None:
 @given(st.lists(cell_texts, min_size=2, max_size=2))
 def test_any_text_comes_back_from_csv_as_it_was_made_harmless(texts: list[str]) -> None:
     made = Table("", (), (), records=[{"a": texts[0], "b": texts[1]}])
-    [line] = csv.DictReader(io.StringIO(write([made], Format.csv)))
+    [line] = csv.DictReader(io.StringIO(format_tables([made], Format.csv)))
     assert [line["a"], line["b"]] == [in_csv(text) for text in texts]
 
 
 def test_several_tables_are_one_csv_and_one_list_in_json() -> None:
-    assert len(list(csv.DictReader(io.StringIO(write([TABLE, TABLE], Format.csv))))) == 4
-    assert json.loads(write([TABLE, TABLE], Format.json)) == [*RECORDS, *RECORDS]
-    assert json.loads(write([TABLE], Format.json, {"a": 1})) == {"a": 1}
+    assert len(list(csv.DictReader(io.StringIO(format_tables([TABLE, TABLE], Format.csv))))) == 4
+    assert json.loads(format_tables([TABLE, TABLE], Format.json)) == [*RECORDS, *RECORDS]
+    assert json.loads(format_tables([TABLE], Format.json, {"a": 1})) == {"a": 1}
 
 
 def test_json_refuses_what_is_not_finite() -> None:
@@ -64,7 +64,7 @@ def test_json_refuses_what_is_not_finite() -> None:
 
 
 def test_markdown_is_a_table_that_others_read() -> None:
-    text = write([TABLE], Format.markdown)
+    text = format_tables([TABLE], Format.markdown)
     lines = text.splitlines()
     assert (lines[0], lines[-1]) == ("### t: accuracy [%]", TABLE.caption)
     assert lines[4] == "| LEM_a | **0.30 ± 0.10 (5)** |" and lines[5] == r"| A\|B & C | — |"
@@ -73,7 +73,7 @@ def test_markdown_is_a_table_that_others_read() -> None:
 
 
 def test_latex_is_a_booktabs_table_with_escaped_text_and_bold_cells() -> None:
-    lines = write([TABLE], Format.latex).splitlines()
+    lines = format_tables([TABLE], Format.latex).splitlines()
     rules = [line for line in lines if line.endswith("rule")]
     assert rules == [r"\toprule", r"\midrule", r"\bottomrule"]
     assert r"LEM\_a & \textbf{0.30 $\pm$ 0.10 (5)} \\" in lines
@@ -93,7 +93,7 @@ def test_in_latex_has_no_bare_special_character(text: str) -> None:
 
 def test_a_table_without_lines_is_still_one() -> None:
     empty = Table("none", ("a",), ())
-    assert write([empty], Format.markdown).startswith("### none\n\n| a |\n| --- |")
-    assert r"\begin{tabular}{l}" in write([empty], Format.latex)
-    assert write([empty], Format.csv).strip() == ""
-    assert json.loads(write([empty], Format.json)) == []
+    assert format_tables([empty], Format.markdown).startswith("### none\n\n| a |\n| --- |")
+    assert r"\begin{tabular}{l}" in format_tables([empty], Format.latex)
+    assert format_tables([empty], Format.csv).strip() == ""
+    assert json.loads(format_tables([empty], Format.json)) == []

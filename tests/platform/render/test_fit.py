@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from longwave.platform.render import terminal
 from longwave.platform.render.export import Format, Table
-from longwave.platform.render.fit import GAP, abreast, beneath, fitting, need, taken, widths, wrapped
+from longwave.platform.render.fit import (
+    GAP,
+    column_widths,
+    fitting_columns,
+    lines_beneath,
+    split_table,
+    total_width,
+    width_needed,
+    wrap_text,
+)
 
 CELL = st.text("abc 0123456789[].,±", min_size=1, max_size=24).map(str.strip).filter(bool)
 
@@ -26,30 +35,30 @@ def tables(draw: st.DrawFn) -> Table:
 
 @given(tables(), st.integers(10, 140))
 def test_what_stands_is_whole_fits_and_what_goes_is_worth_less(made: Table, width: int) -> None:
-    kept = fitting(made, width)
+    kept = fitting_columns(made, width)
     stay = [k for k in range(len(made.columns)) if k not in made.drop]
     assert set(stay) <= set(kept) <= set(range(len(made.columns))) and kept == sorted(kept)
-    wanted = widths(made, kept, width)
-    if taken([need(made, k) for k in stay]) <= width:
-        assert taken(wanted) <= width
+    wanted = column_widths(made, kept, width)
+    if total_width([width_needed(made, k) for k in stay]) <= width:
+        assert total_width(wanted) <= width
     for k, room in zip(kept, wanted, strict=True):
         assert k in made.prose or room == max(len(cell) for cell in (made.columns[k], *(x[k] for x in made.lines)))
     for place, k in enumerate(made.drop):
         if k not in kept:  # with all that is worth more it does not fit
             ahead = [j for j in made.drop[place + 1 :] if j in kept]
-            assert taken([need(made, j) for j in (*stay, *ahead, k)]) > width
+            assert total_width([width_needed(made, j) for j in (*stay, *ahead, k)]) > width
 
 
 @given(tables())
 def test_without_a_width_all_stands_on_one_line(made: Table) -> None:
-    assert fitting(made, None) == [*range(len(made.columns))]
-    for k, room in enumerate(widths(made, fitting(made, None), None)):
-        assert all(wrapped(line[k], room) == " ".join(line[k].split()) for line in made.lines)
+    assert fitting_columns(made, None) == [*range(len(made.columns))]
+    for k, room in enumerate(column_widths(made, fitting_columns(made, None), None)):
+        assert all(wrap_text(line[k], room) == " ".join(line[k].split()) for line in made.lines)
 
 
 @given(st.lists(st.sampled_from(["0.0123 [0.0117, 0.0128]", "(75 %)", "loses", "to"]), min_size=1), st.integers(23, 60))
 def test_a_number_and_its_interval_stay_on_one_line(parts: list[str], width: int) -> None:
-    lines = wrapped(" ".join(parts), width).split("\n")
+    lines = wrap_text(" ".join(parts), width).split("\n")
     assert max(map(len, lines)) <= width and " ".join(lines) == " ".join(parts)
     assert sum(line.count("0.0123 [0.0117, 0.0128]") for line in lines) == parts.count("0.0123 [0.0117, 0.0128]")
 
@@ -61,7 +70,7 @@ def test_a_column_of_dashes_goes_unsaid_and_a_score_moves_to_the_column_that_sta
     columns = ("model", "median", "mean", "published", "protocol")
     made = Table("", columns, lines, drop=(3, 2), beneath=frozenset({4}), heirs={2: 1})
     monkeypatch.setenv("COLUMNS", "24")
-    terminal.show([made], Format.table)
+    terminal.print_tables([made], Format.table)
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
         "model  median",
         "─────────────────────",
@@ -81,21 +90,21 @@ def test_a_table_that_cannot_be_narrower_goes_over_the_edge_whole(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "12")
-    terminal.table(["rank", "median", "row"], [("1–2", "0.0123 [0.0117, 0.0128]", "17319b40")])
+    terminal.print_table(["rank", "median", "row"], [("1–2", "0.0123 [0.0117, 0.0128]", "17319b40")])
     assert "1–2   0.0123 [0.0117, 0.0128]  17319b40\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("said", ["0", "", "wide", "-5"])
-def test_columns_that_are_no_width_say_nothing(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", said)
-    assert terminal.room() is None
+@pytest.mark.parametrize("columns", ["0", "", "wide", "-5"])
+def test_columns_that_are_no_width_say_nothing(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.table_width() is None
 
 
 def test_what_stands_beneath_names_its_lines_by_as_little_as_tells_them_apart() -> None:
     lines = [("LEM", "aa", "x"), ("LEM", "bb", "y"), ("GRU", "cc", "x"), ("mean", "—", "—")]
     made = Table("", ("model", "row", "protocol"), lines, beneath=frozenset({2}), named=(0, 1))
-    assert beneath(made) == ["protocol, LEM aa, GRU cc: x", "protocol, LEM bb: y"]
-    assert beneath(Table("", ("model", "p"), [("a", "x"), ("b", "y")], beneath=frozenset({1}))) == [
+    assert lines_beneath(made) == ["protocol, LEM aa, GRU cc: x", "protocol, LEM bb: y"]
+    assert lines_beneath(Table("", ("model", "p"), [("a", "x"), ("b", "y")], beneath=frozenset({1}))) == [
         "p, a: x",
         "p, b: y",
     ]
@@ -104,8 +113,8 @@ def test_what_stands_beneath_names_its_lines_by_as_little_as_tells_them_apart() 
 def test_a_table_too_wide_for_its_tasks_is_several_that_begin_alike() -> None:
     columns = ("model", "score", "t1", "t2", "t3")
     made = Table("3 tasks", columns, [("lem", "1.0", "0.1", "0.2", "0.3")], "caption", frozenset({(0, 3)}))
-    first, second = abreast(made, len("model  score  t1") + GAP, 2)
+    first, second = split_table(made, len("model  score  t1") + GAP, 2)
     assert (first.columns, second.columns) == (["model", "score", "t1"], ["model", "t2", "t3"])
     assert (second.lines, second.bold) == ([["lem", "0.2", "0.3"]], frozenset({(0, 1)}))
     assert (first.title, second.title, first.caption, second.caption) == ("3 tasks", "", "", "caption")
-    assert [t.columns for t in abreast(made, None, 2)] == [list(columns)]
+    assert [t.columns for t in split_table(made, None, 2)] == [list(columns)]

@@ -15,9 +15,17 @@ import pytest
 from hostile import TEXTS
 from markdown_it import MarkdownIt
 
-from longwave.platform.render.export import Format, Table, write
-from longwave.platform.render.harmless import all_visible, in_csv, in_html, in_json, in_latex, one_line, visible
-from longwave.platform.render.terminal import Terminal, table
+from longwave.platform.render.export import Format, Table, format_tables
+from longwave.platform.render.harmless import (
+    all_visible,
+    escape_invisible,
+    in_csv,
+    in_html,
+    in_json,
+    in_latex,
+    one_line,
+)
+from longwave.platform.render.terminal import Terminal, print_table
 
 ACTS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 TABLE = Table("".join(TEXTS[:20]), ("name",), [(text,) for text in TEXTS], records=[{"name": text} for text in TEXTS])
@@ -33,25 +41,28 @@ def test_there_are_three_hundred_texts() -> None:
 
 @pytest.mark.parametrize("format", [f for f in Format if f is not Format.table])
 def test_no_format_holds_what_acts_on_a_terminal(format: Format) -> None:
-    assert acting(write([TABLE], format)) == set()
+    assert acting(format_tables([TABLE], format)) == set()
 
 
 def test_a_terminal_shows_text_and_one_line_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    table(("name",), [(text,) for text in TEXTS], title=TABLE.title)
+    print_table(("name",), [(text,) for text in TEXTS], title=TABLE.title)
     for text in TEXTS:
         Terminal(width=4000).print(text, markup=False, highlight=False)
         assert "\n" not in one_line(text)
     assert acting(capsys.readouterr().out) == set()
-    assert visible("τ-GRU (hidden 64), Δt 0.1 ± 2·10⁻³\nn = 5 漢字") == "τ-GRU (hidden 64), Δt 0.1 ± 2·10⁻³\nn = 5 漢字"
+    assert (
+        escape_invisible("τ-GRU (hidden 64), Δt 0.1 ± 2·10⁻³\nn = 5 漢字")
+        == "τ-GRU (hidden 64), Δt 0.1 ± 2·10⁻³\nn = 5 漢字"
+    )
 
 
 def test_json_reads_back_what_it_was_given() -> None:
-    assert [record["name"] for record in json.loads(write([TABLE], Format.json))] == list(TEXTS)
+    assert [record["name"] for record in json.loads(format_tables([TABLE], Format.json))] == list(TEXTS)
     assert in_json('"\U000e0041"') == '"\\udb40\\udc41"'
 
 
 def test_no_cell_of_csv_is_a_formula_and_numbers_stay_numbers() -> None:
-    lines = list(csv.DictReader(io.StringIO(write([TABLE], Format.csv))))
+    lines = list(csv.DictReader(io.StringIO(format_tables([TABLE], Format.csv))))
     assert len(lines) == len(TEXTS)
     for line in lines:
         assert not re.match(r"\s*[=+\-@\t\r＝]", line["name"]), line
@@ -60,7 +71,7 @@ def test_no_cell_of_csv_is_a_formula_and_numbers_stay_numbers() -> None:
 
 
 def test_markdown_holds_no_element_no_link_and_no_image() -> None:
-    drawn = MarkdownIt("commonmark", {"html": True}).enable("table").render(write([TABLE], Format.markdown))
+    drawn = MarkdownIt("commonmark", {"html": True}).enable("table").render(format_tables([TABLE], Format.markdown))
     tags = set(re.findall(r"<\s*/?([a-zA-Z!]+)", drawn))
     assert tags <= {"h", "table", "thead", "tbody", "tr", "th", "td", "code", "em", "strong", "p"} | {"h3"}
     assert drawn.count("<tr>") == len(TEXTS) + 1
@@ -70,7 +81,7 @@ def test_latex_holds_no_command_of_theirs() -> None:
     for text in TEXTS:
         bare = re.sub(r"\\textbackslash\{\}|\\text\w+\{\}|\\[&%$#_{}]|\$[^$]+\$", "", in_latex(text))
         assert not re.search(r"[\\&%$#_^{}~]", bare), text
-    lines = write([Table("", ("a",), [("[x]",), ("*",)])], Format.latex).splitlines()
+    lines = format_tables([Table("", ("a",), [("[x]",), ("*",)])], Format.latex).splitlines()
     assert r"{}[x] \\" in lines and r"{}* \\" in lines, "the line before would take it for an argument"
 
 

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from simulated_pairs import COVERAGE, PROMISES, PairLaw, better_covered, exactly, promised, ratio_covered
+from simulated_pairs import (
+    COVERAGE,
+    PROMISES,
+    PairLaw,
+    better_covered,
+    check_promised_seeds,
+    draw_exactly,
+    ratio_covered,
+)
 
 from longwave.platform.statistics.contrast import (
     chance,
@@ -189,7 +197,7 @@ def test_a_ratio_is_covered_in_93_cases_of_100_at_least(n: int) -> None:
 
 @pytest.mark.parametrize("law", PROMISES, ids=lambda law: law.name)
 def test_the_seeds_that_are_promised_decide_in_80_cases_of_100_give_or_take_30_in_100(law: PairLaw) -> None:
-    for line in promised(law, 200):
+    for line in check_promised_seeds(law, 200):
         assert line.held, line
 
 
@@ -217,9 +225,11 @@ def test_a_row_that_is_surely_better_and_surely_within_the_margin_is_decided_onc
 
 
 def test_a_smaller_effect_needs_more_seeds_until_no_number_would_do() -> None:
-    needs = [more_seeds(exactly(0.0, 1.0), exactly(effect, 1.0), ERROR) for effect in (2.0, 1.5, 1.0, 0.5, 0.1)]
+    needs = [
+        more_seeds(draw_exactly(0.0, 1.0), draw_exactly(effect, 1.0), ERROR) for effect in (2.0, 1.5, 1.0, 0.5, 0.1)
+    ]
     assert needs == [1, 4, 13, 62, None]
-    assert more_seeds(exactly(0.0, 1.0), [1.0], ERROR) is None
+    assert more_seeds(draw_exactly(0.0, 1.0), [1.0], ERROR) is None
 
 
 def test_contrasts_refuse_what_has_no_answer() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from claims import Line
-from honesty import table
+from honesty import markdown_table
 from seed_laws import HONEST, UNEQUAL, SeedLaw
 from simulated_boards import (
     EFFECTS,
@@ -72,4 +72,7 @@ def test_the_laws_are_what_they_say(law: SeedLaw) -> None:
 
 def test_a_case_outside_its_claim_is_marked() -> None:
     lines = [Line("a law", "≤ .05", ".043", True), Line("another", "≤ .05", ".210", False)]
-    assert table(lines).splitlines()[2:] == ["| a law | ≤ .05 | .043 |  |", "| another | ≤ .05 | .210 | **outside** |"]
+    assert markdown_table(lines).splitlines()[2:] == [
+        "| a law | ≤ .05 | .043 |  |",
+        "| another | ≤ .05 | .210 | **outside** |",
+    ]

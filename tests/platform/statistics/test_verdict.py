@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from simulated_verdicts import BOUNDS, WORDS, Repetition, cells, near, shares, verdict_cases
+from simulated_verdicts import BOUNDS, WORDS, Repetition, agrees, claimed_cells, count_verdicts, verdict_cases
 
 from longwave.platform.statistics.printed import Printed, expected_extreme
 from longwave.platform.statistics.scale import Scale, Score
@@ -290,7 +290,7 @@ def test_errors_beyond_all_ratios_have_none() -> None:
 
 
 CASES = 600
-TABLE = {(r.paper, r.cv, r.n, r.ratio): (r, claim) for r, claim in cells()}
+TABLE = {(r.paper, r.cv, r.n, r.ratio): (r, claim) for r, claim in claimed_cells()}
 DECISIVE = [
     *(("mean ± std of 5", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.1, 1.0), (0.1, 1.1), (0.22, 1.5))),
     *(("one run", cv, 5, ratio) for cv, ratio in ((0.05, 1.0), (0.05, 1.1), (0.1, 1.0), (0.22, 1.5))),
@@ -302,9 +302,9 @@ DECISIVE = [
 @pytest.mark.parametrize("cell", DECISIVE, ids=str)
 def test_each_word_is_said_as_often_as_methods_claim(cell: tuple[str, float, int, float]) -> None:
     repetition, claim = TABLE[cell]
-    found = shares(repetition, CASES)
+    found = count_verdicts(repetition, CASES)
     for word, claimed in zip(WORDS, claim, strict=True):
-        assert near(claimed, found[word], CASES), f"{word}: claimed {claimed:.0%}, found {found[word]:.1%}."
+        assert agrees(claimed, found[word], CASES), f"{word}: claimed {claimed:.0%}, found {found[word]:.1%}."
 
 
 @pytest.mark.parametrize(
@@ -322,12 +322,14 @@ def test_each_word_is_said_as_often_as_methods_claim(cell: tuple[str, float, int
     ids=str,
 )
 def test_a_false_word_is_as_rare_as_methods_claim(repetition: Repetition, word: str, bound: float) -> None:
-    assert shares(repetition, CASES)[word] <= bound + 4 * math.sqrt(bound * (1 - bound) / CASES)
+    assert count_verdicts(repetition, CASES)[word] <= bound + 4 * math.sqrt(bound * (1 - bound) / CASES)
 
 
 def test_a_number_that_is_secretly_the_best_of_ten_is_met_as_often_as_methods_claim() -> None:
     for cv, claimed in ((0.02, 1.0), (0.05, 0.99), (0.1, 0.41), (0.22, 0.03)):
-        assert near(claimed, shares(Repetition("unlabelled, truly the best of 10", cv), CASES)["either"], CASES)
+        assert agrees(
+            claimed, count_verdicts(Repetition("unlabelled, truly the best of 10", cv), CASES)["either"], CASES
+        )
 
 
 def test_every_claim_of_methods_has_a_simulation_that_runs() -> None:

@@ -47,8 +47,8 @@ def some_reports(trials: list[str], rng: random.Random) -> Iterator[Report]:
         epoch = 0
         for _ in range(5):
             epoch = rng.randint(0, epoch)
-            told = [Point(t, e, 1.0 / e, rng.random(), e, e) for t in pack for e in range(1, epoch + 1)]
-            yield Report(told, began=dict.fromkeys(pack, epoch))
+            points = [Point(t, e, 1.0 / e, rng.random(), e, e) for t in pack for e in range(1, epoch + 1)]
+            yield Report(points, began=dict.fromkeys(pack, epoch))
             for _ in range(rng.randint(0, 3)):
                 epoch += 1
                 runs = [Run(t, "failed", f"at {epoch}", epoch) for t in pack if rng.random() < 0.15]
@@ -72,7 +72,7 @@ def held(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 def test_a_batch_leaves_what_its_reports_leave_one_after_another(
     seed: int, tmp_path: Path, open_store: OpenStore, tiny: Tiny
 ) -> None:
-    found = []
+    contents = []
     for name in ("batch", "alone"):
         store = open_store(f"sqlite:///{tmp_path / name}.db")
         trials = [c.id for c in filled(store, tiny)]
@@ -85,16 +85,16 @@ def test_a_batch_leaves_what_its_reports_leave_one_after_another(
             else:
                 for report in (report for half in halves for report in half):
                     leases.write(report)
-            found.append(held(store))
-    assert found[0] == found[1] and found[0]["archive"] and found[0]["curves"]
+            contents.append(held(store))
+    assert contents[0] == contents[1] and contents[0]["archive"] and contents[0]["curves"]
 
 
 def test_reports_are_taken_together_until_one_begins_anew_what_was_told_of() -> None:
     first, other = Report(began={"a": 0}), Report([Point("b", 1, 1.0, 1.0, 1.0, 1.0)])
-    told, again = Report([Point("a", 1, 1.0, 1.0, 1.0, 1.0)]), Report(began={"a": 1})
-    assert [*split_reports([first, other, told, again, told])] == [[first, other, told], [again, told]]
+    reported, again = Report([Point("a", 1, 1.0, 1.0, 1.0, 1.0)]), Report(began={"a": 1})
+    assert [*split_reports([first, other, reported, again, reported])] == [[first, other, reported], [again, reported]]
     over = Report(runs=[Run("b", "failed", "x")])
-    assert [*split_reports([over, told, other])] == [[over, told], [other]]
+    assert [*split_reports([over, reported, other])] == [[over, reported], [other]]
     assert [*split_reports([first, Report(began={"b": 0})])] == [[first, Report(began={"b": 0})]] and [
         *split_reports([])
     ] == []

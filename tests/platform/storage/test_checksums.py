@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import recorded_store
 
-from longwave.platform.records.checksum import PLAN, checksum
+from longwave.platform.records.checksum import PLAN, trial_checksum
 from longwave.platform.storage import checksums
 from longwave.platform.storage.base import Base
 from longwave.platform.storage.checksums import find_mismatches, write_checksums
@@ -41,33 +41,33 @@ def form(content: object) -> str:
 def test_a_checksum_hangs_on_every_value_and_name_and_on_no_order(
     trial: dict[str, Any], beside: dict[str, list[dict[str, Any]]], data: st.DataObject
 ) -> None:
-    made = checksum(trial, beside)
+    made = trial_checksum(trial, beside)
     shuffled = {name: data.draw(st.permutations(rows)) for name, rows in reversed(beside.items())}
-    assert checksum(dict(reversed(trial.items())), shuffled) == made and made.startswith("2:") and len(made) == 66
+    assert trial_checksum(dict(reversed(trial.items())), shuffled) == made and made.startswith("2:") and len(made) == 66
     name, value = data.draw(st.sampled_from(sorted(trial))), data.draw(values)
     changed = {**trial, name: value}
-    assert (checksum(changed, beside) == made) == (form(changed) == form(trial))
+    assert (trial_checksum(changed, beside) == made) == (form(changed) == form(trial))
     renamed = {f"{name}x": trial[name], **{k: v for k, v in trial.items() if k != name}}
-    assert checksum(renamed, beside) != made
+    assert trial_checksum(renamed, beside) != made
     for table, rows in beside.items():
         k = data.draw(st.integers(0, len(rows) - 1))
-        assert checksum(trial, {**beside, table: rows[:k] + rows[k + 1 :]}) != made
-        assert checksum(trial, {**beside, table: [*rows, rows[k]]}) != made
+        assert trial_checksum(trial, {**beside, table: rows[:k] + rows[k + 1 :]}) != made
+        assert trial_checksum(trial, {**beside, table: [*rows, rows[k]]}) != made
 
 
 @given(lines)
 def test_the_digits_of_a_plan_hang_on_its_columns_alone_and_come_first(end: dict[str, Any]) -> None:
     plan = dict.fromkeys(PLAN, "x")
-    assert checksum({**plan, **end}, {}).startswith(checksum(plan)) and len(checksum(plan)) == 34
+    assert trial_checksum({**plan, **end}, {}).startswith(trial_checksum(plan)) and len(trial_checksum(plan)) == 34
     for name in PLAN:
-        assert checksum({**plan, name: "y"}) != checksum(plan)
+        assert trial_checksum({**plan, name: "y"}) != trial_checksum(plan)
 
 
 def test_a_moment_counts_and_not_the_time_zone_that_a_database_tells_it_in() -> None:
     moment = datetime(2026, 1, 2, 3, tzinfo=UTC)
     elsewhere = moment.astimezone(timezone(timedelta(hours=5)))
-    assert checksum({"ended": moment}, {}) == checksum({"ended": elsewhere}, {})
-    assert checksum({"ended": moment + timedelta(microseconds=1)}, {}) != checksum({"ended": moment}, {})
+    assert trial_checksum({"ended": moment}, {}) == trial_checksum({"ended": elsewhere}, {})
+    assert trial_checksum({"ended": moment + timedelta(microseconds=1)}, {}) != trial_checksum({"ended": moment}, {})
 
 
 def test_all_trials_have_a_checksum_and_are_found_sound_on_both_databases(
@@ -191,7 +191,7 @@ def test_a_planned_trial_an_environment_a_published_number_and_a_sweep_are_check
         connection.execute("UPDATE environments SET facts = replace(facts, '2.15', '2.16')")
         connection.execute("UPDATE published SET value = value + 1 WHERE id IN (SELECT max(id) FROM published)")
         connection.execute("UPDATE sweeps SET content = '[]'")
-    found = find_damage(store.engine)
+    damage = find_damage(store.engine)
     for what in (f"trial {trial.id} is", "the environment", "the published number", "the sweep 'one' is damaged"):
-        assert any(what in line for line in found), found
-    assert len(found) == 5
+        assert any(what in line for line in damage), damage
+    assert len(damage) == 5

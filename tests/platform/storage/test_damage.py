@@ -60,10 +60,10 @@ def damaged(whole: Path, folder: Path, times: int) -> Iterator[Path]:
 
 def wrong_rows(file: Path, right: dict[str, Any]) -> list[str]:
     """Return what a store reports of its trials that is not right; a trial that is to be trained again is."""
-    found = reported(file)
-    wrong = [key for key, t in found["trials"].items() if t not in (right["trials"].get(key), _planned(right, key))]
+    content = reported(file)
+    wrong = [key for key, t in content["trials"].items() if t not in (right["trials"].get(key), _planned(right, key))]
     known = set(right["curves"])
-    return [*wrong, *(f"{p}" for p in found["curves"] if p not in known)]
+    return [*wrong, *(f"{p}" for p in content["curves"] if p not in known)]
 
 
 def _planned(right: dict[str, Any], key: str) -> tuple[Any, ...] | None:
@@ -76,14 +76,14 @@ def _planned(right: dict[str, Any], key: str) -> tuple[Any, ...] | None:
 def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
     whole: Path, tmp_path: Path, times: int
 ) -> None:
-    right, found, harmless, saved = reported(whole), 0, 0, 0
+    right, noticed, harmless, saved = reported(whole), 0, 0, 0
     for file in damaged(whole, tmp_path, times):
         before = file.read_bytes()
         try:
             wrong = find_damage_at(f"sqlite:///{file}")
         except StoreError as error:
             wrong = [str(error)]
-        found += bool(wrong)
+        noticed += bool(wrong)
         if not wrong:
             harmless += 1
             assert reported(file) == right, f"{file.name} is damaged, and nothing tells"
@@ -92,12 +92,12 @@ def test_damage_is_found_or_harmless_and_a_repair_gives_only_right_rows(
         assert file.read_bytes() == before
         assert wrong_rows(kept.file, right) == [], f"{file.name} was repaired to something else"
         saved += count(kept, "trials")
-    assert found + harmless == times and found > times // 2
-    assert saved > 0.5 * found * len(right["trials"])
+    assert noticed + harmless == times and noticed > times // 2
+    assert saved > 0.5 * noticed * len(right["trials"])
 
 
-def count(found: RepairedStore, table: str) -> int:
-    return next(t.saved for t in found.tables if t.table == table)
+def count(repaired: RepairedStore, table: str) -> int:
+    return next(t.saved for t in repaired.tables if t.table == table)
 
 
 def test_a_repair_saves_all_but_what_is_damaged_and_says_what(whole: Path, tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def row(units: int) -> Group:
 
 def trial(number: int) -> Trial:
     """Return a search trial."""
-    [found] = trials(retrained("m", [1.0], hidden=100 + number))
-    config = replace(found.config, phase="search")
-    return replace(found, config=config, run=Run(config.id, "ok", valid=0.5))
+    [first] = trials(retrained("m", [1.0], hidden=100 + number))
+    config = replace(first.config, phase="search")
+    return replace(first, config=config, run=Run(config.id, "ok", valid=0.5))
 
 
 def succeeded_by(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[int, set[int]]:
@@ -48,12 +48,12 @@ def succeeded_by(store: Store, sweeps: Sweeps, cells: list[int | None]) -> dict[
 
 def brute(sweeps: Sweeps) -> dict[int, set[int]]:
     """Return the same by the definition."""
-    found = {}
+    successors = {}
     for units in {units for _, units in sweeps.values()}:
         mine = [searched for searched, chosen in sweeps.values() if chosen == units]
         others = [{c for s, c in sweeps.values() if searched < s and c != units and searched} for searched in mine]
-        found[units] = set().union(*others) if all(others) else set()
-    return found
+        successors[units] = set().union(*others) if all(others) else set()
+    return successors
 
 
 SOME = st.tuples(st.frozensets(st.integers(0, 3)), st.integers(1, 3))
@@ -63,8 +63,8 @@ SOME = st.tuples(st.frozensets(st.integers(0, 3)), st.integers(1, 3))
 @settings(max_examples=60)
 @example([(frozenset({0, 1}), 1), (frozenset({1, 2, 3}), 2)])
 @given(st.lists(SOME, min_size=1, max_size=4))
-def test_it_is_what_the_definition_says(made: Path, found: list[tuple[frozenset[int], int]]) -> None:
-    sweeps = {f"s{k}": sweep for k, sweep in enumerate(found)}
+def test_it_is_what_the_definition_says(made: Path, searches: list[tuple[frozenset[int], int]]) -> None:
+    sweeps = {f"s{k}": sweep for k, sweep in enumerate(searches)}
     with tempfile.TemporaryDirectory() as folder, Store(f"sqlite:///{shutil.copy(made, folder)}") as store:
         assert succeeded_by(store, sweeps, [0] * len(sweeps)) == brute(sweeps)
 

@@ -53,11 +53,11 @@ def test_sql_in_names_is_kept_as_text_and_changes_nothing_else(any_store_url: st
 
 def test_no_statement_is_put_together_from_values() -> None:
     formatted = re.compile(r"(?:text|execute|exec_driver_sql)\(\s*(?:f[\"']|[\"'][^\"']*[\"']\s*%|[^()\n]*\.format\()")
-    found = set()
+    inserted = set()
     for path in sorted((ROOT / "platform").rglob("*.py")):
         for line in path.read_text(encoding="utf-8").splitlines():
             if formatted.search(line) and "migrations" not in path.parts:
-                found |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
+                inserted |= {(path.name, name) for name in re.findall(r"\{(\w+)\}", line)}
     ours = {("upgrade.py", "schema"), ("upgrade.py", "table"), ("repair.py", "table"), ("engine.py", "pragma")}
     ours |= {
         ("local_file.py", "query"),
@@ -66,7 +66,7 @@ def test_no_statement_is_put_together_from_values() -> None:
         ("repair.py", "names"),
         ("repair.py", "marks"),
     }
-    assert found <= ours, "a statement may hold names of our own tables alone; values travel as parameters"
+    assert inserted <= ours, "a statement may hold names of our own tables alone; values travel as parameters"
 
 
 @pytest.mark.parametrize("name", [*NAMES, "a/b", "a\\b", ".hidden", "..", "a" * 81, "", " ", "a b", "é"])

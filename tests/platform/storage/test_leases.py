@@ -20,7 +20,7 @@ from longwave.platform.records.stored import SweepCost
 from longwave.platform.storage import leases as leasing
 from longwave.platform.storage.checksums import find_mismatches
 from longwave.platform.storage.lease_tables import ArchiveRow, AttemptRow, CohortRow
-from longwave.platform.storage.leases import LeaseLostError, Leases, drivers
+from longwave.platform.storage.leases import LeaseLostError, Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.plan.resolve import resolve
@@ -65,7 +65,7 @@ def test_a_trial_is_leased_by_one_driver_at_a_time_and_given_back(filled: tuple[
         first.release(trials[:2])
         assert second.take(trials) == {*trials[:2], *trials[5:]}
         assert first.fences.keys() == {*trials[2:5]} and second.fences[trials[0]] == first.fences[trials[2]] + 1
-    assert drivers(store) == []
+    assert read_drivers(store) == []
 
 
 def test_many_drivers_that_take_at_once_share_the_trials_without_overlap(
@@ -75,7 +75,7 @@ def test_many_drivers_that_take_at_once_share_the_trials_without_overlap(
     crowd = [Leases(open_store(store.url), "tiny").__enter__() for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
         taken = list(pool.map(lambda driver: [driver.take([trial]) for trial in trials], crowd))
-    assert sorted(trial for found in taken for one in found for trial in one) == sorted(trials)
+    assert sorted(trial for batches in taken for one in batches for trial in one) == sorted(trials)
 
 
 def test_a_driver_that_is_not_heard_of_loses_its_leases_and_its_late_writes_are_refused(
@@ -88,7 +88,7 @@ def test_a_driver_that_is_not_heard_of_loses_its_leases_and_its_late_writes_are_
     zombie.take(trials)
     zombie.write(Report(began=dict.fromkeys(trials, 0)))
     time.sleep(0.3)
-    assert [d.alive for d in drivers(store)] == [False]
+    assert [d.alive for d in read_drivers(store)] == [False]
     with Leases(store, "tiny") as heir:
         assert heir.take(trials) == {*trials}
         with pytest.raises(LeaseLostError, match=r"Another process trains 1 of these trials by now, .* is not written"):
@@ -111,7 +111,7 @@ def test_a_heartbeat_keeps_leases_and_brings_what_the_sweep_is_told(
             time.sleep(0.15)
             assert lively.beat("at work") == "pause" and other.beat("") == "pause"
         assert other.take(trials) == set()
-        assert [(d.note, d.alive) for d in drivers(store, "tiny")] == [("at work", True), ("", True)]
+        assert [(d.note, d.alive) for d in read_drivers(store, "tiny")] == [("at work", True), ("", True)]
 
 
 def test_the_leases_of_a_process_that_was_killed_are_free_at_once(filled: tuple[Store, list[str]]) -> None:
@@ -173,9 +173,9 @@ def test_a_rung_is_decided_once_and_a_company_tells_who_is_left(
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.5) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, i, 0.9, True) for i in ids[:2]]))
         driver.write(Report(rungs=[Rung(cohort, 2, ids[0], 0.1, False)], runs=[Run(ids[3], "failed", "x", epochs=1)]))
-    found = store.cohort(cohort)
-    assert found.gone == {ids[3]: 1}
-    assert sorted(found.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
+    decided = store.cohort(cohort)
+    assert decided.gone == {ids[3]: 1}
+    assert sorted(decided.rungs, key=lambda r: r.trial) == [Rung(cohort, 2, i, 0.5, True) for i in sorted(ids[:2])]
     with store.reading() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(CohortRow)) == len(ids) + 2
 
@@ -218,9 +218,9 @@ def test_a_sweep_tells_what_it_has_cost_over_all_its_drivers(filled: tuple[Store
         second.beat("")
         assert store.cost("tiny").used == {"A100": 1.75, "cpu": 2.0}
         second.spent = lambda: {"used": {"A100": 0.5}, "expected": {"A100": 0.75, "": 1.0}}
-    found = store.cost("tiny")
-    assert 0.05 <= found.ran < 30 and found.used == {"A100": 2.0, "cpu": 2.0}
-    assert found.expected == {"A100": 1.75, "": 3.0} and store.cost("nobody") == SweepCost()
+    cost = store.cost("tiny")
+    assert 0.05 <= cost.ran < 30 and cost.used == {"A100": 2.0, "cpu": 2.0}
+    assert cost.expected == {"A100": 1.75, "": 3.0} and store.cost("nobody") == SweepCost()
 
 
 def test_a_training_that_went_back_behind_a_trials_end_changes_nothing_of_it(filled: tuple[Store, list[str]]) -> None:

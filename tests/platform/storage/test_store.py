@@ -161,15 +161,15 @@ def test_trials_that_ended_elsewhere_are_taken_up_whole_or_not_at_all(
     store, trials = open_store(any_store_url), all_trials(resolve(tiny(models=["lem"])), {})
     runs = [Run(c.id, "ok", valid=0.5, environment=HERE, measures=(Measure("a", "1", 1.0),)) for c in trials]
     at = datetime(2026, 1, 2, tzinfo=UTC)
-    told = [
+    ended = [
         Trial(c, about(c), "ok", None, r, at, "bundle", "inside", ("a", "b")) for c, r in zip(trials, runs, strict=True)
     ]
     sweeps = [(StoredSweep("there@1", {"trials": 4}), [c.id for c in trials], [0] * len(trials))]
     with pytest.raises(StoreError, match="cannot be used"):
-        store.import_trials(["bundle"], [*told, told[0]], [], sweeps)
+        store.import_trials(["bundle"], [*ended, ended[0]], [], sweeps)
     assert store.count() == {"trials": 0, "epochs": 0} and store.sweeps() == []
-    store.import_trials(["bundle"], told, points(trials[0], 2), sweeps)
-    assert store.trials("there@1") == told and store.count() == {"trials": 4, "epochs": 2}
+    store.import_trials(["bundle"], ended, points(trials[0], 2), sweeps)
+    assert store.trials("there@1") == ended and store.count() == {"trials": 4, "epochs": 2}
 
 
 def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(store: Store, tiny: Tiny) -> None:
@@ -183,8 +183,8 @@ def test_rows_of_another_version_are_told_from_present_ones_with_the_reason(stor
             CatalogueEntry("task", "adding", "2", "", "N=20", base.data),
         ]
     )
-    told = {group.row: group.superseded for group in store.groups("adding")}
-    assert told == {
+    reasons = {group.row: group.superseded for group in store.groups("adding")}
+    assert reasons == {
         base.row: "",
         others[0].row: "model lem: version 0, now 1",
         others[1].row: f"data of adding: version {'0' * 12}, now {base.data}",

@@ -47,10 +47,10 @@ def locked(file: Path, seconds: float) -> subprocess.Popen[str]:
     return process
 
 
-def heard(store: Store) -> list[str]:
-    said: list[str] = []
-    store.on_wait = said.append
-    return said
+def collect_messages(store: Store) -> list[str]:
+    messages: list[str] = []
+    store.on_wait = messages.append
+    return messages
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ def trial(store: Store) -> TrialConfig:
 
 
 def test_a_writer_waits_for_a_lock_says_so_once_and_goes_on(store: Store, trial: TrialConfig, tmp_path: Path) -> None:
-    said, holder = heard(store), locked(tmp_path / "store.db", 1.0)
+    messages, holder = collect_messages(store), locked(tmp_path / "store.db", 1.0)
     with holder:
         store.with_retry(lambda: store.write(points_of(trial, 5), []))
     assert len(store.curves([trial.id])) == 5
-    assert said[1:] == [""]
+    assert messages[1:] == [""]
     assert re.fullmatch(
-        r"The store \S+ cannot be used, another process holds it: database is locked; waiting up to 120 s", said[0]
+        r"The store \S+ cannot be used, another process holds it: database is locked; waiting up to 120 s", messages[0]
     )
 
 
@@ -80,14 +80,14 @@ def test_after_the_limit_it_is_one_line_and_the_store_is_as_it_was(
     store: Store, trial: TrialConfig, tmp_path: Path
 ) -> None:
     holder = locked(tmp_path / "store.db", 60.0)
-    said, store.longest_wait = heard(store), 0.3
+    messages, store.longest_wait = collect_messages(store), 0.3
     with holder, pytest.raises(StoreError, match=r"database is locked \(waited 0.3 s\). What was .* safe") as caught:
         try:
             store.with_retry(lambda: store.write(points_of(trial, 5), []))
         finally:
             holder.kill()
     assert "\n" not in str(caught.value) and not isinstance(caught.value, StoreUnavailable)
-    assert said[1:] == [""] and store.curves([trial.id]) == []
+    assert messages[1:] == [""] and store.curves([trial.id]) == []
     store.write(points_of(trial, 5), [])
 
 
@@ -118,7 +118,7 @@ def test_what_waiting_cannot_help_is_tried_once(store: Store) -> None:
 
 def test_a_commit_whose_answer_was_lost_is_done_once(any_store_url: str, open_store: OpenStore) -> None:
     store = open_store(any_store_url)
-    trial, said, lost = recorded_store(store, 4)[-1], heard(store), 0
+    trial, messages, lost = recorded_store(store, 4)[-1], collect_messages(store), 0
 
     def commit_and_lose_the_answer(connection: sa.Connection) -> None:
         nonlocal lost
@@ -129,7 +129,7 @@ def test_a_commit_whose_answer_was_lost_is_done_once(any_store_url: str, open_st
 
     sa.event.listen(store.engine, "commit", commit_and_lose_the_answer)
     store.with_retry(lambda: store.write(points_of(trial, 5), []))
-    assert lost == 1 and len(said) == 2 and "its server is away" in said[0]
+    assert lost == 1 and len(messages) == 2 and "its server is away" in messages[0]
     assert store.curves([trial.id]) == points_of(trial, 5)
 
 
@@ -148,7 +148,7 @@ def a_server_of_its_own() -> Iterator[tuple[Any, Callable[..., Any]]]:
 @pytest.mark.parametrize("how", ["restarted", pytest.param("killed", marks=pytest.mark.slow)])  # recovery takes long
 def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> None:
     with a_server_of_its_own() as (server, control), Store(server.get_uri()) as store:
-        trial, said = recorded_store(store, 4)[-1], heard(store)
+        trial, messages = recorded_store(store, 4)[-1], collect_messages(store)
         there = psutil.Process(server.get_pid())
         if how == "restarted":
             control("-w", "-m", "fast", "stop")
@@ -161,13 +161,13 @@ def test_a_database_server_that_goes_and_comes_back_loses_nothing(how: str) -> N
             store.with_retry(lambda n=epochs: store.write(points_of(trial, n), []))  # type: ignore[misc]
         comes.join()
         assert store.curves([trial.id]) == points_of(trial, 5)
-        assert len(said) == 2 and "its server is away" in said[0] and said[1] == ""
+        assert len(messages) == 2 and "its server is away" in messages[0] and messages[1] == ""
 
 
 def test_a_server_that_refuses_for_good_is_not_waited_for(postgres: Callable[[], str]) -> None:
     url = postgres()
     with Store(url) as store:
-        said = heard(store)
+        messages = collect_messages(store)
         store.engine.dispose()
         elsewhere = sa.make_url(url).set(database="postgres")
         dropping = sa.create_engine(elsewhere, isolation_level="AUTOCOMMIT")
@@ -176,7 +176,7 @@ def test_a_server_that_refuses_for_good_is_not_waited_for(postgres: Callable[[],
         dropping.dispose()
         with pytest.raises(StoreError, match='cannot be used: .*database "test[0-9]+" does not exist'):
             store.with_retry(store.tasks)
-    assert said == []
+    assert messages == []
 
 
 @pytest.fixture
@@ -193,14 +193,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_is_waited_for_and_nothing_is_bricked(small_disk: Path) -> None:
     with Store(f"sqlite:///{small_disk}/store.db") as store:
-        trials, said = recorded_store(store, 4), heard(store)
+        trials, messages = recorded_store(store, 4), collect_messages(store)
         (small_disk / "other").write_bytes(bytes(shutil.disk_usage(small_disk).free))
         room = threading.Timer(0.7, (small_disk / "other").unlink)
         room.start()
         for epochs in range(100, 4000, 300):
             store.with_retry(lambda n=epochs: store.write(points_of(trials[-1], n), []))  # type: ignore[misc]
         room.join()
-        assert any("its disk has no room: database or disk is full" in line for line in said)
+        assert any("its disk has no room: database or disk is full" in line for line in messages)
         assert len(store.curves([trials[-1].id])) == 3700
     with closing(sqlite3.connect(small_disk / "store.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -224,14 +224,14 @@ def test_a_folder_that_refuses_for_a_while_is_waited_for(tmp_path: Path) -> None
         if os.geteuid() == 0:
             os.chown(folder, 65534, 65534)
         with nobody_special(), Store(f"sqlite:///{folder}/store.db") as store:
-            trial, said = recorded_store(store, 4)[-1], heard(store)
+            trial, messages = recorded_store(store, 4)[-1], collect_messages(store)
             store.engine.dispose()
             folder.chmod(0o500)
             back = threading.Timer(0.7, folder.chmod, [0o700])
             back.start()
             store.with_retry(lambda: store.write(points_of(trial, 5), []))
             back.join()
-            assert len(said) == 2 and "its folder or disk refuses" in said[0]
+            assert len(messages) == 2 and "its folder or disk refuses" in messages[0]
             assert len(store.curves([trial.id])) == 5
             store.close()
             folder.chmod(0o500)

@@ -166,7 +166,7 @@ def test_the_search_never_touches_the_test_split() -> None:
         pack.train_epoch()
         pack.close_epoch()
     assert pack.close().runs[0].status == "ok"
-    with pytest.raises(AssertionError, match=r"looked at test\.asked_places"):
+    with pytest.raises(AssertionError, match=r"looked at test\.read_places"):
         Pack([trial(phase="retrain")], data).close()
 
 

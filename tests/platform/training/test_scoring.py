@@ -50,7 +50,7 @@ def ragged(n: int, steps: int, every_step: bool, more: int, seed: int) -> Sequen
 
 def learned(network: Network, batches: Sequence[Batch], weights: Sequence[float]) -> tuple[Tensor, list[Tensor]]:
     """Return the weighted sum of each member's losses, (M,), and its gradients."""
-    losses = [w * cross_entropy(network(b.shared(2)), b.asked) for b, w in zip(batches, weights, strict=True)]
+    losses = [w * cross_entropy(network(b.shared(2)), b.ordered_targets) for b, w in zip(batches, weights, strict=True)]
     total = torch.stack(losses).sum(0)
     return total.detach(), list(torch.autograd.grad(total.sum(), list(network.parameters())))
 
@@ -82,7 +82,7 @@ def test_a_split_scores_as_in_one_piece(kind: str, size: int, monkeypatch: pytes
     split = example(kind, 10).to("cpu", torch.float64)
     network = network_of("lem", vocabulary=Vocabulary(7 if kind == "classes" else 0)).eval()
     whole = split.take(torch.arange(10))
-    expected = cross_entropy(network(whole.shared(2)), whole.asked)
+    expected = cross_entropy(network(whole.shared(2)), whole.ordered_targets)
     monkeypatch.setattr(scoring, "CHUNK", size)
     torch.testing.assert_close(scored(network, TASK, split), expected, rtol=1e-12, atol=0)
 
@@ -92,7 +92,7 @@ def test_nothing_is_dropped_while_a_split_is_scored() -> None:
     network = network_of("lem", dropouts={"input_dropout": [0.5, 0.5], "output_dropout": [0.5, 0.5]})
     plain = scored(network_of("lem"), TASK, split)
     whole = split.take(torch.arange(10))
-    assert not torch.equal(cross_entropy(network.train()(whole.shared(2)), whole.asked), plain)
+    assert not torch.equal(cross_entropy(network.train()(whole.shared(2)), whole.ordered_targets), plain)
     assert torch.equal(scored(network.train(), TASK, split), plain)
 
 

@@ -37,9 +37,9 @@ def one(batch: Batch, k: int) -> dict[str, Tensor]:
 
 
 def assert_same(batch: Batch, rows: dict[str, Tensor]) -> None:
-    found = tensors(batch)
-    assert found.keys() == rows.keys()
-    for name, tensor in found.items():
+    now = tensors(batch)
+    assert now.keys() == rows.keys()
+    for name, tensor in now.items():
         assert tensor.dtype == rows[name].dtype, name
         torch.testing.assert_close(tensor, rows[name], rtol=0, atol=0, equal_nan=True)
 
@@ -154,7 +154,7 @@ def test_what_is_no_tensor_counts_in_the_version_by_its_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "places", "asked", "numbers"),
+    ("kind", "places", "read", "numbers"),
     [
         ("last class", 5, 1, 10 + 4 * 3),
         ("last value", 5, 1, 5 + 4 * 3),
@@ -165,14 +165,14 @@ def test_what_is_no_tensor_counts_in_the_version_by_its_rule() -> None:
         ("graphs as a whole", 7, 1, 7 + 4 * 3),
     ],
 )
-def test_a_batch_tells_what_an_example_takes(kind: str, places: int, asked: int, numbers: int) -> None:
+def test_a_batch_tells_what_an_example_takes(kind: str, places: int, read: int, numbers: int) -> None:
     batch = example(kind, 3)
-    assert (batch.places, batch.asked_places, batch.numbers(3)) == (places, asked, numbers)
+    assert (batch.places, batch.read_places, batch.numbers(3)) == (places, read, numbers)
 
 
 def test_a_text_takes_what_a_segment_does() -> None:
     long = text(100, 8)
-    assert (long.places, long.asked_places, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
+    assert (long.places, long.read_places, long.numbers(7)) == (8, 8, 8 + 4 * 7 * 8)
 
 
 @quickly

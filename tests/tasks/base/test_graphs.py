@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from longwave.platform.registry import get_task
 from longwave.tasks.base.batch import NOT_ASKED
-from longwave.tasks.base.graphs import Graphs, one_graph, padded
+from longwave.tasks.base.graphs import Graphs, one_graph, pad_graphs
 from longwave.tasks.base.smoothing import dirichlet_sums, distance_sums
 from longwave.tasks.karate import CLUBS, KNOWN
 from longwave.tasks.sbm import BLOCKS, HOMOPHILY, NODES
@@ -67,11 +67,11 @@ def test_splits_of_one_graph_ask_of_their_own_nodes_share_the_graph_and_repeat_n
 def test_graphs_of_several_sizes_are_padded_and_kinds_of_nodes_are_tokens() -> None:
     kinds = [torch.tensor([3, 1]), torch.tensor([2, 2, 5])]
     edges = [torch.zeros(2, 0, dtype=torch.int64), torch.tensor([[0, 2], [1, 2]])]
-    batch = padded(kinds, edges, torch.tensor([[0.5], [1.5]]))
+    batch = pad_graphs(kinds, edges, torch.tensor([[0.5], [1.5]]))
     assert batch.real.tolist() == [[True, True, False], [True] * 3] and not batch.of_nodes
     assert batch.edges.tolist() == [[[3, 3], [3, 3]], [[0, 1], [2, 2]]]
     assert batch.take(torch.tensor([1])).nodes.dtype == torch.int64
-    assert batch.asked_places == 1 and batch.places == 3
+    assert batch.read_places == 1 and batch.places == 3
 
 
 @settings(max_examples=20)
@@ -87,11 +87,11 @@ def test_energy_and_distance_are_what_loops_over_edges_give(seed: int) -> None:
             rows = x[member, k].double().numpy()
             nodes += len(features)
             for i in range(len(features)):
-                heard = [j for j, end in edges if end == i]
-                energy += sum(float(((rows[i] - rows[j]) ** 2).sum()) for j in heard)
-                units = [r / n if (n := np.linalg.norm(r)) else r for r in (rows[i], *(rows[j] for j in heard))]
-                distance += sum(float(((units[0] - u) ** 2).sum()) / 2 for u in units[1:]) / max(1, len(heard))
-                hearing += bool(heard)
+                senders = [j for j, end in edges if end == i]
+                energy += sum(float(((rows[i] - rows[j]) ** 2).sum()) for j in senders)
+                units = [r / n if (n := np.linalg.norm(r)) else r for r in (rows[i], *(rows[j] for j in senders))]
+                distance += sum(float(((units[0] - u) ** 2).sum()) / 2 for u in units[1:]) / max(1, len(senders))
+                hearing += bool(senders)
         assert [s[member].item() for s in dirichlet_sums(x, batch)] == pytest.approx([energy, nodes])
         assert [s[member].item() for s in distance_sums(x, batch)] == pytest.approx([distance, hearing])
 
@@ -116,12 +116,12 @@ def test_blocks_have_the_homophily_and_degree_that_were_asked_and_no_loops(varia
     share = (block[begin] == block[end]).double().mean().item()
     h = HOMOPHILY[variant]
     assert abs(share - h) <= 4 * (h * (1 - h) / count) ** 0.5
-    asked = [(split.targets != NOT_ASKED).sum().item() for split in (data.train, data.valid, data.test)]
-    assert asked == [100, 50, 150] and not any(data.repeated().values())
+    labelled = [(split.targets != NOT_ASKED).sum().item() for split in (data.train, data.valid, data.test)]
+    assert labelled == [100, 50, 150] and not any(data.repeated().values())
 
 
 def test_least_squares_on_neighbours_beat_own_features_where_edges_tell_and_only_there() -> None:
     task = get_task("sbm")
     scores = {variant: task.trivial(task.load(variant)) for variant in ("h0", "h100")}
-    for found in scores.values():
-        assert found["ridge on 2 hops"] > found["ridge on own features"] + 10 > found["majority"] + 20
+    for accuracies in scores.values():
+        assert accuracies["ridge on 2 hops"] > accuracies["ridge on own features"] + 10 > accuracies["majority"] + 20

@@ -78,9 +78,9 @@ def test_cross_entropy_is_torchs_for_each_member_over_what_is_asked(
 ) -> None:
     outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
     each = targets.expand(members, n, t)
-    for k, found in enumerate(losses.cross_entropy(outputs, each)):
+    for k, value in enumerate(losses.cross_entropy(outputs, each)):
         expected = functional.cross_entropy(outputs[k].flatten(0, 1), targets.flatten(), ignore_index=NOT_ASKED)
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-13)
         nats = losses.CROSS_ENTROPY.score(outputs, targets)[k].item()
         assert nats == pytest.approx(expected.item(), rel=1e-12)
         assert losses.BITS.score(outputs, targets)[k].item() == pytest.approx(nats / np.log(2), rel=1e-12)
@@ -93,10 +93,10 @@ def test_accuracy_counts_the_largest_logit_over_what_is_asked(
     members: int, n: int, t: int, q: int, seed: int, share: float
 ) -> None:
     outputs, targets = normal(members, n, t, q, seed=seed), classes(n, t, q, seed, share)
-    for found, o in zip(losses.ACCURACY.score(outputs, targets).tolist(), outputs.numpy(), strict=True):
+    for value, o in zip(losses.ACCURACY.score(outputs, targets).tolist(), outputs.numpy(), strict=True):
         pairs = [(np.argmax(o[i, j]), int(targets[i, j])) for i in range(n) for j in range(t)]
         hits = [guess == label for guess, label in pairs if label != NOT_ASKED]
-        assert found == pytest.approx(100 * np.mean(hits), rel=1e-12)
+        assert value == pytest.approx(100 * np.mean(hits), rel=1e-12)
 
 
 @quickly
@@ -105,11 +105,11 @@ def test_one_logit_is_torchs_binary_cross_entropy_and_right_on_its_side_of_0(
     members: int, n: int, t: int, q: int, seed: int, share: float
 ) -> None:
     outputs, targets = normal(members, n, t, 1, seed=seed), classes(n, t, 2, seed, share)
-    asked = targets != NOT_ASKED
+    scored = targets != NOT_ASKED
     loss = losses.binary_cross_entropy(outputs, targets.expand(members, n, t))
     score = losses.ACCURACY.score(outputs, targets)
     for k in range(members):
-        logits, labels = outputs[k, ..., 0][asked], targets[asked]
+        logits, labels = outputs[k, ..., 0][scored], targets[scored]
         expected = functional.binary_cross_entropy_with_logits(logits, labels.double())
         torch.testing.assert_close(loss[k], expected, rtol=1e-12, atol=1e-13)
         right = np.round(scipy.special.expit(logits.numpy())) == labels.numpy()

@@ -90,8 +90,8 @@ def test_a_plain_function_is_a_baseline_and_is_measured_each_time(measured: Any)
         return torch.full_like(data.test.targets, 2.0)
 
     for _ in range(2):
-        found = measured(two)["it"]
-        assert (found.score, found.numbers, found.chosen) == (1.0, None, "")
+        measurement = measured(two)["it"]
+        assert (measurement.score, measurement.numbers, measurement.chosen) == (1.0, None, "")
     assert len(calls) == 2
 
 

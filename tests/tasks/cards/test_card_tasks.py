@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from card_files import LONG, csv, long_table, written
 
-from longwave.platform.contracts.check import checked
+from longwave.platform.contracts.check import check_file
 from longwave.platform.plugins.known import forget_plugins
 from longwave.tasks.base.data import Data
 from longwave.tasks.cards.task import card_task
@@ -72,7 +72,7 @@ def test_a_card_keeps_the_contract_of_tasks(kind: str, tmp_path: Path, monkeypat
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "cache"))
     rows, changes, _, _ = KINDS[kind]
     forget_plugins()
-    [(subject, found)] = checked(written(tmp_path, csv(rows), LONG, **changes))
-    rules = [*found]
+    [(subject, outcomes)] = check_file(written(tmp_path, csv(rows), LONG, **changes))
+    rules = [*outcomes]
     forget_plugins()
     assert subject == "task my-toy" and len(rules) > 8 and not [each for each in rules if each.broken]

@@ -37,12 +37,14 @@ def test_a_table_is_read_as_it_was_written(
     content = ("\ufeff" if marked else "").encode() + text.getvalue().encode()
     path = tmp_path / ("a.csv.gz" if packed else "a.csv")
     path.write_bytes(gzip.compress(content) if packed else content)
-    found = read_columns(path, "csv", delimiter)
-    assert found.names == ["x", "größe, y", "wort"] and len(found) == len(table)
-    assert found.numbers("x").tolist() == [x for x, _, _ in table]
-    assert np.array_equal(found.numbers("größe, y"), [np.nan if y is None else y for _, y, _ in table], equal_nan=True)
+    columns = read_columns(path, "csv", delimiter)
+    assert columns.names == ["x", "größe, y", "wort"] and len(columns) == len(table)
+    assert columns.numbers("x").tolist() == [x for x, _, _ in table]
+    assert np.array_equal(
+        columns.numbers("größe, y"), [np.nan if y is None else y for _, y, _ in table], equal_nan=True
+    )
     stripped = [word.strip() for _, _, word in table]
-    assert found.words("wort") == ["" if word.lower() in MISSING else word for word in stripped]
+    assert columns.words("wort") == ["" if word.lower() in MISSING else word for word in stripped]
 
 
 @QUICK
@@ -91,6 +93,6 @@ def test_the_largest_number_of_single_precision_is_the_last_that_is_read(tmp_pat
 
 def test_times_are_numbers_or_seconds_between_dates(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n,d\n-1.5,2024-02-28\n2,2024-03-01T00:00:00.5\n3,2024-03-01T02:00:00+02:00\n")
-    found = read_columns(tmp_path / "a.csv", "csv")
-    assert found.times("n").tolist() == [-1.5, 2.0, 3.0]
-    assert np.diff(found.times("d")).tolist() == [2 * 86400 + 0.5, -0.5]
+    columns = read_columns(tmp_path / "a.csv", "csv")
+    assert columns.times("n").tolist() == [-1.5, 2.0, 3.0]
+    assert np.diff(columns.times("d")).tolist() == [2 * 86400 + 0.5, -0.5]

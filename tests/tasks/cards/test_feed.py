@@ -12,7 +12,7 @@ from card_files import LONG, csv, long_table, written
 
 from longwave.tasks.base.batch import NOT_ASKED
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.cards.task import card_task, told
+from longwave.tasks.cards.task import card_task, load_with_remarks
 
 SPLIT = {"split": {"seed": 1}}
 
@@ -20,10 +20,10 @@ SPLIT = {"split": {"seed": 1}}
 def by_hand(rows: list[list[str]], names: list[str]) -> dict[str, np.ndarray]:
     """Return (T, p) of each example of a long table."""
     columns = [rows[0].index(name) for name in names]
-    found: dict[str, list[list[float]]] = {}
+    rows_by_series: dict[str, list[list[float]]] = {}
     for row in rows[1:]:
-        found.setdefault(row[0], []).append([float(row[c] or "nan") for c in columns])
-    return {name: np.array(each) for name, each in found.items()}
+        rows_by_series.setdefault(row[0], []).append([float(row[c] or "nan") for c in columns])
+    return {name: np.array(each) for name, each in rows_by_series.items()}
 
 
 def ragged(rows: list[list[str]]) -> list[list[str]]:
@@ -33,9 +33,9 @@ def ragged(rows: list[list[str]]) -> list[list[str]]:
 
 def test_values_are_those_of_the_file_less_the_mean_and_over_the_deviation_of_training(tmp_path: Path) -> None:
     rows = long_table()
-    data, _ = told(written(tmp_path, csv(rows), LONG))
+    data, _ = load_with_remarks(written(tmp_path, csv(rows), LONG))
     every = by_hand(rows, ["x", "y"])
-    raw, _ = told(written(tmp_path, csv(rows), LONG, normalise="none"))
+    raw, _ = load_with_remarks(written(tmp_path, csv(rows), LONG, normalise="none"))
     train = raw.training(0).inputs.double()
     back = data.valid.inputs * train.flatten(0, 1).std(0, correction=0) + train.flatten(0, 1).mean(0)
     torch.testing.assert_close(back, raw.valid.inputs.double(), check_dtype=False, rtol=0, atol=1e-5)
@@ -50,16 +50,16 @@ def test_test_and_validation_do_not_touch_what_training_is_fed(tmp_path: Path) -
         [*rows[0], "split"],
         *([*r, "test" if r[0] in ("s0", "s1") else "valid" if r[0] in ("s2", "s3") else "train"] for r in rows[1:]),
     ]
-    first, _ = told(written(tmp_path, csv(rows), card))
+    first, _ = load_with_remarks(written(tmp_path, csv(rows), card))
     loud = [rows[0], *([*r[:2], "900", *r[3:]] if r[-1] != "train" and r[0] != "s1" else r for r in rows[1:])]
-    other, _ = told(written(tmp_path, csv(loud), card, allow=["duplicates"]))
+    other, _ = load_with_remarks(written(tmp_path, csv(loud), card, allow=["duplicates"]))
     assert torch.equal(first.training(0).inputs, other.training(0).inputs)
     assert not torch.equal(first.test.inputs, other.test.inputs)
 
 
 def test_ragged_examples_are_padded_with_nought_and_say_their_lengths(tmp_path: Path) -> None:
     rows = ragged(long_table())
-    data, remarks = told(written(tmp_path, csv(rows), LONG, normalise="none"))
+    data, remarks = load_with_remarks(written(tmp_path, csv(rows), LONG, normalise="none"))
     every = {v.astype(np.float32).tobytes() for v in by_hand(rows, ["x", "y"]).values()}
     for split in (data.training(0), data.valid, data.test):
         assert split.lengths is not None and split.inputs.shape[1] == 5
@@ -74,20 +74,20 @@ def test_a_wide_table_feeds_what_a_long_one_feeds(tmp_path: Path) -> None:
     label = {row[0]: row[5] for row in rows[1:]}
     head = ["id", *(f"x{t}" for t in range(5)), *(f"y{t}" for t in range(5)), "label"]
     wide = [head, *([name, *(repr(v) for v in x.T.flatten().tolist()), label[name]] for name, x in every.items())]
-    one, _ = told(written(tmp_path, csv(rows), LONG))
-    other, _ = told(written(tmp_path, csv(wide), LONG, layout="wide", time=None, channels=["x*", "y*"]))
+    one, _ = load_with_remarks(written(tmp_path, csv(rows), LONG))
+    other, _ = load_with_remarks(written(tmp_path, csv(wide), LONG, layout="wide", time=None, channels=["x*", "y*"]))
     assert one.version == other.version
 
 
 def test_an_npz_and_a_ts_file_feed_what_a_long_table_feeds(tmp_path: Path) -> None:
     rows = long_table()
     every = np.stack([*by_hand(rows, ["x", "y"]).values()])
-    one, _ = told(written(tmp_path, csv(rows), LONG))
+    one, _ = load_with_remarks(written(tmp_path, csv(rows), LONG))
     labels = np.array(["a", "b"] * 12)
     np.savez(tmp_path / "data.npz", x=every, y=labels)
     drop = {"series": None, "time": None}
     card = {**LONG, **drop, "files": ["data.npz"], "inputs": "x", "target": "y"}
-    other, _ = told(written(tmp_path, (tmp_path / "data.npz").read_bytes(), card))
+    other, _ = load_with_remarks(written(tmp_path, (tmp_path / "data.npz").read_bytes(), card))
     assert one.version == other.version
     lines = ["@dimensions 2", "@seriesLength 5", "@classLabel true a b", "@data"]
     lines += [
@@ -95,7 +95,7 @@ def test_an_npz_and_a_ts_file_feed_what_a_long_table_feeds(tmp_path: Path) -> No
         for x, y in zip(every, labels, strict=True)
     ]
     ts = {**LONG, **drop, "files": ["data.ts"], "target": None, "steps": 5}
-    third, _ = told(written(tmp_path, "\n".join(lines) + "\n", ts))
+    third, _ = load_with_remarks(written(tmp_path, "\n".join(lines) + "\n", ts))
     torch.testing.assert_close(third.test.inputs, one.test.inputs)
     assert torch.equal(third.test.targets, one.test.targets)
 
@@ -107,7 +107,7 @@ def test_gaps_are_filled_as_the_card_says(missing: Any, tmp_path: Path) -> None:
         if (int(row[0][1:]) + int(row[1])) % 3 == 0:
             row[2] = ""
     card = written(tmp_path, csv(rows), LONG, missing=missing, normalise="none")
-    data, remarks = told(card)
+    data, remarks = load_with_remarks(card)
     assert "values are missing" in remarks[-1].text
     every = by_hand(rows, ["x", "y"])
     wanted = []
@@ -138,7 +138,7 @@ def test_windows_of_one_series_lie_in_one_split_and_ask_what_comes_later(tmp_pat
         "horizon": 3,
         "window": 7,
     }
-    data, _ = told(written(tmp_path, csv([["v"], *([f"{v:g}"] for v in values)]), card, normalise="none"))
+    data, _ = load_with_remarks(written(tmp_path, csv([["v"], *([f"{v:g}"] for v in values)]), card, normalise="none"))
     for split, low, high in ((data.training(0), 0, 140), (data.valid, 140, 170), (data.test, 170, 200)):
         assert split.inputs.shape[1] == 7 and torch.equal(split.targets, split.inputs + 3)
         assert split.inputs.min() == low and split.targets.max() < high
@@ -151,7 +151,7 @@ def test_a_forecast_of_one_channel_reads_all(tmp_path: Path) -> None:
     card = {**LONG, "task": "forecasting", "target": ["y"], "horizon": 2}
     del card["classes"]
     path = written(tmp_path, csv(rows), card, normalise="none")
-    data, spec = told(path)[0], card_task(path)
+    data, spec = load_with_remarks(path)[0], card_task(path)
     assert (spec.inputs, spec.outputs, spec.horizon) == (2, 1, 2)
     every = {v[:-2].astype(np.float32).tobytes(): v[2:, :1] for v in by_hand(rows, ["y", "x"]).values()}
     for x, y in zip(data.test.inputs.numpy(), data.test.targets.numpy(), strict=True):
@@ -164,7 +164,7 @@ def test_classes_at_every_step_may_be_missing_and_are_not_asked_then(tmp_path: P
         row[5] = "" if k % 7 == 0 else "ab"[k % 2]
     card = {**LONG, "every_step": True}
     with pytest.raises(DataError, match="row 1, column label: it must be one of the card's classes"):
-        told(written(tmp_path, csv(rows), card))
-    data, _ = told(written(tmp_path, csv(rows), card, missing="hold"))
-    asked = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
-    assert asked.shape == (24, 5) and int((asked == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])
+        load_with_remarks(written(tmp_path, csv(rows), card))
+    data, _ = load_with_remarks(written(tmp_path, csv(rows), card, missing="hold"))
+    targets = torch.cat([split.targets for split in (data.training(0), data.valid, data.test)])
+    assert targets.shape == (24, 5) and int((targets == NOT_ASKED).sum()) == sum(not row[5] for row in rows[1:])

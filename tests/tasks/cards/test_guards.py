@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.cards.checked import check_card
 from longwave.tasks.cards.examples import Examples
-from longwave.tasks.cards.split import SPLITS, parts
-from longwave.tasks.cards.task import told
+from longwave.tasks.cards.split import SPLITS, split_examples
+from longwave.tasks.cards.task import load_with_remarks
 
 COPIED = [[*row] for row in long_table()]
 for _row in COPIED[1:]:
@@ -51,24 +51,24 @@ def test_every_example_is_in_one_split_and_groups_and_times_are_kept(
 ) -> None:
     card = card_of(split={"by": by, "valid": valid, "test": test, "seed": seed}, group="who")
     some = examples(n, classes, groups)
-    found = parts(card, some, "toy")
-    assert sorted(k for name in SPLITS for k in found[name]) == list(range(n)) and all(map(len, found.values()))
-    held = {name: {some.groups[k] for k in found[name]} for name in SPLITS}
+    splits = split_examples(card, some, "toy")
+    assert sorted(k for name in SPLITS for k in splits[name]) == list(range(n)) and all(map(len, splits.values()))
+    held = {name: {some.groups[k] for k in splits[name]} for name in SPLITS}
     if by == "group":
         assert not (held["train"] & held["test"] or held["train"] & held["valid"] or held["valid"] & held["test"])
     elif by == "time":
-        latest = {name: some.times[found[name], 0] for name in SPLITS}
+        latest = {name: some.times[splits[name], 0] for name in SPLITS}
         assert latest["train"].max() < latest["valid"].min() and latest["valid"].max() < latest["test"].min()
-        assert abs(len(found["test"]) - test * n) <= 1 and abs(len(found["valid"]) - valid * n) <= 1
+        assert abs(len(splits["test"]) - test * n) <= 1 and abs(len(splits["valid"]) - valid * n) <= 1
     else:
         for k in range(classes):
-            mine = [sum(some.asked[i][0] == k for i in found[name]) for name in SPLITS]
+            mine = [sum(some.answers[i][0] == k for i in splits[name]) for name in SPLITS]
             assert abs(mine[2] - test * sum(mine)) <= 1 and abs(mine[1] - valid * sum(mine)) <= 1
 
 
 def test_a_split_is_the_same_for_the_same_seed_alone() -> None:
     some = examples(40, 2, 5)
-    one, other, third = (parts(card_of(split={"seed": seed}), some, "toy") for seed in (3, 3, 4))
+    one, other, third = (split_examples(card_of(split={"seed": seed}), some, "toy") for seed in (3, 3, 4))
     assert all(np.array_equal(one[name], other[name]) for name in SPLITS)
     assert any(not np.array_equal(one[name], third[name]) for name in SPLITS)
 
@@ -109,21 +109,21 @@ def test_a_leak_is_refused_unless_it_is_allowed_and_then_told(case: str, tmp_pat
     content, changes, rule, text = LEAKS[case]
     path = written(tmp_path, content, LONG, **changes)
     with pytest.raises(DataError, match=f'If that is meant: allow = ."{rule}"') as refused:
-        told(path)
+        load_with_remarks(path)
     assert text in str(refused.value)
-    _, remarks = told(written(tmp_path, content, LONG, **changes, allow=[rule]))
+    _, remarks = load_with_remarks(written(tmp_path, content, LONG, **changes, allow=[rule]))
     assert any(r.rule == rule and text in r.text and not r.refused for r in remarks)
 
 
 def test_data_without_a_leak_are_told_nothing_of(tmp_path: Path) -> None:
-    assert told(written(tmp_path, csv(long_table()), LONG))[1] == []
+    assert load_with_remarks(written(tmp_path, csv(long_table()), LONG))[1] == []
     apart = written(tmp_path, csv(long_table()), LONG, group="who", split={"by": "group"})
-    assert told(apart)[1] == []
+    assert load_with_remarks(apart)[1] == []
 
 
 def test_a_channel_that_never_changes_and_dates_that_overlap_are_told(tmp_path: Path) -> None:
     content = columns(z=lambda r: 4.5, d=lambda r: int(r[0][1:]) + 100 * int(r[1]))
-    _, remarks = told(written(tmp_path, content, LONG, channels=["x", "z"], time="d"))
+    _, remarks = load_with_remarks(written(tmp_path, content, LONG, channels=["x", "z"], time="d"))
     assert [r.rule for r in remarks] == ["constant", "time"]
     assert remarks[0].text == "The channel z never changes in training: 4.5."
 
@@ -131,8 +131,8 @@ def test_a_channel_that_never_changes_and_dates_that_overlap_are_told(tmp_path: 
 def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(tmp_path: Path) -> None:
     rows = long_table()
     where = {"s0": "test", "s2": "test", "s1": "valid", "s3": "valid"}
-    said = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
-    _, remarks = told(written(tmp_path, csv(said), LONG, split={"by": "column", "column": "split"}))
+    marked = [[*rows[0], "split"], *([*r, where.get(r[0], "train")] for r in rows[1:])]
+    _, remarks = load_with_remarks(written(tmp_path, csv(marked), LONG, split={"by": "column", "column": "split"}))
     assert [r.text for r in remarks] == [
         "No example of the valid split is of the class a.", "No example of the test split is of the class b.",
     ]  # fmt: skip
@@ -141,4 +141,4 @@ def test_a_class_that_is_not_tested_is_told_and_one_that_is_not_trained_refused(
         *([*r, "train" if r[5] == "a" else "test" if int(r[0][1:]) % 4 == 1 else "valid"] for r in rows[1:]),
     ]
     with pytest.raises(DataError, match="No training example is of the class b"):
-        told(written(tmp_path, csv(few), LONG, split={"by": "column", "column": "split"}))
+        load_with_remarks(written(tmp_path, csv(few), LONG, split={"by": "column", "column": "split"}))

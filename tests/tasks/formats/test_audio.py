@@ -16,7 +16,7 @@ from raw_signals import sound, write_sphere, write_wav
 from longwave.tasks.base.raw import DataError
 from longwave.tasks.formats import audio
 from longwave.tasks.google12 import features
-from longwave.tasks.timit import frames
+from longwave.tasks.timit import log_spectrum
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def test_a_riff_file_is_read_as_scipy_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     write_wav(path, np.array([0, 1, -1, 16384, 32767, -32768], np.int16))
     rate, expected = scipy.io.wavfile.read(path)
-    found = audio.read_sound(path, rate)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, expected / np.float32(32768))
-    assert found.tolist()[3:] == [0.5, 32767 / 32768, -1.0]
+    samples = audio.read_sound(path, rate)
+    assert samples.dtype == np.float32
+    assert np.array_equal(samples, expected / np.float32(32768))
+    assert samples.tolist()[3:] == [0.5, 32767 / 32768, -1.0]
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
@@ -135,8 +135,8 @@ def test_mel_filters_are_librosas() -> None:
 
 def test_the_features_of_a_chirp_are_those_that_librosa_computes() -> None:
     t = np.arange(12000) / 16000
-    found = features((0.5 * np.sin(2 * np.pi * (200 * t + 2000 * t**2)) * np.exp(-3 * t)).astype(np.float32))
-    assert found.shape == (126, 80) and found.dtype == np.float32
+    computed = features((0.5 * np.sin(2 * np.pi * (200 * t + 2000 * t**2)) * np.exp(-3 * t)).astype(np.float32))
+    assert computed.shape == (126, 80) and computed.dtype == np.float32
     with_librosa_0_11 = {
         (0, 0): 1.213334,
         (0, 5): 1.394244,
@@ -148,18 +148,18 @@ def test_the_features_of_a_chirp_are_those_that_librosa_computes() -> None:
         (125, 79): 1.405307,
     }
     for (frame, band), value in with_librosa_0_11.items():
-        assert found[frame, band] == pytest.approx(value, rel=1e-5)
+        assert computed[frame, band] == pytest.approx(value, rel=1e-5)
 
 
 def test_features_have_mean_0_and_variance_1_and_zeros_in_silence() -> None:
-    found = features(sound(16000, 3) / np.float32(32768))
-    assert found.mean() == pytest.approx(0, abs=1e-6) and found.std(ddof=1) == pytest.approx(1, rel=1e-6)
+    computed = features(sound(16000, 3) / np.float32(32768))
+    assert computed.mean() == pytest.approx(0, abs=1e-6) and computed.std(ddof=1) == pytest.approx(1, rel=1e-6)
     assert not features(np.zeros(16000, np.float32)).any()
 
 
 def test_a_sound_that_ends_early_is_filled_up_with_one_value_the_loudest() -> None:
-    found = features(sound(8000, 3) / np.float32(32768))
-    assert (found[63:] == found.max()).all() and (found[:63] < found.max()).sum() >= 63 * 80 - 1
+    computed = features(sound(8000, 3) / np.float32(32768))
+    assert (computed[63:] == computed.max()).all() and (computed[:63] < computed.max()).sum() >= 63 * 80 - 1
 
 
 def test_decibels_are_below_the_largest_power_by_80_at_most() -> None:
@@ -175,15 +175,15 @@ def test_timit_frames_are_log_powers_of_the_sound_at_8_khz_between_frames_of_sil
     filled[256 : 256 + len(slow)] = slow
     options = {"window": "hann", "nperseg": 256, "noverlap": 128, "detrend": False, "scaling": "spectrum"}
     magnitudes = scipy.signal.spectrogram(filled, mode="magnitude", **options)[2].T * 128
-    found = frames(x)
-    assert found.shape == (12 + 3, 129) and found.dtype == np.float32
-    np.testing.assert_allclose(found, 10 * np.log10(1e-5 + magnitudes**2), rtol=1e-5)
-    np.testing.assert_allclose(found[0], -50.0)
+    computed = log_spectrum(x)
+    assert computed.shape == (12 + 3, 129) and computed.dtype == np.float32
+    np.testing.assert_allclose(computed, 10 * np.log10(1e-5 + magnitudes**2), rtol=1e-5)
+    np.testing.assert_allclose(computed[0], -50.0)
 
 
 def test_timit_frames_forget_what_lies_above_4_khz() -> None:
     t = np.arange(16000) / 16000
-    low, high = (frames((0.5 * np.sin(2 * np.pi * f * t)).astype(np.float32)) for f in (1000.0, 6000.0))
+    low, high = (log_spectrum((0.5 * np.sin(2 * np.pi * f * t)).astype(np.float32)) for f in (1000.0, 6000.0))
     assert low[20].argmax() == 32 and low[20].max() > 20  # 31.25 Hz a bin
     assert high[5:-5].max() < -30
 
@@ -195,16 +195,16 @@ def test_rows_are_kept_on_disk_and_made_once(cache_folder: Path) -> None:
         raise AssertionError("these rows are there already")
         yield
 
-    first = audio.mapped("rows-1", 5, iter(rows))
-    again = audio.mapped("rows-1", 5, never())
-    for found in (first, again):
-        assert isinstance(found, np.memmap) and found.dtype == np.float32 and np.array_equal(found, rows)
+    first = audio.map_rows("rows-1", 5, iter(rows))
+    again = audio.map_rows("rows-1", 5, never())
+    for stored in (first, again):
+        assert isinstance(stored, np.memmap) and stored.dtype == np.float32 and np.array_equal(stored, rows)
     assert [path.name for path in cache_folder.iterdir()] == ["rows-1.npy"]
 
 
 def test_what_is_written_into_the_mapped_array_does_not_reach_the_disk(cache_folder: Path) -> None:
-    audio.mapped("rows-1", 2, iter(np.ones((2, 3))))[:] = 7
-    assert (audio.mapped("rows-1", 2, iter(())) == 1).all()
+    audio.map_rows("rows-1", 2, iter(np.ones((2, 3))))[:] = 7
+    assert (audio.map_rows("rows-1", 2, iter(())) == 1).all()
 
 
 def test_nothing_half_written_stays_where_a_row_cannot_be_made(cache_folder: Path) -> None:
@@ -213,7 +213,7 @@ def test_nothing_half_written_stays_where_a_row_cannot_be_made(cache_folder: Pat
         raise DataError("the second file is broken")
 
     with pytest.raises(DataError, match=r"^the second file is broken$"):
-        audio.mapped("rows-1", 2, rows())
+        audio.map_rows("rows-1", 2, rows())
     assert list(cache_folder.iterdir()) == []
 
 
@@ -221,7 +221,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LONGWAVE_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataError, match=rf"^{tmp_path}/file/rows-1\.npy: the features must be kept on disk, which "):
-        audio.mapped("rows-1", 1, iter([np.zeros(3)]))
+        audio.map_rows("rows-1", 1, iter([np.zeros(3)]))
 
 
 def test_a_listing_notices_another_name_size_time_or_order(tmp_path: Path) -> None:
@@ -229,10 +229,14 @@ def test_a_listing_notices_another_name_size_time_or_order(tmp_path: Path) -> No
     for path in paths:
         path.write_bytes(b"12")
         os.utime(path, (1000, 1000))
-    keys = {audio.listing(tmp_path, paths), audio.listing(tmp_path, paths[::-1]), audio.listing(tmp_path, paths[:1])}
+    keys = {
+        audio.list_digest(tmp_path, paths),
+        audio.list_digest(tmp_path, paths[::-1]),
+        audio.list_digest(tmp_path, paths[:1]),
+    }
     os.utime(paths[0], (1001, 1001))
-    keys.add(audio.listing(tmp_path, paths))
+    keys.add(audio.list_digest(tmp_path, paths))
     paths[0].write_bytes(b"123")
     os.utime(paths[0], (1001, 1001))
-    keys.add(audio.listing(tmp_path, paths))
+    keys.add(audio.list_digest(tmp_path, paths))
     assert len(keys) == 5

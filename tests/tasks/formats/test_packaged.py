@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from longwave.platform.cli.main import main
 from longwave.platform.registry import get_task
 from longwave.tasks.base.raw import DataError
-from longwave.tasks.formats.archive import VARIANTS, archive_task, divided
+from longwave.tasks.formats.archive import VARIANTS, archive_task, split_archive
 from longwave.tasks.formats.monthly import by_time
 from longwave.tasks.formats.packaged import Packaged
 from longwave.tasks.formats.ts_files import both_parts, read_ts
@@ -53,10 +53,10 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
 
 
 def test_unequal_series_are_read_as_they_were_written_and_padded_with_zeros(shipped: Packaged) -> None:
-    found = both_parts(shipped, 0, 2, 2)
-    assert found["lengths"].tolist() == [3 + k % 5 for k in range(20)]
-    assert found["labels"].tolist() == [k % 2 for k in range(20)]
-    for k, x in enumerate(found["values"]):
+    arrays = both_parts(shipped, 0, 2, 2)
+    assert arrays["lengths"].tolist() == [3 + k % 5 for k in range(20)]
+    assert arrays["labels"].tolist() == [k % 2 for k in range(20)]
+    for k, x in enumerate(arrays["values"]):
         assert (x[: 3 + k % 5] == series(3 + k % 5, k)).all() and not x[3 + k % 5 :].any()
 
 
@@ -95,7 +95,7 @@ def test_a_resample_of_the_archive_has_each_class_as_often_as_it_can(k: int, cla
     labels = np.repeat(np.arange(classes), 2 * each)
     arrays = {"labels": labels, "lengths": np.full(len(labels), 4)}
     arrays["values"] = np.random.default_rng(k).normal(size=(len(labels), 4, 1)).astype(np.float32)
-    data = divided(arrays, len(labels) // 2, f"resample={k}", ragged=False)
+    data = split_archive(arrays, len(labels) // 2, f"resample={k}", ragged=False)
     assert [*Counter(data.test.targets.tolist()).values()] == [each] * classes
     assert data.train is not None and data.test.lengths is None
 
@@ -117,9 +117,9 @@ def test_without_the_package_it_is_said_how_to_install_it_in_one_line(
 ) -> None:
     monkeypatch.setattr("longwave.tasks.formats.packaged.find_spec", lambda name: None)
     assert main(["data", "fetch", "gun_point"]) == 2
-    said = re.sub(r"\s+", " ", capsys.readouterr().err)
-    assert "gun_point needs GunPoint: GunPoint_TRAIN.ts is not in" in said
-    assert "Get it with: pip install 'longwave[archive]'." in said and "Traceback" not in said
+    message = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "gun_point needs GunPoint: GunPoint_TRAIN.ts is not in" in message
+    assert "Get it with: pip install 'longwave[archive]'." in message and "Traceback" not in message
 
 
 def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
@@ -134,21 +134,21 @@ def test_data_of_a_package_are_ready_and_another_folder_is_not_taken(
 
 
 def test_the_measured_el_nino_is_that_of_the_file_by_another_reader() -> None:
-    from longwave.tasks.nino34 import FILE, FILES, anomalies
+    from longwave.tasks.nino34 import FILE, FILES, read_anomalies
 
     table = pd.read_csv(FILES.place / FILE, sep=r"\s+")
-    assert (anomalies() == table.iloc[:, 9].to_numpy()).all() and len(table) == 61 * 12
+    assert (read_anomalies() == table.iloc[:, 9].to_numpy()).all() and len(table) == 61 * 12
     assert table.columns[8] == "NINO3.4" and table.columns[9].startswith("ANOM")
 
 
 def test_sunspots_are_those_of_the_file_by_another_reader() -> None:
-    from longwave.tasks.sunspots import FILE, FILES, numbers
+    from longwave.tasks.sunspots import FILE, FILES, read_numbers
 
     rows = [row.split() for row in (FILES.place / FILE).read_text().splitlines()]
     years = [row for row in rows if row and row[0].isdigit() and 1749 <= int(row[0]) <= 2009]
     assert [int(row[0]) for row in years] == list(range(1749, 2010))
-    assert numbers().tolist() == [float(value) for row in years for value in row[1:]]
-    assert len(numbers()) == 260 * 12 + 6
+    assert read_numbers().tolist() == [float(value) for row in years for value in row[1:]]
+    assert len(read_numbers()) == 260 * 12 + 6
 
 
 def test_no_window_of_a_monthly_series_leaves_its_split_and_each_asks_ahead() -> None:

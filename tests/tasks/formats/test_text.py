@@ -70,18 +70,18 @@ def by_frequency(tokens: list[str]) -> list[str]:
     ],
 )
 def test_a_text_is_cut_as_glove_cuts_it(english: str, tokens: str) -> None:
-    assert text.tokenised(english) == tokens.split()
+    assert text.tokenise(english) == tokens.split()
 
 
 @given(st.text())
 def test_tokens_hold_every_character_that_is_not_a_space_in_order(anything: str) -> None:
-    assert "".join(text.tokenised(anything)) == re.sub(r"\s", "", anything.lower().replace("<br />", ""))
+    assert "".join(text.tokenise(anything)) == re.sub(r"\s", "", anything.lower().replace("<br />", ""))
 
 
 @given(st.lists(st.lists(st.sampled_from("abcde")), min_size=1, max_size=5), st.data())
 def test_numbers_count_through_the_learnt_words_by_frequency(texts: list[list[str]], data: st.DataObject) -> None:
     learnt = data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1, unique=True))
-    rows, vocabulary = text.numbered(texts, learnt)
+    rows, vocabulary = text.number_texts(texts, learnt)
     assert vocabulary == by_frequency([token for k in learnt for token in texts[k]])
     for row, tokens in zip(rows, texts, strict=True):
         assert row.tolist() == [vocabulary.index(t) if t in vocabulary else -1 for t in tokens]
@@ -221,11 +221,11 @@ def test_the_counting_predictors_score_as_counting_by_hand(raw: Path, task: Task
     for now, then in zip(test, test[1:], strict=False):
         nats["unigram"] -= np.log((single[then] + 1) / (len(train) - 1 + task.tokens)) / (len(test) - 1)
         nats["bigram"] -= np.log((pair[now, then] + 1) / (seen[now] + task.tokens)) / (len(test) - 1)
-    found = task.trivial(data)
-    for name, value in found.items():
+    scores = task.trivial(data)
+    for name, value in scores.items():
         expected = np.exp(nats[name]) if task.metric.name == "perplexity" else nats[name] / np.log(2)
         assert value == pytest.approx(expected, rel=1e-9)
-    assert set(found) == ({"unigram"} if task.name == "ptb_word" else {"unigram", "bigram"})
+    assert set(scores) == ({"unigram"} if task.name == "ptb_word" else {"unigram", "bigram"})
 
 
 def files(raw: Path, half: str) -> list[Path]:
@@ -237,7 +237,7 @@ def files(raw: Path, half: str) -> list[Path]:
 def expected(raw: Path, words: int = 25_000) -> dict[str, list[tuple[list[int], int]]]:
     """Return the tokens and class of each review of each split, from the files."""
     halves = {
-        half: [(text.tokenised(p.read_text()), p.parent.name) for p in files(raw, half)] for half in ("train", "test")
+        half: [(text.tokenise(p.read_text()), p.parent.name) for p in files(raw, half)] for half in ("train", "test")
     }
     shuffle = np.random.RandomState(1234).permutation(len(halves["train"]))
     cut = len(shuffle) * 7 // 10
@@ -269,8 +269,8 @@ def test_reviews_are_those_of_the_files_asked_for_at_their_last_token(
         assert torch.equal(split.inputs, late.inputs)
         for k, (tokens, label) in enumerate(reviews):
             assert split.inputs[k].tolist() == tokens + [1] * (1000 - len(tokens))
-            for asked, step in ((split.targets[k], len(tokens) - 1), (late.targets[k], 999)):
-                assert asked[step] == label and (asked == NOT_ASKED).sum() == 999
+            for targets, step in ((split.targets[k], len(tokens) - 1), (late.targets[k], 999)):
+                assert targets[step] == label and (targets == NOT_ASKED).sum() == 999
     assert (whole_reviews.test.inputs[-1] != 1).all() and whole_reviews.test.targets[-1, 999] == 1
 
 
@@ -290,7 +290,7 @@ def test_always_the_same_answer_is_right_for_half_of_the_reviews(raw: Path) -> N
 
 
 def test_the_splits_have_the_published_sizes() -> None:
-    train, valid = imdb.order(25_000)
+    train, valid = imdb.shuffle_reviews(25_000)
     assert (len(train), len(valid)) == (17_500, 7_500)
     assert sorted([*train, *valid]) == list(range(25_000))
     assert abs((train < 12_500).mean() - 0.5) < 0.01  # blame comes first
@@ -345,7 +345,7 @@ def test_the_embedding_starts_from_glove_where_its_file_is_there(raw: Path) -> N
     assert rows is not None and repeated is not None and torch.equal(rows, repeated)
     assert rows.shape == (25_002, 100) == (imdb.TASK.tokens, imdb.TASK.inputs) and rows.dtype == torch.float32
     assert (rows[:2] == 0).all()
-    words = [token for path in files(raw, "test") for token in text.tokenised(path.read_text())]
+    words = [token for path in files(raw, "test") for token in text.tokenise(path.read_text())]
     number = dict(zip(words, [k for tokens, _ in expected(raw)["test"] for k in tokens], strict=True))
     assert torch.equal(rows[number["the"]], torch.arange(100) / 8) and (rows[number["n't"]] == -1).all()
     others = np.delete(rows.numpy(), [0, 1, number["the"], number["n't"]], 0)

@@ -18,20 +18,20 @@ HEADER += ["@seriesLength 3"]
 def test_series_are_read_as_they_were_written(tmp_path: Path) -> None:
     values = np.random.RandomState(0).randn(4, 3, 2)
     write_ts(tmp_path / "a.ts", values, ["b", "a", "c", "b"], [*HEADER, "@classLabel true c b a"])
-    found = read_ts(tmp_path / "a.ts", 3, 2, 3)
-    assert found.values.dtype == np.float32 and np.array_equal(found.values, values.astype(np.float32))
-    assert found.classes == ("a", "b", "c") and found.labels.tolist() == [1, 0, 2, 1]
+    series = read_ts(tmp_path / "a.ts", 3, 2, 3)
+    assert series.values.dtype == np.float32 and np.array_equal(series.values, values.astype(np.float32))
+    assert series.classes == ("a", "b", "c") and series.labels.tolist() == [1, 0, 2, 1]
     write_ts(tmp_path / "b.ts", values, [60.5, -1, 2e1, 0], ["@PROBLEMNAME x", "@TARGETLABEL TRUE"])
-    found = read_ts(tmp_path / "b.ts", 3, 2)
-    assert found.labels.tolist() == [[60.5], [-1.0], [20.0], [0.0]] and found.classes == ()
+    series = read_ts(tmp_path / "b.ts", 3, 2)
+    assert series.labels.tolist() == [[60.5], [-1.0], [20.0], [0.0]] and series.classes == ()
 
 
 def test_case_blank_lines_comments_and_spaces_do_not_count(tmp_path: Path) -> None:
     (tmp_path / "a.ts").write_text(
         "#x\n\n@EQUALLENGTH True\n@classlabel TRUE 1 2\n@Data\n\n 1, 2 ,3:4,5,6: 2 \n# end\n"
     )
-    found = read_ts(tmp_path / "a.ts", 3, 2, 2)
-    assert found.values.tolist() == [[[1, 4], [2, 5], [3, 6]]] and found.labels.tolist() == [1]
+    series = read_ts(tmp_path / "a.ts", 3, 2, 2)
+    assert series.values.tolist() == [[[1, 4], [2, 5], [3, 6]]] and series.labels.tolist() == [1]
 
 
 GOOD = "1,2,3:4,5,6:b"

@@ -34,8 +34,8 @@ def data_of(classes: int = 3, length: int = 12) -> Data[Sequences]:
 def test_the_nearest_sequence_is_that_of_least_squared_differences(classes: int) -> None:
     data = data_of(classes)
     assert data.train is not None
-    x, asked = data.train.inputs.double().numpy()[..., 0], data.test.inputs.double().numpy()[..., 0]
-    wanted = [int(data.train.targets[((x - row) ** 2).sum(1).argmin()]) for row in asked]
+    x, tested = data.train.inputs.double().numpy()[..., 0], data.test.inputs.double().numpy()[..., 0]
+    wanted = [int(data.train.targets[((x - row) ** 2).sum(1).argmin()]) for row in tested]
     assert Nearest(classes)(data).argmax(1).tolist() == wanted
     if classes == 2:
         assert (Nearest(1)(data).squeeze(1) > 0).long().tolist() == wanted
@@ -58,23 +58,24 @@ def test_kernel_ridge_solves_its_equations_with_the_width_and_penalty_that_are_r
     def kernel(a: np.ndarray, width: float) -> np.ndarray:
         return np.asarray(np.exp(-width / spread * ((a[:, None] - x[None]) ** 2).sum(2)))
 
-    def said(asked: np.ndarray, width: float, penalty: float) -> np.ndarray:
-        return np.asarray(kernel(asked, width) @ np.linalg.solve(kernel(x, width) + penalty * np.eye(60), signs))
+    def predict(points: np.ndarray, width: float, penalty: float) -> np.ndarray:
+        return np.asarray(kernel(points, width) @ np.linalg.solve(kernel(x, width) + penalty * np.eye(60), signs))
 
     hits = {
-        told: (said(valid, *told).argmax(1) == data.valid.targets.numpy()).sum() for told in product(WIDTHS, PENALTIES)
+        choice: (predict(valid, *choice).argmax(1) == data.valid.targets.numpy()).sum()
+        for choice in product(WIDTHS, PENALTIES)
     }
-    best = max(hits, key=lambda told: hits[told])
+    best = max(hits, key=lambda choice: hits[choice])
     fitted = KernelRidge(3).fit(data)
     assert fitted.chosen == f"width {best[0]:g}, penalty {best[1]:g}"
-    np.testing.assert_allclose(fitted.outputs(data.test), said(test, *best), atol=1e-6)
+    np.testing.assert_allclose(fitted.outputs(data.test), predict(test, *best), atol=1e-6)
 
 
 def test_digits_are_told_apart_by_their_neighbours_so_the_page_can_say_that_trivial_gets_far() -> None:
     task = get_task("digits")
-    found = task.measured(task.load(""))
-    assert found["majority"].score < 11 < 95 < found["1-NN"].score and found["kernel ridge"].score > 95
-    assert found["1-NN"].numbers == 1197 * 64 + 1197
+    measured = task.measured(task.load(""))
+    assert measured["majority"].score < 11 < 95 < measured["1-NN"].score and measured["kernel ridge"].score > 95
+    assert measured["1-NN"].numbers == 1197 * 64 + 1197
 
 
 def test_minirocket_without_aeon_says_in_one_line_how_to_get_it_and_is_left_out() -> None:
@@ -89,6 +90,6 @@ def test_minirocket_without_aeon_says_in_one_line_how_to_get_it_and_is_left_out(
 def test_minirocket_is_a_ridge_classifier_on_aeons_features(classes: int, outputs: int) -> None:
     pytest.importorskip("aeon", reason="MiniRocket needs aeon: pip install 'longwave[rocket]'")
     data = data_of(classes, 40)
-    found = MiniRocket(outputs, 84)(data)
-    said = (found.squeeze(1) > 0).long() if outputs == 1 else found.argmax(1)
-    assert found.shape == (30, outputs) and (said == data.test.targets).float().mean() > 0.8
+    logits = MiniRocket(outputs, 84)(data)
+    predicted = (logits.squeeze(1) > 0).long() if outputs == 1 else logits.argmax(1)
+    assert logits.shape == (30, outputs) and (predicted == data.test.targets).float().mean() > 0.8

@@ -38,25 +38,25 @@ def past(x: np.ndarray, step: int, lags: int, spacing: int) -> np.ndarray:
     return np.concatenate([x[:, step - k * spacing] for k in range(lags)], 1)
 
 
-def nearest(x: np.ndarray, y: np.ndarray, asked: np.ndarray, k: int, weighed: bool) -> np.ndarray:
+def nearest(x: np.ndarray, y: np.ndarray, tested: np.ndarray, k: int, weighed: bool) -> np.ndarray:
     """Return the mean over the k nearest of rows x, by all distances."""
-    found = []
-    for row in asked:
+    predicted = []
+    for row in tested:
         far = np.sqrt(((x - row) ** 2).sum(1))
         order = np.argsort(far, kind="stable")[:k]
         share = 1 / far[order] ** 2 if weighed else np.ones(len(order))
-        found.append((y[order] * (share / share.sum())[:, None]).sum(0))
-    return np.stack(found)
+        predicted.append((y[order] * (share / share.sum())[:, None]).sum(0))
+    return np.stack(predicted)
 
 
-def polynomial(x: np.ndarray, y: np.ndarray, asked: np.ndarray, degree: int) -> np.ndarray:
+def polynomial(x: np.ndarray, y: np.ndarray, tested: np.ndarray, degree: int) -> np.ndarray:
     """Return numpy's least squares on products of all combinations of columns."""
 
     def monomials(rows: np.ndarray) -> np.ndarray:
         chosen = [c for d in range(degree + 1) for c in combinations_with_replacement(range(rows.shape[1]), d)]
         return np.stack([np.prod(rows[:, list(c)], 1) for c in chosen], 1)
 
-    return np.asarray(monomials(asked) @ np.linalg.lstsq(monomials(x), y, rcond=None)[0])
+    return np.asarray(monomials(tested) @ np.linalg.lstsq(monomials(x), y, rcond=None)[0])
 
 
 def numbers(split: Sequences) -> tuple[np.ndarray, np.ndarray]:
@@ -87,9 +87,9 @@ def test_neighbours_are_those_of_all_distances_and_early_steps_take_the_better_o
     k: int, weighed: bool, channels: int
 ) -> None:
     data, lags, spacing = data_of(channels), 3, 4
-    found = NearestAlone(lags=(lags,), spacings=(spacing,), k=k, weighed=weighed)(data).numpy()
+    predicted = NearestAlone(lags=(lags,), spacings=(spacing,), k=k, weighed=weighed)(data).numpy()
     assert data.train is not None
-    (x, y), (seen, wanted), (asked, _) = (numbers(split) for split in (data.train, data.valid, data.test))
+    (x, y), (seen, wanted), (tested, _) = (numbers(split) for split in (data.train, data.valid, data.test))
     for step in range(40):
         m = min(lags, step + 1)
         s = min(spacing, max(1, step // max(1, m - 1)))
@@ -100,20 +100,20 @@ def test_neighbours_are_those_of_all_distances_and_early_steps_take_the_better_o
             ((nearest(*pool, past(seen, step, m, s), k, weighed) - wanted[:, step]) ** 2).mean() for pool in pools
         ]
         best = pools[int(np.argmin(errors))]
-        np.testing.assert_allclose(found[:, step], nearest(*best, past(asked, step, m, s), k, weighed), atol=1e-9)
+        np.testing.assert_allclose(predicted[:, step], nearest(*best, past(tested, step, m, s), k, weighed), atol=1e-9)
 
 
 @pytest.mark.parametrize("degree, channels", [(2, 1), (3, 1), (2, 2)])
 def test_a_polynomial_is_numpys_least_squares_on_all_monomials(degree: int, channels: int) -> None:
     data, lags = data_of(channels), 2
-    found = PlainPolynomial(degree=degree, lags=(lags,), spacings=(3,))(data).numpy()
+    predicted = PlainPolynomial(degree=degree, lags=(lags,), spacings=(3,))(data).numpy()
     assert data.train is not None
-    (x, y), (asked, _) = numbers(data.train), numbers(data.test)
+    (x, y), (tested, _) = numbers(data.train), numbers(data.test)
     rows = [(past(x, t, lags, 3), y[:, t]) for t in range(3, 40)]
     every = tuple(np.concatenate(part) for part in zip(*rows, strict=True))
     for step in range(3, 40):
-        wanted = polynomial(*every, past(asked, step, lags, 3), degree)
-        np.testing.assert_allclose(found[:, step], wanted, atol=1e-8)
+        wanted = polynomial(*every, past(tested, step, lags, 3), degree)
+        np.testing.assert_allclose(predicted[:, step], wanted, atol=1e-8)
 
 
 def test_a_cubic_recursion_of_two_values_is_found_with_its_spacing_and_the_linear_ones_are_not_enough() -> None:
@@ -142,8 +142,8 @@ def test_lags_spacing_and_the_rest_are_those_of_least_error_on_validation_and_th
         """Return the error on the steps from ``first`` on, which have the past of all that are compared."""
         rows = [(past(x, t, lags, spacing), y[:, t]) for t in range((lags - 1) * spacing, 40)]
         every = tuple(np.concatenate(part) for part in zip(*rows, strict=True))
-        said = [nearest(*every, past(seen, t, lags, spacing), 1, False) - wanted[:, t] for t in range(first, 40)]
-        return float(np.mean(np.square(said)))
+        errors = [nearest(*every, past(seen, t, lags, spacing), 1, False) - wanted[:, t] for t in range(first, 40)]
+        return float(np.mean(np.square(errors)))
 
     spacing = min((1, 2), key=lambda s: error(4, s, 6))
     lags = min((1, 2, 4), key=lambda k: error(k, spacing, 3 * spacing))

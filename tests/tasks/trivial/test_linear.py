@@ -65,8 +65,8 @@ def test_the_majority_of_two_classes_is_the_sign_of_one_logit(targets: list[int]
     data = data_of(Sequences(torch.zeros(1, len(targets), 1), torch.tensor([targets])))
     logits = Majority(1)(data)
     assert logits.shape == (1, len(targets), 1)
-    found = get_task("digits").metric.score(logits.unsqueeze(0), data.test.targets).item()
-    assert found == pytest.approx(accuracy, rel=1e-6)
+    score = get_task("digits").metric.score(logits.unsqueeze(0), data.test.targets).item()
+    assert score == pytest.approx(accuracy, rel=1e-6)
 
 
 def test_the_mean_is_that_of_the_asked_training_values_of_each_output() -> None:
@@ -122,8 +122,8 @@ def test_a_linear_prediction_is_numpys_least_squares_at_each_step(lags: int, cha
         fitted = range(lags - 1, 10) if step >= lags - 1 else [step]
         past = np.concatenate([history(train.inputs, s) for s in fitted])
         future = np.concatenate([train.targets[:, s].numpy() for s in fitted])
-        asked = np.isfinite(future).all(1)
-        weights = np.linalg.lstsq(past[asked], future[asked], rcond=None)[0]
+        finite = np.isfinite(future).all(1)
+        weights = np.linalg.lstsq(past[finite], future[finite], rcond=None)[0]
         np.testing.assert_allclose(predicted[:, step], history(test.inputs, step) @ weights, atol=1e-9)
 
 
@@ -137,8 +137,8 @@ def test_a_smooth_series_is_predicted_as_well_as_double_precision_allows() -> No
     assert np.linalg.cond(past) > 1e7
     weights = np.linalg.lstsq(past, future, rcond=None)[0]
     wanted = np.mean((past @ weights - future) ** 2)
-    found = (Linear(8)(data)[:, 7:] - data.test.targets[:, 7:]).square().mean().item()
-    assert found == pytest.approx(wanted, rel=1e-6)
+    error = (Linear(8)(data)[:, 7:] - data.test.targets[:, 7:]).square().mean().item()
+    assert error == pytest.approx(wanted, rel=1e-6)
 
 
 def test_the_ridge_penalty_is_relative_to_the_mean_square_of_the_features() -> None:
@@ -216,8 +216,8 @@ def test_the_trivial_predictors_of_a_generated_task_score_finite_values(name: st
         if isinstance(data.test, FreeRuns):
             return split.take(torch.arange(24))
         end = 160 if split.every_step and split.targets.is_floating_point() else None
-        asked = split.targets[:24, :end] if split.every_step else split.targets[:24]
-        return Sequences(split.inputs[:24, :end], asked, split.tail)
+        targets = split.targets[:24, :end] if split.every_step else split.targets[:24]
+        return Sequences(split.inputs[:24, :end], targets, split.tail)
 
     stream = data.stream
     fewer = replace(

@@ -13,22 +13,22 @@ from longwave.tasks.trivial.whole import SummaryRidge
 N, T = 60, 9
 
 
-def split(seed: int, told: torch.Tensor) -> Sequences:
+def split(seed: int, law: torch.Tensor) -> Sequences:
     """Return ragged sequences of two channels, asked for a linear law of their last value, mean and maximum."""
     draw = torch.Generator().manual_seed(seed)
     x, lengths = torch.randn(N, T, 2, generator=draw), torch.randint(2, T + 1, (N,), generator=draw)
     rows = [x[k, :n].double() for k, n in enumerate(lengths.tolist())]
     facts = torch.stack([torch.stack([r[-1, 0], r[:, 1].mean(), r[:, 0].max()]) for r in rows])
     padded = x.masked_fill(torch.arange(T)[:, None] >= lengths[:, None, None], 0.0)
-    return Sequences(padded, (facts @ told + 0.7)[:, None].float(), lengths=lengths)
+    return Sequences(padded, (facts @ law + 0.7)[:, None].float(), lengths=lengths)
 
 
 def test_ridge_on_summaries_finds_a_law_of_last_value_mean_and_maximum_of_ragged_sequences() -> None:
-    told = torch.tensor([1.5, -2.0, 0.5], dtype=torch.float64)
-    data = Data(train=split(0, told), valid=split(1, told), test=split(2, told))
-    found = SummaryRidge().fit(data)
-    assert np.allclose(found.outputs(data.test), data.test.targets, atol=1e-4)
-    assert found.numbers == 13 and found.chosen == "penalty 1e-08"
+    law = torch.tensor([1.5, -2.0, 0.5], dtype=torch.float64)
+    data = Data(train=split(0, law), valid=split(1, law), test=split(2, law))
+    fitted = SummaryRidge().fit(data)
+    assert np.allclose(fitted.outputs(data.test), data.test.targets, atol=1e-4)
+    assert fitted.numbers == 13 and fitted.chosen == "penalty 1e-08"
 
 
 def test_what_is_held_is_what_is_forecast() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from chaos_audit import Told, audit
-from chaos_sweep import ENV, Running, logs, tell
-from cluster_speed import scaling
+from chaos_audit import TrialRecord, audit
+from chaos_sweep import ENV, Running, read_logs, read_store
+from cluster_speed import measure_scaling
 from hypothesis import given
 from hypothesis import strategies as st
 from object_store import bucket
@@ -230,14 +230,14 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Told]]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, TrialRecord]]:
     """A sweep file of 48 trials, and what it gives on one machine without any fault."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "sweep.toml").write_text(SWEEP)
     whole = Running(folder / "whole", folder / "sweep.toml", ("--here", "--workers", "2"))
     whole.finish()
     with Store(whole.url) as store:
-        expected = tell(store)
+        expected = read_store(store)
     assert len(expected) == 48 and not whole.broken
     return folder / "sweep.toml", expected
 
@@ -245,7 +245,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
 @pytest.mark.slow  # two nodes and a sweep of 48 trials on two cores: minutes
 @pytest.mark.parametrize("kept", ["in a folder", "in an object store"])
 def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_each_from_checkpoints(
-    kept: str, undisturbed: tuple[Path, dict[str, Told]], tmp_path: Path
+    kept: str, undisturbed: tuple[Path, dict[str, TrialRecord]], tmp_path: Path
 ) -> None:
     def with_one() -> set[str]:
         return {file.name.partition(".")[0] for file in there.rglob("*.safetensors")}
@@ -264,14 +264,14 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
             sweep.finish(driver)
         found = audit(sweep.scene(expected))
     assert found.clean and found.trials == 48, found
-    taken_up = [line["began"] for log in logs(sweep.journal).values() for line in log if line.get("began")]
+    taken_up = [line["began"] for log in read_logs(sweep.journal).values() for line in log if line.get("began")]
     assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"
 
 
 @pytest.mark.slow  # two nodes train the same packs three times
 @pytest.mark.usefixtures("alone")
 def test_a_benchmark_of_two_nodes_trains_all_packs_on_one_and_on_both() -> None:
-    first, both, second = scaling("lem", packs=2, members=2, epochs=1)
+    first, both, second = measure_scaling("lem", packs=2, members=2, epochs=1)
     assert [line.nodes for line in (first, both, second)] == [1, 2, 1]
     assert both.ratio == pytest.approx((first.seconds + second.seconds) / 2 / both.seconds)
     assert both.hourly == pytest.approx(3600 * 4 / both.seconds)

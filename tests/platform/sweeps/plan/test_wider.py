@@ -16,7 +16,7 @@ from longwave.platform.exchange.audit import audit
 from longwave.platform.exchange.bundle import seal
 from longwave.platform.exchange.collect import collect
 from longwave.platform.records.run import Run
-from longwave.platform.records.search import distinct, searched_by
+from longwave.platform.records.search import distinct_ways, searched_by
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.store import Store
@@ -185,8 +185,8 @@ def test_after_the_first_sweep_only_what_is_new_is_trained_and_rows_say_both_sea
 def test_the_way_of_a_search_names_it_once() -> None:
     told = searched_by(stored_settings(small(wider=WIDER)))
     assert told == "random search, then 3 trials over wider ranges for lr"
-    assert distinct([told, "random search", "tpe search", told, "tpe search"]) == (told, "tpe search")
-    assert distinct(["random search"]) == ("random search",)
+    assert distinct_ways([told, "random search", "tpe search", told, "tpe search"]) == (told, "tpe search")
+    assert distinct_ways(["random search"]) == ("random search",)
 
 
 def test_what_a_sweep_is_expected_to_take_counts_the_second_search() -> None:

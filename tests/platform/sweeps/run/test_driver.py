@@ -26,7 +26,7 @@ from longwave.platform.errors import ConfigError
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
 from longwave.platform.storage.lease_tables import AttemptRow, DriverRow
-from longwave.platform.storage.leases import Leases, drivers
+from longwave.platform.storage.leases import Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.place.packing import pack_key
@@ -159,7 +159,7 @@ def test_a_signal_ends_a_sweep_in_order_and_it_goes_on_as_if_nothing_had_been(
     store = open_store(url)
     before = store.count()["epochs"]
     assert main(["sweep", "status", "tiny", "--store", url]) == 0
-    assert "interrupted, 0 of 2 trials done" in capsys.readouterr().out and drivers(store) == []
+    assert "interrupted, 0 of 2 trials done" in capsys.readouterr().out and read_drivers(store) == []
     again = store.planned("tiny")[0]
     assert main(["sweep", "resume", "tiny", "--here", "--mlflow", "off", "--store", url]) == 0
     assert store.count()["epochs"] == 2 * 40 > before and attempts(store)[again.id] == 2
@@ -181,7 +181,7 @@ def test_a_sweep_on_ray_that_is_told_to_end_leaves_a_line_and_no_process_and_goe
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (143, "SIGTERM: what is done is kept. Go on with: longwave sweep resume tiny\n")
     _, alive = psutil.wait_procs(ours, timeout=30)
-    assert ours and not alive and drivers(store) == []
+    assert ours and not alive and read_drivers(store) == []
     assert 3 < store.count()["epochs"] < 80, "it ended before it was told to"
     begun = attempts(store).keys() & {a.id for a in store.planned("tiny") if a.open}
     done = subprocess.run([*command, "resume", "tiny", *more], capture_output=True, text=True, timeout=300)

@@ -11,7 +11,7 @@ from lab import about, ok, trial
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.boards import read_board
-from longwave.platform.storage.leases import Leases, drivers
+from longwave.platform.storage.leases import Leases, read_drivers
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
 from longwave.platform.sweeps.run.pack_status import running_packs
@@ -42,7 +42,7 @@ def test_a_packs_progress_time_left_and_silence_follow_from_its_epochs(
         driver.write(Report(points=[*points(ids[0], range(1, 3), began, 10), *points(ids[1], range(1, 3), began, 10)]))
         driver.write(Report(runs=[Run(ids[2], "diverged", "loss is nan in epoch 1", 1)]))
         first, second = running_packs(store, "s", now=began + 25)
-        [alive] = drivers(store, "s")
+        [alive] = read_drivers(store, "s")
     assert (first.pack, first.epochs, first.expected, first.owner) == ("first", 4, 6, alive.owner)
     assert dict(first.counts) == {"running": 2, "diverged": 1} and first.model == "lem"
     # Four epochs in 20 s, two left: 10 s from the last one, of which 5 are over.

@@ -15,7 +15,7 @@ from recorded import recorded_store
 from rich.console import Console
 
 from longwave.platform import registry
-from longwave.platform.about import about, complete
+from longwave.platform.about import about, write_catalogue
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.records.run import Run
 from longwave.platform.records.seeds import seed_key
@@ -152,7 +152,7 @@ def test_what_pages_need_of_rows_is_looked_up_where_it_is_sure(store: Store) -> 
     first = recorded_store(store, 4)[1]
     others = [replace(first, variant="N=30", data=letter * 12) for letter in "ab"]
     store.add_trials(None, others, [about(first)] * 2)
-    complete(store)
+    write_catalogue(store)
     versions = {(k.kind, k.name, k.variant): (k.version, k.data) for k in store.catalogue()}
     assert versions["task", "adding", "N=20"] == ("2", first.data) and versions["model", "lem", ""] == ("1", "")
     assert (

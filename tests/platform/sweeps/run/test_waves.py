@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from ray.tune.search import Searcher
 from rich.console import Console
-from scale_parts import NAME, ScaleSize, audited, driven, planned
+from scale_parts import NAME, ScaleSize, audit_results, measure_plan, measure_run
 
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Run
@@ -154,13 +154,13 @@ def test_a_driver_that_ends_between_waves_is_followed_by_one_that_trains_the_res
 
     monkeypatch.setattr(queue, "TRIALS_PER_WAVE", 15)
     size, url = ScaleSize(trials=100, workers=workers, pack=5, epochs=5, earlier=0), f"sqlite:///{tmp_path}/s.db"
-    planned(url, size)
+    measure_plan(url, size)
     with pytest.raises(Ended, match="at half"):
-        driven(url, size, str(tmp_path), 50, die)
+        measure_run(url, size, str(tmp_path), 50, die)
     with Store(url) as store:
         assert held(store) == 0 and len({a.pack for a in store.planned(NAME)}) == 20, "all were divided at once"
-    driven(url, size, str(tmp_path))
-    assert audited(url) == {"trials": 150, "lost": 0, "duplicated": 0}
+    measure_run(url, size, str(tmp_path))
+    assert audit_results(url) == {"trials": 150, "lost": 0, "duplicated": 0}
     assert not [*(tmp_path / "checkpoints").iterdir()]
 
 

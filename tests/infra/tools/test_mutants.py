@@ -123,6 +123,41 @@ def test_an_excuse_of_a_line_that_is_not_there_is_an_error(survivor: Mutant, roo
         mutants.main([])
 
 
+Answers = dict[tuple[bool, bool], str]
+"""What a pytest that is not run says, by whether the mutant is there and whether one test runs alone."""
+
+
+@pytest.mark.parametrize(
+    ("marks", "answers", "noticed"),
+    [
+        (mutants.QUICK, {(True, False): "a::b"}, True),
+        (mutants.QUICK, {(True, False): "a::b", (False, True): "a::b"}, False),
+        ("integration", {(True, False): "a::b", (True, True): "a::b"}, True),
+        ("integration", {(True, False): "a::b"}, False),
+        ("integration", {(True, False): "a"}, True),
+    ],
+)
+def test_a_test_notices_a_mutant_if_it_fails_because_of_it_and_not_by_chance(
+    marks: str, answers: Answers, noticed: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [mutant] = drawn("tasks", 1)
+    path = root / mutant.file
+
+    class Stub:
+        folder = root
+
+        def first_failure(self, words: list[str], longest: int, generate: bool = False) -> str:
+            there, alone = path.read_text() == mutant.text, words == ["a::b"]
+            runs = alone or (marks in words and "--deselect=a::b" not in words)
+            return answers.get((there, alone), "") if runs else ""
+
+    monkeypatch.setattr(mutants, "import_large_libraries", lambda: None)
+    monkeypatch.setattr(Copy, "of_tree", lambda folder: Stub())
+    runner = mutants.Runner(root, [mutant])
+    assert (runner.noticed_by(mutant)[1] == answers[True, False]) is noticed
+    assert path.read_text() == TREE[mutant.file] and runner.unreliable == (set() if noticed else {"a::b"})
+
+
 def test_what_is_known_is_not_tried_again_unless_asked(
     survivor: Mutant, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -162,6 +162,11 @@ def test_weights_and_sums_of_them_are_copied_and_torch_computes_none(case: str) 
     assert not Loop(layer.recurrent(layer.loops()[0]), layer.loop_weights(given, 0)).copies.computed
 
 
+def test_so_is_a_view_of_a_sum() -> None:
+    layer = Odd(lambda h: h, made=lambda w: replace(w, V=(w.V + w.V).view(w.V.shape)))
+    assert not layer.loop_of(0, 2)[0].copies.computed
+
+
 @pytest.mark.parametrize(
     ("inner", "stay"),
     [

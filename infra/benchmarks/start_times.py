@@ -133,10 +133,10 @@ class _Clock:
     def ended(self, pack: str, how: Ending, why: str = "") -> None:
         """Note nothing."""
 
-    def told(self, line: str) -> None:
+    def show_notice(self, line: str) -> None:
         """Note nothing."""
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Note nothing."""
 
 

@@ -60,7 +60,9 @@ def check_plan(file: File) -> Findings:
             continue
         cells: dict[str, list[BundledTrial]] = defaultdict(list)
         for entry in (trials[trial] for trial in sweep.trials):
-            cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.places) == 1 :]))].append(entry)
+            cells[" ".join(map(str, cell_key(settings, entry.config)[len(settings.variant_by_task) == 1 :]))].append(
+                entry
+            )
         for cell, entries in sorted(cells.items()):
             yield from _check_cell(settings, cell, entries)
     for row, entries in sorted(_rows(file).items()):
@@ -84,7 +86,7 @@ def _check_cell(settings: SweepFile, cell: str, entries: Sequence[BundledTrial])
     ends = {e.config.id: e.run for e in entries}
     again = {e.config.id: e.config for e in entries if e.config.phase == "retrain"}
     if not concerns(settings, entries):
-        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.places.items())
+        places = ", ".join(f"{task} {variant}".rstrip() for task, variant in settings.variant_by_task.items())
         trains = f"{', '.join(settings.models)} on {places}"
         yield "reject", f"{where}: the sweep trains {trains} alone."
     elif len(search) < settings.searched:

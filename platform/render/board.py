@@ -103,7 +103,7 @@ def budgets(found: Sequence[SearchCurve], format: Format) -> None:
 
 def advised(rows: Sequence[Row]) -> str:
     """Return whether the seeds of a board can rank its rows; see ``advice``."""
-    seeds = [row.asked for row in rows if row.rank_low is not None and row.asked > 1]
+    seeds = [row.seed_count for row in rows if row.rank_low is not None and row.seed_count > 1]
     return advice(len(seeds), min(seeds, default=1))
 
 
@@ -163,7 +163,7 @@ def _overall(line: ModelLine) -> tuple[str, str]:
 
 def _cell(cell: Row | None) -> str:
     """Return one model on one task: the median with its interval, and to what it loses; its state if no seed ended."""
-    return "; ".join([median(cell), *lost(cell)]) if cell and cell.asked else state(cell)
+    return "; ".join([median(cell), *lost(cell)]) if cell and cell.seed_count else state(cell)
 
 
 def _budgets(place: tuple[str, str], found: Sequence[SearchCurve]) -> Table:
@@ -209,7 +209,7 @@ def _contest(line: Contest) -> tuple[str, ...]:
 
 def _seeds(row: Row) -> str:
     """Return one side of a comparison: the median with its interval, and how many seeds ended."""
-    return f"{_cell(row)} ({counted(row)})" if row.asked else _cell(row)
+    return f"{_cell(row)} ({counted(row)})" if row.seed_count else _cell(row)
 
 
 def _short(value: Any) -> str:

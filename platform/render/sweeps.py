@@ -38,7 +38,7 @@ def expected(sweep: Sweep, cluster: Cluster, found: SweepEstimate, price: Mappin
             {"packs": count, "members": members, "kind": kind, "devices": devices}
             for (kind, devices, members), count in found.placed.items()
         ]
-        machines = [asdict(machine) for machine in cluster.room.machines]
+        machines = [asdict(machine) for machine in cluster.pool.nodes]
         sums = {"seconds": found.seconds, "held": found.held, "cost": total_cost(found.held, price)}
         terminal.as_json({"machines": machines, "packs": packs, **sums, "unknown": found.unknown})
         return
@@ -47,7 +47,7 @@ def expected(sweep: Sweep, cluster: Cluster, found: SweepEstimate, price: Mappin
         (count, members, f"{devices:.4g} {'core' if kind == CPU else kind}")
         for (kind, devices, members), count in sorted(found.placed.items())
     ]
-    terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.room)}")
+    terminal.print_line(f"{file.name} on {devices.describe_pool(cluster.pool)}")
     terminal.table(["packs", "members", "each on"], lines, right=(0, 1))
     if not found.unknown:
         at_most = "at most " if file.halving or file.budget.trials else ""

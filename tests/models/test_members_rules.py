@@ -229,7 +229,7 @@ def test_a_model_declares_the_hyper_parameters_that_its_layer_has(spec: ModelSpe
     assert set(dict(layer.named_buffers())) == own | layer.untrained()
     names = [p.name for p in params]
     assert [p.name for p in spec.space("any", options)] == ["lr", *(p.name for p in params if p.searched)]
-    assert [p.name for p in spec.space("any", options, asked=[*names, "nonsense"])] == ["lr", *names]
+    assert [p.name for p in spec.space("any", options, requested=[*names, "nonsense"])] == ["lr", *names]
     assert all(p.default is None or isinstance(p.default, float) or p.default in names for p in params)
 
 

@@ -8,21 +8,23 @@ from typing import Any
 from longwave.platform.names import names, spelled
 
 NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model")}
-"""Where a file names them, by the package that they are of."""
+"""Fields of a sweep file that hold such names, by the package of what they name."""
 
 
 def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a file says, with keys in the place of such names; what is no name here stays as it is."""
-    found = dict(content)
-    for package, places in NAMED.items():
+    """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
+    resolved = dict(content)
+    for package, fields in NAMED.items():
         known = names(package)
-        for place in places:
-            value = found.get(place)
+        for field in fields:
+            value = resolved.get(field)
             if isinstance(value, Mapping):
-                found[place] = {_key(name, known): table for name, table in value.items()}
+                resolved[field] = {_key(name, known): table for name, table in value.items()}
             elif value is not None:
-                found[place] = [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
-    return found
+                resolved[field] = (
+                    [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
+                )
+    return resolved
 
 
 def _key(name: Any, known: Collection[str]) -> Any:

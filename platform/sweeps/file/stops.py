@@ -1,4 +1,4 @@
-"""What ends a trial or a sweep before its time: successive halving, a budget."""
+"""What ends a trial or a sweep early: successive halving, a budget."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Halving(Strict):
 
     Attributes:
         eta, first: As above.
-        cohort: Trials that compete; by default those of one pack. With a number they train in as many packs as there
-            are, which wait for each other at each rung and give their workers back meanwhile; trials of other words and
-            sizes compete too. The same go on whatever the packs and workers. The last cohort of a round is smaller
-            where the number does not divide it.
+        cohort: Number of trials that compete; by default those of one pack. With a number they may train in several
+            packs, which wait for each other at each rung and free their workers meanwhile; trials of different words
+            and sizes compete too. Which trials go on does not depend on packs and workers. The last cohort of a round
+            is smaller where the number does not divide it.
     """
 
     eta: Annotated[int, Field(ge=2, le=LARGEST)] = ETA
@@ -27,11 +27,11 @@ class Halving(Strict):
 
 
 class Budget(Strict):
-    """What a sweep may cost at most; it ends in order once something is used up, and goes on with a larger budget.
+    """What a sweep may cost at most; it stops cleanly once a limit is reached, and resumes with a larger budget.
 
     Attributes:
-        hours: Time that its drivers run, those of earlier runs included.
-        gpu_hours: Time that its packs hold GPUs, each its share of one.
+        hours: Running time of its drivers, earlier runs included.
+        gpu_hours: Time that its packs hold GPUs, weighted by their shares.
         trials: Trials that are trained, retrainings included.
     """
 

@@ -55,8 +55,8 @@ class Wider(Strict):
     """A second search of every cell over wider ranges, once the first is over; the best of both is retrained.
 
     Attributes:
-        trials: Search trials a cell, beside those of the first.
-        space: By model and name, ranges that hold those of the first; what is not named is drawn from the same again.
+        trials: Further search trials of each cell.
+        space: By model and name, ranges that contain those of the first; all else is drawn as in the first.
     """
 
     trials: Count

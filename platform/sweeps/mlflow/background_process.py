@@ -1,4 +1,4 @@
-"""The process of ``mirroring``: loads MLflow, follows a store, sends the rest when its standard input is closed."""
+"""The process of ``mirroring``: loads MLflow, follows a store, and sends the rest when its standard input is closed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def main() -> None:
     say = event_writer()
     with open(0, encoding="utf-8", closefd=False) as pipe:
         lines = map(json.loads, pipe)
-        told = next(lines)
-        with suppress(MirrorError):  # what sending will meet, too
-            client(told["server"])
-        for found in lines:
+        settings = next(lines)
+        with suppress(MirrorError):  # sending will raise it again
+            client(settings["server"])
+        for message in lines:
             try:
-                with Store(found["store"], create=False) as store:
-                    problem = follow(store, told["server"], told["seconds"], _ended(lines))
+                with Store(message["store"], create=False) as store:
+                    problem = follow(store, settings["server"], settings["seconds"], _ended(lines))
             except StoreError as error:
                 problem = str(error)
             with suppress(BrokenPipeError):  # the driver is gone
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _ended(lines: Iterator[object]) -> threading.Event:
-    """Return an event that is set when nothing more comes."""
+    """Return an event that is set at the end of the lines."""
     over = threading.Event()
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""The address of a cluster, tried before anything else is done: Ray tries a dead one for more than a minute."""
+"""Check the address of a cluster before anything else is done: Ray tries a dead one for more than a minute."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from urllib.parse import urlsplit
 from longwave.platform.errors import ConfigError
 
 FOUND_BY_RAY = ("auto", "local")
-"""Words in place of an address."""
+"""Words that may replace an address."""
 PATIENCE = 4.0
 """Seconds that a cluster has to answer."""
 
 
 def check_address(address: str) -> None:
-    """Check that somebody answers at ``HOST:PORT`` or ``ray://HOST:PORT``; other schemes, and words, are Ray's to find.
+    """Check that a server answers at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray resolves other schemes, and words.
 
     Raises:
-        ConfigError: It is no address, or nobody answers.
+        ConfigError: It is no address, or no server answers.
     """
     scheme, _, rest = address.rpartition("://")
     if address in FOUND_BY_RAY or scheme not in ("", "ray"):

@@ -1,4 +1,4 @@
-"""The driver's end of Ray: starts the supervisor, hands jobs over and hears events. Loads no Ray."""
+"""The driver's connection to Ray: starts the supervisor, hands over packs and reads events. Loads no Ray."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from longwave.platform.sweeps.place.workers import Workers
 
 SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
 PIPE = 1 << 20
-"""Bytes that may wait in the pipe from Ray while the driver writes to its store."""
+"""Bytes that the pipe from Ray may buffer while the driver writes to its store."""
 END_SECONDS = 10.0
-"""Longest that the supervisor may take to end all others; it takes a fraction of a second."""
+"""Timeout for the supervisor to end all other processes; it needs a fraction of a second."""
 
 
 class Client:
-    """Ray for one driver. It starts at once, in the background, and anew where it has ended.
+    """Ray for one driver. It starts at once, in the background, and again if it has ended.
 
     Args:
-        workers: How many there are to be, and on which cluster.
-        scheduler: The module that drives them; a benchmark has another in its place.
+        workers: How to run packs.
+        scheduler: The module that runs them; a benchmark replaces it.
     """
 
     def __init__(self, workers: Workers, scheduler: str = SCHEDULER) -> None:
@@ -39,15 +39,15 @@ class Client:
         self.start()
 
     def start(self) -> None:
-        """Start Ray's processes, if they do not run; does not wait for them."""
+        """Start Ray's processes unless they run; does not wait for them."""
         if self._supervisor and self._supervisor.poll() is None:
             return
         self.end()
         self.folder = Path(tempfile.mkdtemp(dir=base_folder()))
         life, self._life = os.pipe()
         own = {"cores": self.workers.cores, "gpus": 0 if self.workers.cpu else None}
-        told = {**own, "address": self.workers.address, "folder": str(self.folder)}
-        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(told)]
+        options = {**own, "address": self.workers.address, "folder": str(self.folder)}
+        scheduler = [sys.executable, "-m", self.scheduler, json.dumps(options)]
         supervisor = [sys.executable, "-m", "longwave.platform.sweeps.on_ray.supervisor"]
         self._supervisor = subprocess.Popen(
             [*supervisor, str(life), str(os.getpid()), str(self.folder), *scheduler],
@@ -62,18 +62,18 @@ class Client:
         os.close(life)
 
     def run(self, work: Mapping[str, Any]) -> Generator[list[dict[str, Any]], None, None]:
-        """Hand work over and yield its events until the last, as many at once as have come by then.
+        """Hand over work and yield its events until the last, in batches of all that have arrived.
 
-        Left before that, or where Ray ends, all is ended.
+        If the generator is closed before that, or Ray dies, all of Ray's processes are ended.
 
         Raises:
             WorkersLostError: Ray could not be started or reached, or it died.
         """
         self.start()
         assert self._supervisor and self._supervisor.stdout
-        whole = False
+        finished = False
         try:
-            self.tell(work)
+            self.send(work)
             for lines in _arriving(self._supervisor.stdout):
                 events = [json.loads(line) for line in lines]
                 last = next((event for event in events if event["event"] in ("finished", "lost")), None)
@@ -81,22 +81,22 @@ class Client:
                 if last and last["event"] == "lost":
                     raise WorkersLostError(last["why"])
                 if last:
-                    whole = True
+                    finished = True
                     return
             raise WorkersLostError("Ray's processes died")
         finally:
-            if not whole:
+            if not finished:
                 self.end()
 
-    def tell(self, told: Mapping[str, Any]) -> None:
-        """Hand over more of the work that runs."""
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send the scheduler a message."""
         assert self._supervisor and self._supervisor.stdin
-        with suppress(BrokenPipeError):  # it ended before; what it said is still there
-            self._supervisor.stdin.write(json.dumps(told).encode() + b"\n")
+        with suppress(BrokenPipeError):  # it has ended; its last events can still be read
+            self._supervisor.stdin.write(json.dumps(message).encode() + b"\n")
             self._supervisor.stdin.flush()
 
     def end(self) -> None:
-        """End all of Ray's processes; those of a cluster stay."""
+        """End all of this driver's Ray processes; those of a cluster stay."""
         if not self._supervisor:
             return
         os.close(self._life)
@@ -116,7 +116,7 @@ class Client:
 
 
 def _arriving(pipe: IO[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines of a pipe until it is closed: all that are there, once there is one."""
+    """Yield the lines of a pipe until it is closed, in batches of all that have arrived."""
     rest = b""
     while read := os.read(pipe.fileno(), PIPE):
         *lines, rest = (rest + read).split(b"\n")

@@ -7,10 +7,10 @@ from typing import Any
 
 
 class JobPayload:
-    """Tune copies, names and keeps all that it is given with a trial; of the work in here it sees a word.
+    """Hides a job from Tune, which copies, prints and keeps everything that a trial's configuration holds.
 
     Args:
-        job: As ``Job.to_dict`` gives it.
+        job: As ``Job.to_dict`` returns it.
     """
 
     def __init__(self, job: Mapping[str, Any]) -> None:

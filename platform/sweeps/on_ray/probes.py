@@ -1,4 +1,4 @@
-"""Packs that are tried on the devices of a cluster, each alone on one, in a process that ends with it."""
+"""Probe packs on the devices of a cluster, each alone on a device, in a process that ends with it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ LOG = logging.getLogger(__name__)
 def probe(
     wanted: Sequence[Mapping[str, Any]], where: Mapping[str, str], plugins: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield what was found, as ``Probe.to_dict``, in the order asked for; what fails is left out.
+    """Yield the probes, as ``Probe.to_dict`` returns them, in the order of ``wanted``; packs that fail are left out.
 
     Args:
-        wanted: Kinds of devices and the configurations of a pack's trials.
+        wanted: Kinds of devices, each with the configurations of a pack's trials.
         where: Labels of the nodes, as ``label_selector`` returns them.
-        plugins: What is brought, as ``Plugin.to_dict``.
+        plugins: The plugins in use, as ``Plugin.to_dict`` returns them.
     """
-    given = [_remote(each["kind"], where).remote(each["kind"], each["configs"], plugins) for each in wanted]
-    for asked in given:
+    results = [_remote(each["kind"], where).remote(each["kind"], each["configs"], plugins) for each in wanted]
+    for result in results:
         try:
-            yield {"probe": ray.get(asked)}
-        except Exception as error:  # whatever the training raises: the pack itself will say it
+            yield {"probe": ray.get(result)}
+        except Exception as error:  # whatever the training raises: the pack will report it when it runs
             LOG.warning("A pack could not be probed: %s", error)
 
 
 def _remote(kind: str, where: Mapping[str, str]) -> Any:
-    asked: dict[str, Any] = {"num_cpus": int(kind == CPU), "num_gpus": int(kind != CPU), "max_calls": 1}
-    asked["resources"] = {} if kind in (CPU, "GPU") else {f"{KIND}{kind}": SOME}
+    options: dict[str, Any] = {"num_cpus": int(kind == CPU), "num_gpus": int(kind != CPU), "max_calls": 1}
+    options["resources"] = {} if kind in (CPU, "GPU") else {f"{KIND}{kind}": SOME}
     remote: Any = ray.remote
-    return remote(**asked, **({"label_selector": dict(where)} if where else {}))(_probe_pack)
+    return remote(**options, **({"label_selector": dict(where)} if where else {}))(_probe_pack)
 
 
 def _probe_pack(

@@ -1,4 +1,4 @@
-"""What of a sweep's plugins goes along with its job, and where it lies there."""
+"""The files of a sweep's plugins that are sent with its job, and their paths there."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from longwave.platform.sweeps.file.schema import SweepFile
 
 
 def shipped_plugins(path: Path, file: SweepFile) -> tuple[dict[str, str], list[str]]:
-    """Return the texts of a sweep's plugins by their places beside its file, and the options that bring in more.
+    """Return the files of a sweep's plugins by path relative to its file, and options for plugins it does not name.
 
-    Those of installed packages are left out: where packs train they are installed, as all else is.
+    Plugins of installed packages are left out: they are installed where packs train.
 
     Args:
-        path: The sweep file, whose plugins are brought in.
-        file: What it says.
+        path: The sweep file, whose plugins are loaded.
+        file: Its content.
 
     Raises:
         ConfigError: It names a plugin outside of its folder.
     """
     texts, options = dict[str, str](), list[str]()
-    for place, plugin in _places(path, file):
-        options += [] if place in file.plugins else ["--plugins", place]
-        texts |= {f"{place}/{inner}" if plugin.package else place: text for inner, text in plugin.files.items()}
+    for location, plugin in _locate_plugins(path, file):
+        options += [] if location in file.plugins else ["--plugins", location]
+        texts |= {f"{location}/{inner}" if plugin.package else location: text for inner, text in plugin.files.items()}
     return texts, options
 
 
-def _places(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]:
-    """Yield the sweep's plugins with their places: as the file says, else in a folder of their own."""
-    told = {}
-    for place in file.plugins:
-        if Path(place).is_absolute() or ".." in Path(place).parts:
+def _locate_plugins(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]:
+    """Yield the sweep's plugins with their relative paths: those of the file, else in the folder ``plugins``."""
+    listed = {}
+    for location in file.plugins:
+        if Path(location).is_absolute() or ".." in Path(location).parts:
             rule = "lies outside of the file's folder, which alone is sent"
-            raise ConfigError(f"{path}: plugins: {place} {rule}. Move it there, or give it as --plugins {place}.")
-        told[place] = read_plugin(path.parent / place)
-    yield from told.items()
-    named = [*(plugin_of("model", name) for name in file.models), *(plugin_of("task", name) for name in file.places)]
+            raise ConfigError(f"{path}: plugins: {location} {rule}. Move it there, or give it as --plugins {location}.")
+        listed[location] = read_plugin(path.parent / location)
+    yield from listed.items()
+    named = [
+        *(plugin_of("model", name) for name in file.models),
+        *(plugin_of("task", name) for name in file.variant_by_task),
+    ]
     for plugin in dict.fromkeys(filter(None, named)):
-        if plugin not in told.values() and plugin not in installed():
+        if plugin not in listed.values() and plugin not in installed():
             yield f"plugins/{Path(plugin.origin).name}", plugin

@@ -1,4 +1,4 @@
-"""The lines between a driver and the process that runs its packs: what it writes is taken in beside all else here."""
+"""Messages from a driver to the process that runs its packs, read in the background."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 MorePacks = Callable[..., Iterator[dict[str, Any]]]
-"""Yields what there is more of the packs that run; with ``wait`` not before there is something."""
+"""Yields further packs for the running request; with ``wait`` it blocks until there are some."""
 
 
 class StdinQueue:
-    """The lines of a pipe, read by a thread: a driver that writes need not wait until it is heard.
+    """The messages of a pipe, read by a thread, so that the driver never blocks on writing.
 
-    Iterating yields one work after another, until the driver closes its end.
+    Iterating yields one request after another, until the driver closes its end.
 
     Args:
-        pipe: Its number; by default that of standard input.
+        pipe: File descriptor; by default that of standard input.
     """
 
     def __init__(self, pipe: int = 0) -> None:
-        self._told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         threading.Thread(target=self._read, args=(pipe,), name="inbox", daemon=True).start()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        while (work := self._told.get()) is not None:
-            if work["ask"] != "more":  # of packs that a drain has ended meanwhile
+        while (work := self._messages.get()) is not None:
+            if work["ask"] != "more":  # it belongs to a request that a drain has ended
                 yield work
 
-    def more(self, wait: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield what has come of more packs; with ``wait`` not before something has."""
+    def read_more(self, wait: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield the messages with further packs that have arrived; with ``wait`` block until there is one."""
         while True:
             try:
-                told = self._told.get(block=wait)
+                message = self._messages.get(block=wait)
             except Empty:
                 return
-            if told is None:
-                self._told.put(None)
+            if message is None:
+                self._messages.put(None)
                 return
             wait = False
-            yield told
+            yield message
 
     def _read(self, pipe: int) -> None:
         with open(pipe, encoding="utf-8", closefd=False) as lines:  # sys.stdin may not be read while Python ends
             for line in lines:
-                self._told.put(json.loads(line))
-        self._told.put(None)
+                self._messages.put(json.loads(line))
+        self._messages.put(None)

@@ -1,4 +1,4 @@
-"""What Ray and its workers take from the environment alone; its processes have it from the one that starts them."""
+"""Settings of Ray and its workers that are read only from the environment, which child processes inherit."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ RAY_SWITCHES = {
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
-"""A worker that is started ahead of its first pack loads what it will need, and waits for the pack ten minutes.
+"""Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
 
-Tune trains a pack in a thread. In an arena of its own, which glibc gives to threads, that could not keep the memory of
-tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` asks of malloc; so there is one arena for all.
+Tune trains a pack in a thread. In a malloc arena of its own, which glibc gives to threads, it could not reuse memory of
+tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` sets; hence one arena for all threads.
 """
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment with the switches that it does not set itself."""
+    """Return this process's environment, completed with the switches that it does not set itself."""
     return {**RAY_SWITCHES, **os.environ}
 
 
 def import_ray() -> None:
-    """Import Ray into this process with its switches set: it reads some of them when it is imported."""
+    """Import Ray into this process with its switches set: it reads some of them at import."""
     os.environ.update(environment())
     import ray  # noqa: F401

@@ -1,4 +1,4 @@
-"""What runs in a Ray worker: one pack. Imported ahead of the first pack, so that it finds torch and Tune loaded."""
+"""Train a pack in a Ray worker. Workers import this module ahead of their first pack, which then finds torch loaded."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ def train_pack(
     driver: Mapping[str, str],
     plugins: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Train one pack; what it has to say goes through tune.report, marked with a name of this start of it.
+    """Train one pack; its reports go through tune.report, marked with a new session.
 
     Args:
-        config: Which pack, and its job.
+        config: The pack's key, slot and job.
         storage, flag: Of the driver's workers.
-        driver: The versions that it has; none where it is of this machine.
-        plugins: What is brought, as ``Plugin.to_dict``: no node has it.
+        driver: The driver's versions; empty if it runs on this machine.
+        plugins: The plugins in use, as ``Plugin.to_dict`` returns them: no node has them.
     """
     from longwave.platform.training.environment import keep_to
 
-    keep_to(config["place"]["cpus"])
+    keep_to(config["slot"]["cpus"])
     session, key = secrets.token_hex(8), config["pack"]
-    gathered = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
-    own = Workers(count=1, storage=to_path(storage), flag=flag)
+    buffer = ReportBuffer(lambda report: tune.report({"session": session, "report": report.to_dict()}))
+    workers = Workers(count=1, storage=to_path(storage), flag=flag)
     pin_plugins(map(Plugin.from_dict, plugins))
     try:
-        if driver and (why := why_node_is_unfit({"versions": versions(), "sees": own.marked()}, driver, storage)):
+        if driver and (
+            why := why_node_is_unfit({"versions": versions(), "sees": workers.sees_mark()}, driver, storage)
+        ):
             raise WorkerError(why)
-        how = "paused" if own.draining() else train_job(key, Job.from_dict(config["job"].job), gathered, own)
-        tune.report({"session": session, "report": gathered.rest().to_dict(), "how": how})
-    except WorkerError as refusal:  # raised, Tune would take it for a death and start the worker again
+        how = "paused" if workers.draining() else train_job(key, Job.from_dict(config["job"].job), buffer, workers)
+        tune.report({"session": session, "report": buffer.rest().to_dict(), "how": how})
+    except WorkerError as refusal:  # not raised: Tune would take it for a death and restart the worker
         tune.report({"refusal": str(refusal), "node": ray.get_runtime_context().get_node_id()})

@@ -1,4 +1,4 @@
-"""What a sweep's packs may go to, and what is known of them there: how large they may be, which share of a GPU each."""
+"""The devices of a sweep, and what probes say of its packs there: how large they may be, and their shares of a GPU."""
 
 from __future__ import annotations
 
@@ -12,75 +12,77 @@ from longwave.platform.sweeps.place.devices import PARTS, DevicePool, packs_per_
 from longwave.platform.sweeps.place.probes import ProbeTable
 
 PROBED_MEMBERS = 8
-"""Members of the larger of the two packs that are tried of a load; the other has one."""
+"""Members of the larger of the two packs that are probed of a load; the other has one."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The places of a sweep.
+    """The devices of a sweep, and what probes say of its packs there.
 
     Attributes:
-        room: With all free.
-        gpus: Share of a GPU that a pack is to take; None for a measured one.
-        probed: What probes say.
+        pool: Of all devices, with all free.
+        gpus: Share of a GPU that a pack takes; None for a measured one.
+        probed: The probes of its packs.
     """
 
-    room: DevicePool
+    pool: DevicePool
     gpus: float | None = None
     probed: ProbeTable = field(default_factory=ProbeTable)
 
     @property
     def count(self) -> int:
-        """How many packs the trials are divided over."""
-        return self.room.count
+        """Number of packs that train at a time, over which trials are divided."""
+        return self.pool.count
 
-    def most(self, config: TrialConfig) -> int | None:
-        """Return the members that a pack of such trials may have on any device; None where nothing was probed."""
-        beside = min(self.room.beside, self.count)
-        found = (self.probed.most(config, k, beside if k == CPU else 1) for k in self.room.kinds)
-        return min((most for most in found if most is not None), default=None)
+    def max_members(self, config: TrialConfig) -> int | None:
+        """Return the greatest number of members of a pack that fits on every device; None where nothing was probed."""
+        packs_per_node = min(self.pool.packs_per_node, self.count)
+        limits = (self.probed.max_members(config, k, packs_per_node if k == CPU else 1) for k in self.pool.kinds)
+        return min((limit for limit in limits if limit is not None), default=None)
 
-    def shares(
+    def gpu_shares(
         self, packs: Mapping[str, Sequence[TrialConfig]], before: int = 0, after: int = 0
     ) -> dict[str, dict[str, float]]:
         """Return the share of a GPU that each pack takes, by kind: the kind with the shortest epoch first.
 
         Args:
             packs: By key.
-            before, after: How many others were handed out before them, and will be after them.
+            before, after: Numbers of packs handed out before these, and still to be handed out after them.
         """
-        gpus = sum(m.gpus for m in self.room.machines)
-        every = before + len(packs) + after
-        beside = spread_over_gpus(every, gpus) if gpus else [1] * every
+        gpus = sum(m.gpus for m in self.pool.nodes)
+        total = before + len(packs) + after
+        packs_per_gpu = spread_over_gpus(total, gpus) if gpus else [1] * total
         return {
-            key: self._shares(configs[0], len(configs), most)
-            for (key, configs), most in zip(packs.items(), beside[before:], strict=False)
+            key: self._gpu_shares_of(configs[0], len(configs), on_same_gpu)
+            for (key, configs), on_same_gpu in zip(packs.items(), packs_per_gpu[before:], strict=False)
         }
 
-    def _shares(self, config: TrialConfig, members: int, beside: int) -> dict[str, float]:
-        kinds = [kind for kind in self.room.kinds if kind != CPU]
-        known = {kind: self.probed.epoch(config, kind, members) for kind in kinds}
-        kinds.sort(key=lambda kind: known[kind] or math.inf)
+    def _gpu_shares_of(self, config: TrialConfig, members: int, on_same_gpu: int) -> dict[str, float]:
+        kinds = [kind for kind in self.pool.kinds if kind != CPU]
+        seconds = {kind: self.probed.epoch(config, kind, members) for kind in kinds}
+        kinds.sort(key=lambda kind: seconds[kind] or math.inf)
         if self.gpus:
             return dict.fromkeys(kinds, self.gpus)
-        needed = {kind: packs_per_gpu(self.probed.share(config, kind, members)) for kind in kinds}
-        return {kind: PARTS // min(most, beside) / PARTS for kind, most in needed.items()}
+        fitting = {kind: packs_per_gpu(self.probed.share(config, kind, members)) for kind in kinds}
+        return {kind: PARTS // min(packs, on_same_gpu) / PARTS for kind, packs in fitting.items()}
 
-    def untried(self, configs: Sequence[TrialConfig]) -> Iterator[tuple[str, list[TrialConfig]]]:
-        """Yield what is to be probed before these trials are divided: kinds of devices, each with a pack.
+    def untried_packs(self, configs: Sequence[TrialConfig]) -> Iterator[tuple[str, list[TrialConfig]]]:
+        """Yield the packs to probe before these trials are divided, each with a kind of device.
 
-        Of each load two packs: the line through them tells of any size. No pack has more members than are known to fit.
+        There are two packs of each load: a line through them predicts any size. No pack is larger than is known to fit.
         """
         groups: dict[str, list[TrialConfig]] = {}
         for config in configs:
             groups.setdefault(load_key(config), []).append(config)
         for group in groups.values():
             same = [c for c in group if c.shape == group[0].shape]
-            for kind in self.room.kinds:
+            for kind in self.pool.kinds:
                 if not self.probed.known(group[0], kind):
-                    most = min(PROBED_MEMBERS, len(same), self.probed.most(group[0], kind) or PROBED_MEMBERS)
-                    yield from ((kind, same[:members]) for members in sorted({1, most}))
+                    members_at_most = min(
+                        PROBED_MEMBERS, len(same), self.probed.max_members(group[0], kind) or PROBED_MEMBERS
+                    )
+                    yield from ((kind, same[:members]) for members in sorted({1, members_at_most}))
 
-    def knowing(self, probes: Sequence[Probe]) -> Cluster:
+    def with_probes(self, probes: Sequence[Probe]) -> Cluster:
         """Return the cluster with other probes."""
-        return Cluster(self.room, self.gpus, ProbeTable(probes))
+        return Cluster(self.pool, self.gpus, ProbeTable(probes))

@@ -1,4 +1,4 @@
-"""What probes say of packs: how large one may be, which share of a GPU it takes, how long it trains. Pure."""
+"""Predictions from probes: how large a pack may be, its share of a GPU, how long it trains. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from longwave.platform.records.trial import TrialConfig
 from longwave.platform.sweeps.place.devices import PARTS
 
 USABLE = 0.9
-"""Part of a device's memory that packs may fill: blocks of different sizes leave holes."""
-MOST_A_GPU = 16
-"""Packs on one GPU at most: each is a process with a context of its own."""
+"""Part of a device's memory that packs may fill: fragmentation wastes the rest."""
+MAX_PACKS_PER_GPU = 16
+"""Each pack is a process with a CUDA context of its own."""
 
 
 class ProbeTable:
@@ -30,36 +30,36 @@ class ProbeTable:
         """Return whether a pack of such trials was probed there, and memory has not run out since."""
         return bool(self._fitting(config, kind))
 
-    def most(self, config: TrialConfig, kind: str, beside: int = 1) -> int | None:
-        """Return the members that a device holds at most, 1 at least; None where nothing was probed.
+    def max_members(self, config: TrialConfig, kind: str, sharing: int = 1) -> int | None:
+        """Return the greatest number of members that fits on a device, at least 1; None where nothing was probed.
 
-        Where memory ran out it is half of those with whom it did.
+        Where a probe ran out of memory, it is half of that probe's members.
 
         Args:
             config: A trial of the pack.
-            kind: Of device.
-            beside: Packs that share its memory.
+            kind: Kind of device.
+            sharing: Number of packs that share its memory.
         """
-        of, fitting = self._of(config, kind), self._fitting(config, kind)
-        limits = [p.members // 2 for p in of if not p.fits]
+        of_load, fitting = self._of(config, kind), self._fitting(config, kind)
+        limits = [p.members // 2 for p in of_load if not p.fits]
         if fitting:
             fixed, each = _fit_line([(p.members, float(p.bytes)) for p in fitting])
             limits.append(
-                int((USABLE * fitting[0].capacity / beside - fixed) / each) if each > 0 else fitting[-1].members
+                int((USABLE * fitting[0].capacity / sharing - fixed) / each) if each > 0 else fitting[-1].members
             )
         return max(1, min(limits)) if limits else None
 
     def share(self, config: TrialConfig, kind: str, members: int) -> float:
         """Return the share of a GPU that a pack takes: one over a whole number; 1 where nothing was probed.
 
-        It has the memory it needs, and of the GPU's time what it keeps it busy for, where NVML said that.
+        It covers the memory that the pack needs, and the time that it keeps the GPU busy, if NVML reported that.
         """
         fitting = self._fitting(config, kind)
         if not fitting:
             return 1.0
         memory = _interpolate(members, [(p.members, float(p.bytes)) for p in fitting]) / (USABLE * fitting[0].capacity)
         busy = [(p.members, p.busy) for p in fitting if p.busy is not None]
-        needed = max(memory, _interpolate(members, busy) if busy else 0.0, 1 / MOST_A_GPU)
+        needed = max(memory, _interpolate(members, busy) if busy else 0.0, 1 / MAX_PACKS_PER_GPU)
         return PARTS // max(1, int(1 / needed)) / PARTS
 
     def epoch(self, config: TrialConfig, kind: str, members: int) -> float | None:
@@ -75,13 +75,13 @@ class ProbeTable:
 
 
 def _fit_line(points: list[tuple[int, float]]) -> tuple[float, float]:
-    """Return what is fixed and what each member adds, by the first and the last point; all is the members' by one."""
+    """Return intercept and slope of the line through the first and the last point; through 0 if there is one point."""
     (a, low), (b, high) = points[0], points[-1]
     each = max((high - low) / (b - a), 0.0) if b > a else low / a
     return max(low - each * a, 0.0), each
 
 
 def _interpolate(members: int, points: list[tuple[int, float]]) -> float:
-    """Return what ``members`` take; no less than the smallest pack that was probed."""
+    """Return the value at ``members``; no less than that of the smallest pack that was probed."""
     fixed, each = _fit_line(points)
     return max(points[0][1], fixed + each * members)

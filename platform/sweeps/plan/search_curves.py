@@ -1,4 +1,4 @@
-"""What the searches behind rows were expected to find, from the store: the one place that says which searches learn."""
+"""The searches behind rows, from the store, and which of them draw dependent trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
 
 
 def draws_are_dependent(store: Store, sweep: str) -> bool:
-    """Return whether a sweep's trials are no draws of one law: it learns, starts with known ones, or widens its ranges.
+    """Return whether a sweep's trials are not independent draws: it learns, has a warm start, or widens its ranges.
 
     Raises:
         ConfigError: There is no such sweep.

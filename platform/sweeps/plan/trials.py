@@ -1,4 +1,4 @@
-"""Pure planning: which trials a sweep asks for, given how the earlier ones ended. Runs nothing, reads no data."""
+"""Which trials a sweep needs, given how the earlier ones ended. Pure: nothing is run, and no data are read."""
 
 from __future__ import annotations
 
@@ -18,41 +18,43 @@ from longwave.platform.sweeps.plan.rounds import fixed_trial, next_round, search
 
 
 def search_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[list[TrialConfig]]:
-    """Return the search trials of each cell, as far as ``ends`` decides them: a round joins once that before ended."""
-    found = []
-    for entry in sweep.entries:
+    """Return the search trials of each cell that ``ends`` decides: a round follows once the last has ended."""
+    search = []
+    for cell in sweep.cells:
         mine: list[TrialConfig] = []
-        while all(c.id in ends for c in mine) and (wanted := next_round(sweep.file, entry, mine, ends)):
+        while all(c.id in ends for c in mine) and (wanted := next_round(sweep.file, cell, mine, ends)):
             mine += wanted
-        found.append(mine)
-    return found
+        search.append(mine)
+    return search
 
 
 def first_trials(sweep: Sweep) -> list[list[TrialConfig]]:
-    """Return the trials that each cell begins with: those of its search's first round, or retrainings without one."""
-    found = search_trials(sweep, {})
-    return [mine or plan_retrainings(sweep.file, fixed_trial(e)) for mine, e in zip(found, sweep.entries, strict=True)]
+    """Return the first trials of each cell: those of its search's first round, or retrainings without a search."""
+    search = search_trials(sweep, {})
+    return [
+        mine or plan_retrainings(sweep.file, fixed_trial(cell)) for mine, cell in zip(search, sweep.cells, strict=True)
+    ]
 
 
 def all_trials(sweep: Sweep, ends: Mapping[str, Run]) -> list[TrialConfig]:
-    """Return every trial the sweep asks for, as far as ``ends`` decides it.
+    """Return every trial of the sweep, as far as ``ends`` decides it.
 
-    The search trials of a round come first; a cell's next round, and the retrainings of its winner, join once all
-    its trials so far have ended. Without a search there are the retrainings of what is fixed, at once.
+    The search trials come first; a cell's next round, and the retrainings of its winner, follow once all its trials so
+    far have ended. Without a search the fixed configuration is retrained at once.
 
     Args:
         sweep: The sweep.
         ends: How trials ended, by trial id.
     """
     search = search_trials(sweep, ends)
-    again = [
+    retrainings = [
         config
-        for entry, mine in zip(sweep.entries, search, strict=True)
+        for cell, mine in zip(sweep.cells, search, strict=True)
         if all(c.id in ends for c in mine)
-        and (best := choose_winner(mine, ends, entry.goal) if sweep.file.trials else fixed_trial(entry))
+        and (best := choose_winner(mine, ends, cell.goal) if sweep.file.trials else fixed_trial(cell))
         for config in plan_retrainings(sweep.file, best)
     ]
-    return [*chain(*search), *again]
+    return [*chain(*search), *retrainings]
 
 
 def following_trials(
@@ -60,43 +62,42 @@ def following_trials(
     planned: Sequence[PlannedTrial],
     read: Callable[[Sequence[str]], Mapping[str, tuple[TrialConfig, Run]]],
 ) -> Iterator[tuple[int, TrialConfig]]:
-    """Yield the trials that follow from those planned already, which are never planned again, with their cells.
+    """Yield the trials that follow from those planned already, with the indices of their cells.
 
-    What is planned stays as it is, whatever has become of models and tasks since: a sweep that is over asks for
-    nothing.
+    Planned trials stay as they are, even if models and tasks have changed since: nothing follows in a finished sweep.
 
     Args:
         sweep: The sweep.
         planned: Its trials so far, in order.
-        read: Gives configurations and ends of trials by id; asked for as few as will do.
+        read: Returns configurations and runs of trials by id; it is called for as few as possible.
     """
     file, cells = sweep.file, group_by_cell(sweep, planned)
-    for cell, (entry, mine) in enumerate(zip(sweep.entries, cells, strict=True)):
+    for index, (cell, mine) in enumerate(zip(sweep.cells, cells, strict=True)):
         if any(a.open or a.phase == "retrain" for a in mine):
             continue
         wanted: Sequence[TrialConfig] = ()
         if len(mine) < file.searched:
             known = list(read([a.id for a in mine]).values())
-            wanted = next_round(file, entry, [c for c, _ in known], {c.id: run for c, run in known})
+            wanted = next_round(file, cell, [c for c, _ in known], {c.id: run for c, run in known})
         elif not file.trials:
-            wanted = plan_retrainings(file, fixed_trial(entry))
-        elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], entry.goal):
+            wanted = plan_retrainings(file, fixed_trial(cell))
+        elif best := _best_trial([(a.valid, a.id) for a in mine if a.status == "ok"], cell.goal):
             wanted = plan_retrainings(file, read([best])[best][0])
-        yield from ((cell, config) for config in wanted)
+        yield from ((index, config) for config in wanted)
 
 
 def group_by_cell(sweep: Sweep, planned: Sequence[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Return the trials of each cell; those of before there were cells are told apart by their model."""
+    """Return the trials of each cell; trials planned before there were cells are grouped by their model."""
     by_cell: dict[int | str, list[PlannedTrial]] = {}
     for a in planned:
         by_cell.setdefault(a.model if a.cell is None else a.cell, []).append(a)
-    return [by_cell.get(k, []) + by_cell.get(e.base.model, []) for k, e in enumerate(sweep.entries)]
+    return [by_cell.get(k, []) + by_cell.get(cell.base.model, []) for k, cell in enumerate(sweep.cells)]
 
 
 def cell_key(file: SweepFile, config: TrialConfig) -> tuple[Any, ...]:
-    """Return what tells the cell of a trial from a file's other cells: task, model, and the values a grid varies."""
+    """Return what identifies the cell of a trial within a file: task, model, and the values that a grid varies."""
     chosen = {**config.params, **config.options}
-    varied = (getattr(config, n) if n in FIELDS else chosen.get(n) for n in file.gridded(config.model))
+    varied = (getattr(config, n) if n in FIELDS else chosen.get(n) for n in file.names_in_grid(config.model))
     return (config.task, config.model, *varied)
 
 
@@ -107,7 +108,7 @@ def choose_winner(trials: Sequence[TrialConfig], ends: Mapping[str, Run], goal: 
 
 
 def plan_retrainings(file: SweepFile, best: TrialConfig) -> list[TrialConfig]:
-    """Return the configuration of a cell's winner once a fresh seed, different from every search seed."""
+    """Return the retrainings of a cell's winner, each with a fresh seed that differs from every search seed."""
     taken = set(search_seeds(file, best.model))
     fresh = (seed for k in range(10**6) if (seed := derive_seed("retrain", seed_key(best), k)) not in taken)
     again = replace(best, phase="retrain", halving=None)

@@ -1,4 +1,4 @@
-"""What a sweep has cost so far, and which part of its budget that uses up."""
+"""What a sweep has cost so far, and whether a part of its budget is used up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from longwave.platform.sweeps.run.recorder import ResultRecorder
 
 
 class BudgetMeter:
-    """The budget of a sweep in the hands of one driver.
+    """The costs of a sweep against its budget, as one driver counts them.
 
     Args:
-        store: What earlier drivers spent stands there.
+        store: Holds what earlier drivers spent.
         file: The sweep.
     """
 
@@ -34,12 +34,12 @@ class BudgetMeter:
         return self._own + recorder.spent if recorder else self._own
 
     def columns(self) -> dict[str, Mapping[str, float]]:
-        """Return the same as columns of its row."""
+        """Return the same as columns of the driver's row in the store."""
         own = self.own()
         return {"used": own.used, "expected": own.expected}
 
     def spent(self) -> str:
-        """Return which part of the budget is used up; empty while none is."""
+        """Return a message that names the part of the budget that is used up; empty while none is."""
         budget = self.file.budget
         hours = (self.before.ran + time.monotonic() - self._start) / 3600
         gpu_hours = sum(s for kind, s in (self.before + self.own()).used.items() if kind != CPU) / 3600
@@ -50,19 +50,19 @@ class BudgetMeter:
         return f"its budget of {budget.trials} trials is used up" if self._closed else ""
 
     def trials_left(self) -> int | None:
-        """Return how many trials may yet be trained; None where any number may."""
+        """Return how many trials may still be trained; None without a limit."""
         if self.file.budget.trials is None:
             return None
         ended = sum(not a.open for a in self.store.planned(self.file.name))
         return max(0, self.file.budget.trials - ended)
 
     def close(self) -> None:
-        """Note that no pack fits the trials that are left."""
+        """Note that the budget's remaining trials are fewer than any pack has."""
         self._closed = True
 
     @contextmanager
-    def filled_by(self, recorder: ResultRecorder) -> Iterator[None]:
-        """Count what the packs of ``recorder`` hold inside the block, and keep it."""
+    def counting(self, recorder: ResultRecorder) -> Iterator[None]:
+        """Count the costs of the packs of ``recorder`` inside the block."""
         self._recorder = recorder
         try:
             yield

@@ -1,4 +1,4 @@
-"""What changes while a sweep runs, in place in a notebook: without widgets, so that any notebook shows it."""
+"""A view that is updated in place in a notebook, without widgets, so that any notebook shows it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 EVERY = 0.5
-"""Seconds between two pictures at least."""
+"""Least seconds between two updates."""
 WIDTH = 100
 FRAME = '<pre style="white-space:pre;line-height:1.3;font-family:monospace">{code}</pre>'
 
 
 class NotebookLive:
-    """Shows the newest picture in the output of the cell that runs.
+    """Shows a renderable in the output of the notebook cell that runs.
 
     Args:
-        picture: Gives what is to be shown now.
+        picture: Returns what to show now.
     """
 
     def __init__(self, picture: Callable[[], RenderableType]) -> None:
@@ -28,17 +28,17 @@ class NotebookLive:
         self._output: Any = None
 
     def start(self) -> None:
-        """Show the first picture."""
+        """Start the output."""
         shown: Any = importlib.import_module("IPython.display")
         self._output, self._last = shown.display(shown.HTML(self._html()), display_id=True), time.monotonic()
 
     def refresh(self) -> None:
-        """Show the picture of now, unless that was done a moment ago."""
+        """Update the output, unless that was done a moment ago."""
         if self._output is not None and time.monotonic() - self._last > EVERY:
             self._show()
 
     def stop(self) -> None:
-        """Show the last picture, which stays."""
+        """Update the output for the last time."""
         if self._output is not None:
             self._show()
 

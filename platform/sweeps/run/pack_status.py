@@ -1,4 +1,4 @@
-"""How far the packs are that are trained now, and when they will be over."""
+"""How far the packs in training are, and when they will end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class PackStatus:
 
     Attributes:
         pack: Its key.
-        model: Of its trials.
-        counts: Its trials by how they stand.
+        model: Model, or models, of its trials.
+        counts: Number of its trials by status.
         epochs, expected: Epochs that its trials in training have, and will have, summed.
-        left: Seconds that it will take yet, at the pace of this training of it; None before its first epoch.
+        left: Seconds that remain at the pace since its last start; None before its first epoch.
         silent: Seconds since its last epoch, or since it began.
         owner: The driver that trains it.
     """
@@ -36,24 +36,24 @@ class PackStatus:
 
 
 def running_packs(store: Store, sweep: str, now: float | None = None) -> list[PackStatus]:
-    """Return the packs of a sweep that are trained now, that which is over last first.
+    """Return the packs of a sweep that are in training, the one that will take longest first.
 
     Args:
         now: Unix time; by default the clock's.
     """
-    asked = store.planned(sweep)
-    running = store.running_trials([trial.id for trial in asked if trial.status == "running"])
+    planned = store.planned(sweep)
+    running = store.running_trials([trial.id for trial in planned if trial.status == "running"])
     epochs = {name: config.epochs for name, config in store.configs([t.trial for t in running]).items()}
-    of = {trial.id: trial for trial in asked}
+    by_id = {trial.id: trial for trial in planned}
     together: dict[str, list[RunningTrial]] = {}
     for one in running:
-        together.setdefault(of[one.trial].pack or one.trial, []).append(one)
+        together.setdefault(by_id[one.trial].pack or one.trial, []).append(one)
     members: dict[str, list[PlannedTrial]] = {}
-    for trial in asked:
+    for trial in planned:
         members.setdefault(trial.pack or trial.id, []).append(trial)
     moment = time.time() if now is None else now
-    found = [_pack_status(name, theirs, members[name], epochs, moment) for name, theirs in together.items()]
-    return sorted(found, key=lambda pack: -(pack.left or 0.0))
+    packs = [_pack_status(name, theirs, members[name], epochs, moment) for name, theirs in together.items()]
+    return sorted(packs, key=lambda pack: -(pack.left or 0.0))
 
 
 def _pack_status(

@@ -1,4 +1,4 @@
-"""What a sweep's packs may go to, as found now; what no device of a kind has tried yet is tried there."""
+"""Find the devices for a sweep's packs, and probe packs that are not known there yet."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from longwave.platform.sweeps.run import executor
 
 
 def find_cluster(workers: Workers, store: Store) -> Cluster:
-    """Return what there is for packs inside ``running_workers(workers)``, with what the store knows of it.
+    """Return the devices for packs inside ``running_workers(workers)``, with the probes of the store.
 
     Raises:
-        WorkerError: There is no place, or as ``run_packs``.
+        WorkerError: No pack fits; or as ``run_packs``.
     """
-    room = workers.room(executor.find_nodes(workers))
-    return Cluster(room, workers.gpus, ProbeTable(store.with_retry(lambda: read_probes(store))))
+    pool = workers.device_pool(executor.find_nodes(workers))
+    return Cluster(pool, workers.gpus, ProbeTable(store.with_retry(lambda: read_probes(store))))
 
 
 def probe_missing(
     cluster: Cluster, configs: Sequence[TrialConfig], workers: Workers, store: Store, say: Callable[[str], None]
 ) -> Cluster:
-    """Return the cluster that knows of these trials, too: what was probed nowhere is probed now, and kept.
+    """Return the cluster with probes of these trials: missing ones are made now, and stored.
 
     Args:
         cluster: As ``find_cluster`` returns it.
-        configs: What is to be trained.
+        configs: What will be trained.
         workers: Those of ``running_workers``.
         store: Where probes are kept.
-        say: Told what takes a while.
+        say: Called with what takes a while.
 
     Raises:
         WorkerError: As ``run_packs``.
     """
-    wanted = [*cluster.untried(configs)]
+    wanted = [*cluster.untried_packs(configs)]
     if not wanted:
         return cluster
     say(f"tries {len(wanted)} packs for the memory and the time they take")
-    found = [*executor.run_probes(wanted, workers)]
-    store.with_retry(lambda: write_probes(store, found))
+    probes = [*executor.run_probes(wanted, workers)]
+    store.with_retry(lambda: write_probes(store, probes))
     say("")
-    return cluster.knowing(store.with_retry(lambda: read_probes(store)))
+    return cluster.with_probes(store.with_retry(lambda: read_probes(store)))
 
 
 def needs_probes(cluster: Cluster, workers: Workers) -> bool:
-    """Return whether a sweep tries its packs before it divides them: on GPUs whose share nobody gives.
+    """Return whether a sweep probes its packs before it divides them: on GPUs, unless their shares are given.
 
-    On cores an estimate of the memory does, and a pack takes one in any case.
+    On cores an estimate of the memory is enough, and a pack takes a core in any case.
     """
-    return workers.gpus is None and any(kind != CPU for kind in cluster.room.kinds)
+    return workers.gpus is None and any(kind != CPU for kind in cluster.pool.kinds)

@@ -1,4 +1,4 @@
-"""Which packs are trained now: of trials that this driver leases, as they were divided before or divided anew."""
+"""Which packs are trained now: leases trials and hands them out in packs, stored ones or newly divided ones."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from longwave.platform.sweeps.plan.stored import with_search_spaces
 from longwave.platform.sweeps.run.halving import cohort_name, decide_rungs, packs_to_join
 
 TRIALS_PER_WAVE = 1_000
-"""Trials that are leased and read at once, about: the first pack waits for no more than these."""
+"""About how many trials are leased and read at once: the first pack waits for no more than these."""
 
 
 class PackQueue:
-    """The packs of a round, in waves: each is leased and read when it is handed out, so that few are held at a time.
+    """The packs of a round, in waves: each wave is leased and read when it is handed out, so that few leases are held.
 
-    All trials that are in no pack are divided before the first wave, so that packs are the same whatever a wave holds.
+    All trials that are in no pack are divided before the first wave, so that packs do not depend on waves.
 
     Args:
         sweep, store, leases, workers: Of this driver.
         left: Trials that have not ended.
-        parents: Packs whose checkpoints may serve those that have none.
-        most: Trials that may be trained at most; a cohort is not cut for it.
-        cluster: What packs may go to; by default a core for each of the workers.
+        parents: For packs without a checkpoint, the packs whose checkpoints may be used instead.
+        max_trials: Greatest number of trials to train; a cohort is taken whole or not at all.
+        cluster: The devices for packs; by default a core for each worker.
 
     Attributes:
-        handed: How many packs were handed out.
-        left: How many still are to be.
+        handed: Number of packs handed out.
+        left: Number of packs still to be handed out.
     """
 
     def __init__(
@@ -51,54 +51,54 @@ class PackQueue:
         workers: Workers,
         left: Sequence[PlannedTrial],
         parents: Mapping[str, tuple[str, ...]],
-        most: int | None = None,
+        max_trials: int | None = None,
         cluster: Cluster | None = None,
     ) -> None:
         self.sweep, self.store, self.leases, self.workers, self.parents = sweep, store, leases, workers, parents
         self.cluster, self.handed = cluster or Cluster(DevicePool([ClusterNode(workers.count or 1)])), 0
-        self._groups = deque(store.with_retry(lambda: self._grouped(left, most)))
+        self._groups = deque(store.with_retry(lambda: self._group_trials(left, max_trials)))
         self.left = len({a.pack for group in self._groups for a in group})
 
     def next(self) -> dict[str, Job]:
-        """Return the next packs, by key, whose trials are leased from now on; none if others hold all that is left.
+        """Lease and return the next packs, by key; none if other drivers hold all remaining trials.
 
-        A pack of the store of which others hold a part, or have ended one, is cut anew. A cohort is trained by one
-        driver alone.
+        A stored pack is cut down if others hold some of its trials, or have ended them. A cohort is trained by a single
+        driver.
         """
         while self._groups:
             wave = self._groups.popleft()
             while self._groups and len(wave) + len(self._groups[0]) <= TRIALS_PER_WAVE:
                 wave += self._groups.popleft()
             self.left -= len({a.pack for a in wave})
-            if jobs := self.store.with_retry(partial(self._leased, [a.id for a in wave])):
+            if jobs := self.store.with_retry(partial(self._lease_packs, [a.id for a in wave])):
                 self.handed += len(jobs)
                 return jobs
         return {}
 
-    def _grouped(self, left: Sequence[PlannedTrial], most: int | None) -> list[list[PlannedTrial]]:
-        """Return what is leased together, a pack or a cohort each, in the order of their first trials."""
+    def _group_trials(self, left: Sequence[PlannedTrial], max_trials: int | None) -> list[list[PlannedTrial]]:
+        """Return the trials that are leased together, a pack or a cohort each, in the order of their first trials."""
         cohorts = self.store.cohorts([a.id for a in left]) if self.sweep.file.halving else {}
-        wanted = _within_budget(left, cohorts, most)
+        wanted = _within_budget(left, cohorts, max_trials)
         fresh = self.store.configs([a.id for a in wanted if a.pack is None])
         new = [fresh[a.id] for a in wanted if a.pack is None]
         packs = self.store.assign_new(divide_new_trials(self.sweep, self.cluster, new)) if new else {}
-        self._open = self._still_open({a.id: a.pack for a in left if a.pack is not None} | packs)
+        self._open = self._count_open({a.id: a.pack for a in left if a.pack is not None} | packs)
         groups: dict[str, list[PlannedTrial]] = {}
         for a in (replace(a, pack=a.pack or packs[a.id]) for a in wanted):
             groups.setdefault(cohorts.get(a.id) or str(a.pack), []).append(a)
         return list(groups.values())
 
-    def _still_open(self, packs: Mapping[str, str]) -> dict[str, int]:
-        """Return how many trials of each pack have not ended. That only falls: a pack is named by its trials.
+    def _count_open(self, packs: Mapping[str, str]) -> dict[str, int]:
+        """Return how many trials of each pack have not ended. The number never grows: a pack's key names its trials.
 
         Args:
-            packs: Of all open trials of the sweep that are in one; packs may hold those of another sweep, too.
+            packs: Packs of the sweep's open trials, by trial; they may hold trials of other sweeps, too.
         """
         shared = {packs[trial] for trial in self.store.shared_trials(self.sweep.file.name) if trial in packs}
         return Counter(packs.values()) | self.store.count_open(shared)
 
-    def _leased(self, wave: Sequence[str]) -> dict[str, Job]:
-        """Return the packs of some trials as far as they can be leased."""
+    def _lease_packs(self, wave: Sequence[str]) -> dict[str, Job]:
+        """Lease as many of some trials as possible, and return their packs."""
         now = self.store.packs(wave)  # another driver may have cut some since
         self._open |= self.store.count_open({*now.values()} - self._open.keys())
         configs = self.store.configs([*now])
@@ -107,14 +107,14 @@ class PackQueue:
         if torn:
             self.leases.release([i for i in taken if cohort_name(configs[i]) in torn])
             taken = {i for i in taken if cohort_name(configs[i]) not in torn}
-        packs, before = self._cut({i: now[i] for i in wave if i in taken}, configs)
+        packs, before = self._cut_packs({i: now[i] for i in wave if i in taken}, configs)
         cohorts = decide_rungs(self.sweep, self.store, self.leases, [pack[0] for pack in packs.values()])
         older = {key: before.get(key, ()) + self.parents.get(key, ()) for key in packs}
-        joins = self._joins({k: pack for k, pack in packs.items() if k not in self.parents}, cohorts)
+        joins = self._find_joins({k: pack for k, pack in packs.items() if k not in self.parents}, cohorts)
         for key, part in joins.items():
             older[key] = (*part, *(old for k in part for old in older.pop(k)))
             packs[key] = [config for k in part for config in packs.pop(k)]
-        shares = self.cluster.shares(packs, self.handed, self.left)
+        shares = self.cluster.gpu_shares(packs, self.handed, self.left)
         weights = self.sweep.file.keep_weights
         return {
             key: Job(
@@ -123,10 +123,10 @@ class PackQueue:
             for key, pack in packs.items()
         }
 
-    def _cut(
+    def _cut_packs(
         self, mine: Mapping[str, str], configs: Mapping[str, TrialConfig]
     ) -> tuple[dict[str, list[TrialConfig]], dict[str, tuple[str, ...]]]:
-        """Return packs of leased trials by key, and of those cut from another the key of that one."""
+        """Return packs of leased trials by key, and for those cut from another pack, the key of that one."""
         stored: dict[str, list[TrialConfig]] = {}
         for trial, pack in mine.items():
             stored.setdefault(pack, []).append(configs[trial])
@@ -139,10 +139,12 @@ class PackQueue:
         self.store.assign({key: packs[key] for key in before})
         return packs, before
 
-    def _joins(self, packs: Mapping[str, Sequence[TrialConfig]], cohorts: Mapping[str, Cohort]) -> dict[str, list[str]]:
-        """Return which packs of cohorts go on as one; none where each cohort is one pack anyway.
+    def _find_joins(
+        self, packs: Mapping[str, Sequence[TrialConfig]], cohorts: Mapping[str, Cohort]
+    ) -> dict[str, list[str]]:
+        """Return which packs of cohorts continue as one; none where each cohort is one pack anyway.
 
-        Neither do those that were cut since they ran out of memory or their worker died: they would be cut again.
+        Packs that were cut because they ran out of memory or their worker died are left out: they would be cut again.
         """
         if not (self.sweep.file.halving and self.sweep.file.halving.cohort):
             return {}
@@ -150,38 +152,40 @@ class PackQueue:
         whole = {key: pack for key, pack in packs.items() if not self.workers.checkpoint(key).parted}
         others = sum(map(len, self._groups))
 
-        def most(config: TrialConfig, trials: int) -> int:
-            fit = self.cluster.most(config) or memory // trial_bytes(known, config)
-            return largest_pack(trials + others, self.cluster.count, self.sweep.file.pack, fit)
+        def max_members(config: TrialConfig, trials: int) -> int:
+            fitting = self.cluster.max_members(config) or memory // trial_bytes(known, config)
+            return largest_pack(trials + others, self.cluster.count, self.sweep.file.pack, fitting)
 
-        return packs_to_join(whole, cohorts, most)
+        return packs_to_join(whole, cohorts, max_members)
 
 
-def _within_budget(left: Sequence[PlannedTrial], cohorts: Mapping[str, str], most: int | None) -> list[PlannedTrial]:
+def _within_budget(
+    left: Sequence[PlannedTrial], cohorts: Mapping[str, str], max_trials: int | None
+) -> list[PlannedTrial]:
     """Return the trials that a budget allows: cohorts whole or not at all."""
-    if most is None:
+    if max_trials is None:
         return list(left)
-    found: list[PlannedTrial] = []
+    allowed: list[PlannedTrial] = []
     groups: dict[str, list[PlannedTrial]] = {}
     for a in left:
         groups.setdefault(cohorts.get(a.id, a.id), []).append(a)
     for group in groups.values():
-        if len(found) + len(group) <= most:
-            found += group
-    return found
+        if len(allowed) + len(group) <= max_trials:
+            allowed += group
+    return allowed
 
 
 def divide_new_trials(sweep: Sweep, cluster: Cluster, fresh: Sequence[TrialConfig]) -> dict[str, list[TrialConfig]]:
-    """Return the packs that trials which are in none are divided into, by key."""
+    """Divide trials that are in no pack into packs, by key."""
     known = with_search_spaces(sweep)
-    looped = {entry.base.model for entry in known.entries if entry.looped}
+    looped = {cell.base.model for cell in known.cells if cell.looped}
     together = not (sweep.file.halving and sweep.file.halving.cohort)
     memory, size = _bytes_per_worker(cluster), sweep.file.pack
     return divide_into_packs(
-        fresh, cluster.count, size, partial(trial_bytes, known), memory, looped, together, cluster.most
+        fresh, cluster.count, size, partial(trial_bytes, known), memory, looped, together, cluster.max_members
     )
 
 
 def _bytes_per_worker(cluster: Cluster) -> int:
-    """Return the bytes that a worker may use, where nothing was measured."""
+    """Return the bytes that a worker may use where nothing was probed."""
     return int(psutil.virtual_memory().available // (2 * cluster.count))

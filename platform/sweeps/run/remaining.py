@@ -1,4 +1,4 @@
-"""What a sweep still has to train, in epochs: successive halving ends most of a search early, and so do divergences."""
+"""Epochs that a sweep still has to train; successive halving and divergences end many trials early."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from longwave.platform.sweeps.file.stops import Halving
 from longwave.platform.training.stopping import rungs
 
 PhaseOfCell = tuple[int, Phase]
-"""A part of a sweep: the trials of one phase of a cell."""
+"""The trials of one phase of a cell, by its index."""
 
 
 def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, again: EpochCounts) -> int:
-    """Return how many epochs a cell has yet to train, as far as that is known: no trial of it is known to diverge.
+    """Return how many epochs a cell still has to train if no further trial of it diverges.
 
     Args:
         file: The sweep.
-        epochs: Of a trial of the cell that is trained to its end.
-        search, again: What there is of its search, and of its retrainings.
+        epochs: Epochs of a trial of the cell that is trained to its end.
+        search, again: Epochs trained so far in its search, and in its retrainings.
     """
     if search.ended >= file.searched:
         left = 0
@@ -37,7 +37,7 @@ def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, 
 
 
 def cohort_sizes(file: SweepFile) -> list[int]:
-    """Return how many trials compete with each other in successive halving; those of a round, if packs decide it."""
+    """Return the sizes of all cohorts of successive halving; a round is one cohort if pack size is automatic."""
     sizes = [len(range(k, file.trials, file.rounds)) for k in range(file.rounds)]
     sizes += [file.searched - file.trials]
     pack = file.pack if file.pack != "auto" else None
@@ -46,7 +46,7 @@ def cohort_sizes(file: SweepFile) -> list[int]:
 
 
 def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
-    """Return the epochs that trials of one cohort train in all: at each rung a share of 1/η stays, rounded up."""
+    """Return the epochs of all trials of one cohort: at each rung a share of 1/η continues, rounded up."""
     total, before = 0, 0
     for rung in [*rungs(halving.first, halving.eta, epochs), epochs]:
         total += trials * (rung - before)
@@ -55,12 +55,12 @@ def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
 
 
 def remaining_epochs(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
-    """Return how many epochs all cells have yet to train.
+    """Return how many epochs all cells still have to train.
 
     Args:
         file: The sweep.
-        epochs: Of each cell, in order, the epochs of a trial that is trained to its end.
-        done: What there is of each part.
+        epochs: For each cell, in order, the epochs of a trial that is trained to its end.
+        done: Epochs trained so far.
     """
     none = EpochCounts()
     parts = [(each, done.get((k, "search"), none), done.get((k, "retrain"), none)) for k, each in enumerate(epochs)]

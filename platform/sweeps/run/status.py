@@ -1,4 +1,4 @@
-"""How a sweep stands: the counts that every view shows, who runs it, how long it will take."""
+"""The status of a sweep: the counts that every view shows, who runs it, how long it will take."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from longwave.platform.sweeps.run.remaining import remaining_epochs
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """How a sweep stands.
+    """The status of a sweep.
 
     Attributes:
         name: The sweep.
-        state: ``running``, ``paused``, ``waiting`` for others, ``interrupted``: its driver is gone, or ``over``.
-        counts: Trials by how they stand: planned, running, done, ok, diverged, stopped, failed.
-        trials: Trials it will have trained, as far as that is known; retrainings count before they are planned.
-        epochs: Epochs that its trials were trained.
-        expected: Epochs that they will have been, as far as that is known; None for a sweep without a plan.
-        left: Seconds that it will take yet; None while nothing tells.
+        state: ``running``, ``paused``, ``waiting`` for others, ``interrupted`` (its driver is gone), or ``over``.
+        counts: Number of trials by status: planned, running, done, ok, diverged, stopped, failed.
+        trials: Expected number of trials in the end; retrainings count before they are planned.
+        epochs: Epochs trained so far.
+        expected: Expected number of epochs in the end; None for a sweep without a plan.
+        left: Seconds that remain; None if unknown.
         cells: The counts of each of its cells, by label.
         drivers: Processes that run it.
-        failures: Why trials failed, and how many for that.
-        spent: What it has taken.
+        failures: Number of failed trials by reason.
+        spent: What it has cost.
     """
 
     name: str
@@ -52,28 +52,28 @@ class SweepStatus:
 
 
 def sweep_status(store: Store, name: str) -> SweepStatus:
-    """Return how the sweep ``name`` stands.
+    """Return the status of the sweep ``name``.
 
     Raises:
         ConfigError: There is no such sweep.
     """
-    found = store.sweep(name)
-    sweep = read_sweep_plan(store, name) if found.plan is not None else None
+    stored = store.sweep(name)
+    sweep = read_sweep_plan(store, name) if stored.plan is not None else None
     counts, mine = store.counts(name), drivers(store, name)
     alive, planned = [d for d in mine if d.alive], sum(counts.values())
     parts = store.epoch_counts(name)
     epochs = sum(parts.values(), EpochCounts()).epochs
     ended = planned > 0 and all(status in ENDED for _, status in counts)
     over = ended and (not sweep or is_over(sweep, store, store.planned(name)))
-    expected = sweep.file.trained * len(sweep.entries) if sweep and not over else planned
-    further = remaining_epochs(sweep.file, [e.epochs for e in sweep.entries], parts) if sweep and not over else 0
+    expected = sweep.file.trained * len(sweep.cells) if sweep and not over else planned
+    further = remaining_epochs(sweep.file, [cell.epochs for cell in sweep.cells], parts) if sweep and not over else 0
     left, since = None, max((d.seconds for d in alive), default=0.0)
     if further and (new := store.trained_since(name, since)):
         left = further / new * since
-    labels = [entry.label for entry in sweep.entries] if sweep else []
+    labels = [cell.label for cell in sweep.cells] if sweep else []
     return SweepStatus(
         name=name,
-        state=_state_of(found.state, over, alive),
+        state=_state_of(stored.state, over, alive),
         counts=count_statuses(counts),
         trials=expected,
         epochs=epochs,
@@ -89,18 +89,23 @@ def sweep_status(store: Store, name: str) -> SweepStatus:
 
 
 def count_statuses(counts: Mapping[tuple[int | None, str], int]) -> dict[str, int]:
-    """Return how many trials are planned, running and done, and how they ended, over the cells of ``counts``."""
-    found = Counter[str]()
+    """Return the numbers of trials planned, running, done, and of each end, summed over the cells of ``counts``."""
+    trials_by_status = Counter[str]()
     for (_, status), trials in counts.items():
-        found[status] += trials
-    ended = {str(state): found[state] for state in ENDED}
-    return {"planned": found["planned"], "running": found["running"], "done": sum(ended.values()), **ended}
+        trials_by_status[status] += trials
+    ended = {str(state): trials_by_status[state] for state in ENDED}
+    return {
+        "planned": trials_by_status["planned"],
+        "running": trials_by_status["running"],
+        "done": sum(ended.values()),
+        **ended,
+    }
 
 
-def _state_of(told: str, over: bool, alive: Sequence[Driver]) -> str:
+def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
     if over:
         return "over"
-    if told == "pause":
+    if stored == "pause":
         return "paused"
     if not alive:
         return "interrupted"

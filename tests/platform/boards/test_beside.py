@@ -43,7 +43,7 @@ def test_the_verdict_on_a_number_is_that_of_all_seeds_of_its_row_with_the_tasks_
     ends = ["diverged" if score is None else score for score in scores]
     number = printed("lem", 0.5, n=10, std=0.1, note="≈ params", params=5, sources="a, T1 (x)\nb, T2 (y)")
     [_, row] = sorted(
-        rows([retrained("lem", ends, margin=1.5, trivial={"copy": 9.0})], [number]), key=lambda r: r.asked
+        rows([retrained("lem", ends, margin=1.5, trivial={"copy": 9.0})], [number]), key=lambda r: r.seed_count
     )
     [found] = row.published
     told = verdict(scores, Printed(0.5, "mean", 0.1, 10, 0.05), Scale(), 1.5, 9.0)

@@ -116,7 +116,7 @@ def test_a_row_of_5_ended_and_45_diverged_seeds_stands_behind_all_that_mostly_en
     found = rows([retrained("lost", lost), retrained("fine", [1.0, 1.1, 1.2, 1.3, 1.4]), retrained("worse", worse)], [])
     assert [row.model for row in found] == ["fine", "worse", "lost"]
     last = found[-1]
-    assert (last.mean, last.median, last.median_best, last.asked, last.rank_high) == (0.1, None, None, 50, 3)
+    assert (last.mean, last.median, last.median_best, last.seed_count, last.rank_high) == (0.1, None, None, 50, 3)
     assert (written(last)["median [94–95 %]"], written(last)["mean ± std (n)"]) == (
         "diverged", "0.1 (5 of 50)",
     )  # fmt: skip
@@ -134,8 +134,8 @@ def test_the_order_is_that_of_medians_with_diverged_seeds_worst_then_of_the_shar
     found = rows([retrained("m", end, goal, hidden=k + 1) for k, end in enumerate(ends)], [])
     sign = 1 if goal == "min" else -1
     worst = [statistics.median([math.inf if s is None else sign * s for s in row.seeds]) for row in found]
-    assert [(value, row.diverged / row.asked) for value, row in zip(worst, found, strict=True)] == sorted(
-        (value, row.diverged / row.asked) for value, row in zip(worst, found, strict=True)
+    assert [(value, row.diverged / row.seed_count) for value, row in zip(worst, found, strict=True)] == sorted(
+        (value, row.diverged / row.seed_count) for value, row in zip(worst, found, strict=True)
     )
     assert [row.median for row in found] == [None if math.isinf(value) else sign * value for value in worst]
 

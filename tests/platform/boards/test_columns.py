@@ -62,7 +62,7 @@ def test_every_column_has_a_key_of_its_own_a_heading_a_sentence_and_views_that_e
     assert len({column.key for column in columns.COLUMNS}) == len(columns.COLUMNS)
     for column in columns.COLUMNS:
         assert column.heading and column.meaning[-1] in ".:”", column.key
-        assert {*column.views, *column.asked} <= {*get_args(View)} and (column.views or column.asked)
+        assert {*column.views, *column.on_request} <= {*get_args(View)} and (column.views or column.on_request)
 
 
 def test_values_are_of_their_kind_and_texts_are_never_empty(board: list[Row]) -> None:

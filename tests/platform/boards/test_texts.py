@@ -81,7 +81,7 @@ def test_a_share_has_clopper_and_pearsons_interval(ended: int, diverged: int) ->
         assert (found.share, texts.share(found)) == (None, "—")
         return
     told = diverged_share(diverged, ended + diverged)
-    assert found.share == told and found.asked == len(found.seeds) == ended + diverged
+    assert found.share == told and found.seed_count == len(found.seeds) == ended + diverged
     ends = f"{100 * (told.low or 0):.0f}, {100 * (told.high or 0):.0f}"
     assert texts.share(found) == (f"{100 * told.value:.0f} % [{ends}]" if diverged else "none")
 

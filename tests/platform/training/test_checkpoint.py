@@ -85,18 +85,18 @@ def same(one: Saved | None, other: Saved) -> bool:
 
 def test_the_newest_comes_first_then_the_one_before_it_then_those_of_others(folder: AnyPath) -> None:
     file = kept(folder)
-    assert [s.facts["epoch"] for s in file.found()] == [3, 2]
+    assert [s.facts["epoch"] for s in file.candidates()] == [3, 2]
     heir = Checkpoint(folder / "heir.safetensors", (file.path,))
-    assert [s.facts["epoch"] for s in heir.found()] == [3, 2]
+    assert [s.facts["epoch"] for s in heir.candidates()] == [3, 2]
     pack = Pack(CONFIGS, DATA)
     heir.save(snapshot(pack))
-    assert [s.facts["epoch"] for s in heir.found()] == [1, 3, 2]
+    assert [s.facts["epoch"] for s in heir.candidates()] == [1, 3, 2]
 
 
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
     file, chance = kept(folder), random.Random(1)
-    older, content = list(file.found())[1], file.path.read_bytes()
+    older, content = list(file.candidates())[1], file.path.read_bytes()
     for _ in range(100):
         damaged, place = bytearray(content), chance.randrange(len(content))
         damaged[place] ^= 1 << chance.randrange(8)
@@ -107,7 +107,7 @@ def test_of_100_flipped_bits_each_is_seen_and_the_one_before_serves(folder: AnyP
 @pytest.mark.parametrize("folder", ["folder", "memory"], indirect=True)
 def test_of_100_cut_files_each_is_seen_and_the_one_before_serves(folder: AnyPath) -> None:
     file, chance = kept(folder), random.Random(2)
-    older, content = list(file.found())[1], file.path.read_bytes()
+    older, content = list(file.candidates())[1], file.path.read_bytes()
     for length in [0, 1, 31, 32, 33, *(chance.randrange(len(content)) for _ in range(95))]:
         file.path.write_bytes(content[:length])
         assert same(file.load(), older)
@@ -127,7 +127,7 @@ def damaged(path: AnyPath) -> None:
 
 def of_another_version(path: AnyPath) -> None:
     real = checkpoint_module.FORMAT
-    saved = next(Checkpoint(path).found())
+    saved = next(Checkpoint(path).candidates())
     try:
         checkpoint_module.FORMAT = "1"
         Checkpoint(path).save(saved)
@@ -186,10 +186,10 @@ def no_room(most: int) -> Iterator[None]:
 
 def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     file = kept(tmp_path)
-    names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.found()]
+    names, contents = sorted(tmp_path.iterdir()), [s.facts for s in file.candidates()]
     with no_room(1000), pytest.raises(OSError, match="File too large"):
         file.save(snapshot(Pack(CONFIGS, DATA)))
-    assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.found()] == contents
+    assert sorted(tmp_path.iterdir()) == names and [s.facts for s in file.candidates()] == contents
 
 
 def test_a_store_that_is_gone_is_an_error_of_the_system_to_a_save_and_no_checkpoint_to_a_load(

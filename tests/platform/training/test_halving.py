@@ -108,9 +108,11 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
             if left := [c for c in part if c in ledger.open]:
                 train(left, ledger.take, Checkpoint(file), Cohort("c", tuple(c.id for c in whole.configs), {}))
     pack = Pack(ledger.open, get_task("adding").load("N=20"))
-    assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).found())
+    assert take_up(pack, Checkpoint(tmp_path / "joined", tuple(files)).candidates())
     assert [len(pack.valids[c.id]) for c in pack.configs] == [1] * len(ledger.open) and pack.done == 1
-    assert not take_up(Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).found())
+    assert not take_up(
+        Pack(ledger.open, get_task("adding").load("N=20")), Checkpoint(files[0], (files[1],)).candidates()
+    )
     epochs = len(ledger.points)
     assert train(ledger.open, ledger.take, Checkpoint(tmp_path / "joined", tuple(files)), ledger.cohort) == "over"
     assert epochs and {epoch for _, epoch in ledger.points} == set(range(1, EPOCHS + 1))

@@ -208,7 +208,7 @@ def test_a_checkpoint_serves_the_trials_of_a_pack_that_are_still_open(tmp_path: 
     some = Pack([configs[2], configs[0]], data)
     saved = file.load()
     assert saved and restore(some, saved) and some.epoch == 3
-    assert [p.trial for p in some.said.points if p.epoch == 2] == [configs[0].id, configs[2].id]
+    assert [p.trial for p in some.report.points if p.epoch == 2] == [configs[0].id, configs[2].id]
     assert torch.equal(some.parameters.values, pack.parameters.values[[2, 0]])
     assert not restore(Pack([trial(seed=9)], data), saved)
 

@@ -80,9 +80,9 @@ class Ear:
         self.heard.append((how, pack))
         self.why = why
 
-    def told(self, line: str) -> None: ...
+    def show_notice(self, line: str) -> None: ...
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 def kill(*names: str) -> None:
@@ -202,8 +202,8 @@ def test_a_drain_is_seen_by_workers_of_another_process_within_its_time(tmp_path:
 
 def test_reports_of_a_worker_that_was_replaced_are_dropped() -> None:
     heard = _CurrentSessions()
-    assert [heard.now("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
-    assert heard.now("q", "c")
+    assert [heard.is_current("p", s) for s in ("a", "a", "b", "a", "b", "a")] == [True, True, True, False, True, False]
+    assert heard.is_current("q", "c")
 
 
 def test_a_job_survives_json(tiny: Tiny) -> None:

@@ -98,7 +98,7 @@ def test_packs_go_to_several_kinds_of_gpus_and_machines_without_one_wait(
     found = sorted((m.cpus, m.gpus, m.kind) for m in machines)
     assert found == [(0, 0, "cpu"), (1, 0, "cpu"), (2, 1, "A100"), (2, 2, "T4")]
     assert {p.kind for p in places} == {"A100", "T4"} and all(p.gpus for p in places) and len(places) == 6
-    assert Workers(None, tmp_path, cpu=True).room(machines).count == 5
+    assert Workers(None, tmp_path, cpu=True).device_pool(machines).count == 5
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,9 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
 def test_a_mark_is_seen_where_the_storage_is_the_same_and_nothing_is_left_of_it(tmp_path: Path) -> None:
     ours = Workers(1, tmp_path / "a")
     same, other = Workers(1, tmp_path / "a", flag=ours.flag), Workers(1, tmp_path / "b", flag=ours.flag)
-    with ours.mark():
-        assert same.marked() and not other.marked()
-    assert not same.marked() and not list((tmp_path / "a").iterdir())
+    with ours.marked_storage():
+        assert same.sees_mark() and not other.sees_mark()
+    assert not same.sees_mark() and not list((tmp_path / "a").iterdir())
 
 
 def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_queue_is_not_over() -> None:
@@ -107,20 +107,20 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
     quarter, whole = {"A100": 0.25}, {"A100": 1.0}
     room = DevicePool([ClusterNode(8, 1, "A100")])
     queue = PackSearcher(room, lambda: False, lambda: [*unfit])
-    queue.take({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
+    queue.add_packs({"jobs": {"a": {"shares": quarter}, "b": {"shares": whole}}, "last": True})
     first = queue.suggest("1")
-    assert (first["pack"], first["unfit"], first["place"]["gpus"]) == ("a", [], 0.25)
+    assert (first["pack"], first["unfit"], first["slot"]["gpus"]) == ("a", [], 0.25)
     assert queue.suggest("2") is None, "no place for b"
     unfit.append("node")
-    queue.back("a")
+    queue.requeue("a")
     queue.on_trial_complete("1")
-    assert room.taken == 0
+    assert room.used == 0
     second = queue.suggest("2")
-    assert (second["pack"], second["unfit"], second["place"]["gpus"]) == ("b", ["node"], 1.0)
+    assert (second["pack"], second["unfit"], second["slot"]["gpus"]) == ("b", ["node"], 1.0)
     assert queue.suggest("3") is None
     queue.on_trial_complete("2")
     third = queue.suggest("3")
-    assert (third["pack"], third["place"]["gpus"]) == ("a", 0.25), "it has its share again"
+    assert (third["pack"], third["slot"]["gpus"]) == ("a", 0.25), "it has its share again"
     assert queue.suggest("4") is None, "a may come back"
     queue.on_trial_complete("3")
     assert queue.suggest("4") == Searcher.FINISHED
@@ -153,10 +153,10 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
     place = asdict(Slot("H200", 0.25, 2.0))
-    asked = placement_of_pack(False, {"gpu": "H200"})({"place": place, "unfit": ["n", "m"]})
+    asked = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
     assert asked == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
-    assert placement_of_pack(False, {})({"place": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
+    assert placement_of_pack(False, {})({"slot": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
 
 
 @given(st.integers(1, 60), st.sampled_from([0.1, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]), st.integers(0, 8))
@@ -165,12 +165,12 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
     workers = Workers(None, Path(), cpu=True, cpus=cpus)
     if not fit:
         with pytest.raises(WorkerError, match="neither a GPU nor"):
-            workers.room([ClusterNode(tenths / 10)])
+            workers.device_pool([ClusterNode(tenths / 10)])
         return
-    room = workers.room([ClusterNode(tenths / 10)])
-    places = [room.take({}) for _ in range(fit + more)]
-    assert room.count == room.beside == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
-    asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).room([])
+    room = workers.device_pool([ClusterNode(tenths / 10)])
+    places = [room.take_slot({}) for _ in range(fit + more)]
+    assert room.count == room.packs_per_node == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
+    asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
     assert asked.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
 
 
@@ -178,13 +178,13 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
 def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_ended(refused: bool) -> None:
     said: list[dict[str, object]] = []
     queue = PackSearcher(DevicePool([ClusterNode(1)]), lambda: False, lambda: [])
-    queue.take({"jobs": {"a": {"shares": {}}}, "last": True})
+    queue.add_packs({"jobs": {"a": {"shares": {}}}, "last": True})
     nodes, trial = Mock(), Mock(trial_id="1", config=queue.suggest("1"))
     listener = EventCallback(said.append, queue, nodes)
     if refused:
         listener.on_trial_result(1, [], trial, {"refusal": "why", "node": "n"})
         listener.on_trial_complete(1, [], trial)
-        nodes.refuse.assert_called_once_with("n", "why")
+        nodes.refuse_node.assert_called_once_with("n", "why")
     else:
         listener.on_trial_error(1, [], trial)
     assert queue.packs == {"a": {"cpu": 1.0}} and not said

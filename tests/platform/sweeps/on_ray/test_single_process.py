@@ -198,7 +198,7 @@ def test_packs_train_one_after_another_as_they_are_handed_out_until_a_drain(tiny
             if heard[-1] == ("over", second):
                 workers.drain()
                 time.sleep(0.25)  # a drain is seen within 0.2 s
-                client.tell({"ask": "more", "jobs": {third: three.to_dict()}, "last": True})
+                client.send({"ask": "more", "jobs": {third: three.to_dict()}, "last": True})
     finally:
         client.end()
     assert [said for said in heard if said[0] != "report"] == [

@@ -56,7 +56,7 @@ def found(sweep: Sweep) -> list[TrialConfig]:
 
 def test_a_search_in_rounds_draws_a_number_exactly_where_its_word_has_it() -> None:
     sweep = search("tpe", trials=40, rounds=3)
-    [entry] = sweep.entries
+    [entry] = sweep.cells
     trials = found(sweep)
     assert len(trials) == 40
     for c in trials:
@@ -75,7 +75,7 @@ def test_samplers_that_learn_nothing_draw_all_as_ever(seed: int, n: int, sampler
         "c": Dimension("c", 2, 9, log=True, whole=True),
     }
     space = [known[name] for name in order]
-    assert draw(space, n, seed, sampler, means=lambda point, name: False) == draw(space, n, seed, sampler)
+    assert draw(space, n, seed, sampler, is_used=lambda point, name: False) == draw(space, n, seed, sampler)
 
 
 def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_is_drawn_before() -> None:
@@ -87,7 +87,7 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
 
     space = (Dimension("a", choices=("x", "y")), Dimension("b", 0.0, 1.0), Dimension("c", 0.0, 1.0))
     told: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
-    points = draw(space, 12, 5, "tpe", told, means=means)
+    points = draw(space, 12, 5, "tpe", told, is_used=means)
     assert all(("b" in p) == (p["a"] == "x") and "c" in p for p in points)
     assert asked_for[:3][0] == ((), "a") and asked_for[1] == (("a",), "b")
 
@@ -95,7 +95,7 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
 def test_the_example_of_a_search_begins_with_the_papers_setting_and_competes_in_cohorts_of_several_packs() -> None:
     sweep = resolve(read_sweep(ROOT / "infra/sweeps/search.toml"))
     trials = all_trials(sweep, {})
-    assert trials[0].params["lr"] == 0.00904 and trials[0].params["dt"] == 1.0 and not sweep.entries[0].warm[0].out
+    assert trials[0].params["lr"] == 0.00904 and trials[0].params["dt"] == 1.0 and not sweep.cells[0].warm[0].out
     assert len(trials) == 24 and len({c.halving["cohort"] for c in trials if c.halving}) == 1
     assert all(("momentum" in c.params) == (c.optimiser == "sgd") for c in trials)
     assert all(("lr_final" in c.params) <= (c.schedule == "cosine") for c in trials)

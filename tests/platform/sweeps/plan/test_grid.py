@@ -76,7 +76,7 @@ def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without
         grid={"hidden": hidden, "batch": batch}, model={"unicornn": {"grid": {"layers": layers}}},
     )  # fmt: skip
     sweep = resolve(file)
-    found = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.entries]
+    found = [(e.base.hidden, e.base.batch, e.base.options.get("layers", 3)) for e in sweep.cells]
     assert found == list(product(hidden, batch, layers))
     for (h, b, many), mine in zip(found, search_trials(sweep, {}), strict=True):
         alone = small(models=["unicornn"], hidden=h, batch=b, trials=2, model={"unicornn": {"layers": many}})
@@ -87,7 +87,7 @@ def test_a_grid_is_the_product_of_its_lists_and_each_cell_the_same_sweep_without
 def test_one_task_of_several_is_the_sweep_of_that_task_alone() -> None:
     file = small(task=None, variant=None, tasks=["adding", "digits"], variants={"adding": "N=20"}, models=["lem"])
     sweep = resolve(file)
-    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.entries] == [
+    assert [(e.label, e.goal, e.metric, e.places) for e in sweep.cells] == [
         ("adding lem", "min", "mse", 20),
         ("digits lem", "max", "accuracy", 64),
     ]
@@ -101,18 +101,18 @@ def test_words_and_numbers_of_a_grid_make_cells_and_defaults_are_not_said() -> N
         models=["lem"], grid={"optimiser": ["adam", "sgd"], "weight_decay": [0.0, 0.1], "schedule": ["cosine"]}
     )
     sweep = resolve(file)
-    assert [(e.base.optimiser, e.base.schedule, dict(e.base.params)) for e in sweep.entries] == [
+    assert [(e.base.optimiser, e.base.schedule, dict(e.base.params)) for e in sweep.cells] == [
         ("adam", "cosine", {}),
         ("adam", "cosine", {"weight_decay": 0.1}),
         ("sgd", "cosine", {}),
         ("sgd", "cosine", {"weight_decay": 0.1}),
     ]
-    assert [e.label for e in sweep.entries][1] == "lem (optimiser adam, weight_decay 0.1, schedule cosine)"
+    assert [e.label for e in sweep.cells][1] == "lem (optimiser adam, weight_decay 0.1, schedule cosine)"
 
 
 def test_a_fixed_number_holds_in_the_cells_where_it_has_a_meaning() -> None:
     sweep = resolve(small(models=["lem"], recipe={"momentum": 0.9}, grid={"optimiser": ["adam", "sgd"]}))
-    assert [dict(e.base.params) for e in sweep.entries] == [{}, {"momentum": 0.9}]
+    assert [dict(e.base.params) for e in sweep.cells] == [{}, {"momentum": 0.9}]
 
 
 def test_a_models_own_grid_and_recipe_win_over_the_sweeps() -> None:
@@ -120,7 +120,7 @@ def test_a_models_own_grid_and_recipe_win_over_the_sweeps() -> None:
         hidden=None, grid={"hidden": [4, 6]}, recipe={"optimiser": "sgd", "momentum": 0.9, "warmup": 1},
         model={"gru": {"grid": {"hidden": [8]}, "recipe": {"momentum": 0.5}}},
     )  # fmt: skip
-    found = [(e.label, e.base.hidden, dict(e.base.params)) for e in resolve(file).entries]
+    found = [(e.label, e.base.hidden, dict(e.base.params)) for e in resolve(file).cells]
     assert found == [
         ("lem (hidden 4)", 4, {"momentum": 0.9, "warmup": 1.0}),
         ("lem (hidden 6)", 6, {"momentum": 0.9, "warmup": 1.0}),
@@ -161,13 +161,13 @@ def test_what_follows_in_a_cell_is_decided_by_that_cell_alone() -> None:
 
 def test_a_plan_of_before_there_were_cells_loads() -> None:
     file = small(models=["lem"])
-    [entry] = with_descriptions(resolve(file)).entries
+    [entry] = with_descriptions(resolve(file)).cells
     param = {
         "name": "dt", "symbol": "Δt", "low": 0.1, "high": 1.0, "log": True, "unit": "steps", "meaning": "Step.",
         "published": "", "zero": False, "most": None, "whole": False, "searched": True, "default": None,
     }  # fmt: skip
     old = {"base": entry.base.to_dict(), "space": [param], "about": entry.to_dict()["about"], "looped": False}
-    [found] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).entries
+    [found] = Sweep.from_dict(file, {"goal": "min", "metric": "mse", "length": 20, "entries": [old]}).cells
     assert (found.goal, found.metric, found.places, found.label, found.recipe) == ("min", "mse", 20, "lem", None)
     [dimension] = found.space
     assert (dimension.name, dimension.low, dimension.high, dimension.log, dimension.choices) == (

@@ -38,7 +38,7 @@ MIDDLE = {"lr": 3e-3, "dt": 0.03, "gamma": 10.0, "epsilon": 10.0}
 
 
 def entry(model: str = "cornn", **changes: Any) -> CellPlan:
-    return resolve(small(models=[model], **changes)).entries[0]
+    return resolve(small(models=[model], **changes)).cells[0]
 
 
 def won(of: CellPlan, **params: float) -> TrialConfig:
@@ -70,13 +70,13 @@ def test_choices_and_fixed_numbers_have_no_edge() -> None:
 @given(st.floats(1e-4, 1e-1))
 def test_what_sits_at_an_edge_lies_inside_the_wider_range_and_no_more_at_its_edge(lr: float) -> None:
     ours = resolve(small(models=["cornn"]))
-    [cell] = ours.entries
+    [cell] = ours.cells
     found = list(edges_of_winner(cell, won(cell, lr=lr)))
     for edge in found:
         again = resolve(
             check_sweep({**SMALL_AS_FILE, **tomllib.loads(format_tables(widen_ranges(ours, found), 5))}, "again")
         )
-        assert ends(again.entries[0], lr=edge.value) == {}
+        assert ends(again.cells[0], lr=edge.value) == {}
 
 
 SMALL_AS_FILE = {**small(models=["cornn"]).model_dump(exclude_defaults=True), "name": "again"}
@@ -111,7 +111,7 @@ def test_a_search_over_other_ranges_says_so_on_its_rows() -> None:
 
 def pairs(sweep: Sweep) -> Iterator[tuple[CellPlan, list[TrialConfig]]]:
     """Yield each cell with the trials that it begins with."""
-    return zip(sweep.entries, first_trials(sweep), strict=True)
+    return zip(sweep.cells, first_trials(sweep), strict=True)
 
 
 @pytest.mark.integration

@@ -18,7 +18,7 @@ from longwave.platform.sweeps.plan.rounds import next_round
 def cell(**changes: Any) -> tuple[Any, CellPlan]:
     """Return the file and the only cell of a small sweep."""
     sweep = resolve(small(**{"models": ["lem"], **changes}))
-    return sweep.file, sweep.entries[0]
+    return sweep.file, sweep.cells[0]
 
 
 def ended(trials: Sequence[TrialConfig], runs: Mapping[int, tuple[str, float]] = {}) -> dict[str, Run]:

@@ -76,7 +76,7 @@ def test_a_default_of_one_word_is_said_under_another() -> None:
 
 def test_the_learning_sampler_is_told_what_was_drawn_words_and_defaults_too() -> None:
     sweep = search()
-    [entry] = sweep.entries
+    [entry] = sweep.cells
     seeds = draw(entry.space, 40, 0)
     for c, _ in zip(all_trials(sweep, {}), seeds, strict=True):
         told = drawn_values(entry, c)

@@ -74,7 +74,7 @@ def test_the_best_of_both_searches_is_retrained_with_the_seeds_that_the_first_sw
 
 
 def test_what_it_does_not_name_is_drawn_from_the_same_ranges_and_a_model_it_does_not_name_is_searched_alike() -> None:
-    ours = wider(wider={"trials": 2, "space": {"lem": {"dt": {"low": 0.001, "high": 3.0}}}}).entries
+    ours = wider(wider={"trials": 2, "space": {"lem": {"dt": {"low": 0.001, "high": 3.0}}}}).cells
     assert [(d.name, d.low, d.high) for d in ours[0].wider] == [("lr", *between(ours, 0)), ("dt", 0.001, 3.0)]
     assert ours[1].wider == ours[1].space and len(to_the_end(wider())) == 2 * (4 + 3 + 2)
 
@@ -134,20 +134,20 @@ def test_a_second_search_that_is_none_is_refused_in_one_line(changed: dict[str, 
 def test_there_is_no_second_search_without_a_first() -> None:
     with pytest.raises(ConfigError, match="wider: means nothing with trials 0"):
         wider(trials=0)
-    with pytest.raises(ConfigError, match="asks for at most 2,000,000 in all, got"):
+    with pytest.raises(ConfigError, match="has at most 2,000,000 in all, got"):
         wider(wider={**WIDER, "trials": 2_000_000})
     with pytest.raises(ConfigError, match="No range 'lr'"):
         wider(models=["gru"], space=gru(lr=[0.1, 0.2]), wider={"trials": 1, "space": gru(lr=LR)})
 
 
 def test_a_winner_is_at_an_edge_of_what_was_searched_last() -> None:
-    entry = wider().entries[1]
+    entry = wider().cells[1]
     edge = list(edges_of_winner(entry, replace(entry.base, params={"lr": 0.0999})))
     assert edge == [] and [e.high for e in edges_of_winner(entry, replace(entry.base, params={"lr": 0.99}))] == [1.0]
 
 
 def test_without_it_no_settings_and_no_stored_plan_are_others() -> None:
-    [entry, _] = resolve(small()).entries
+    [entry, _] = resolve(small()).cells
     assert entry.wider == () and "wider" not in entry.to_dict() and "wider" not in stored_settings(small())
 
 

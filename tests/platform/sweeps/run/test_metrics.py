@@ -43,9 +43,9 @@ class Silent:
 
     def ended(self, pack: str, how: Ending, why: str = "") -> None: ...
 
-    def told(self, line: str) -> None: ...
+    def show_notice(self, line: str) -> None: ...
 
-    def settle(self) -> None: ...
+    def flush(self) -> None: ...
 
 
 def samples(text: str) -> Samples:
@@ -89,7 +89,7 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
     jobs = {"one": Job(configs[:3]), "two": Job(configs[3:])}
     ids, numbers = [config.id for config in configs], DriverMetrics("tiny")
     points = [Point(trial, epoch, 0.1, 0.1, float(epoch), 0.0) for trial in ids[:3] for epoch in (1, 2)]
-    with numbers.heard_by(Silent(), jobs, 2) as sink:
+    with numbers.counting(Silent(), jobs, 2) as sink:
         assert now(numbers)["longwave_packs_waiting",] == 2
         for _ in range(2):  # a worker that died is started again
             sink.started("one", Slot())
@@ -108,7 +108,7 @@ def test_while_packs_work_each_has_its_epochs_and_its_trials_run(tiny: Tiny) -> 
 def test_latencies_fall_into_their_classes() -> None:
     numbers = DriverMetrics("tiny")
     for seconds in (0.0005, 0.03, 30.0):
-        numbers.took("write", seconds)
+        numbers.observe_transaction("write", seconds)
     found = now(numbers)
     below = {edge: found["longwave_store_seconds_bucket", *sorted((str(edge), "write"))] for edge in LATENCIES}
     assert below == {edge: 1.0 + (edge >= 0.03) for edge in LATENCIES}

@@ -125,7 +125,7 @@ def points(trial: str, first: int, last: int) -> list[Point]:
 def told(shown: Progress, out: io.StringIO) -> str:
     """Return what the view shows now."""
     out.truncate(0)
-    shown.console.print(shown._view())
+    shown.console.print(shown._render())
     return out.getvalue()
 
 
@@ -154,8 +154,8 @@ def test_the_time_left_of_a_search_with_halving_is_of_what_will_be_trained(store
 @pytest.mark.parametrize(("goal", "best"), [("min", "0.1"), ("max", "0.9")])
 def test_the_best_that_a_view_shows_is_what_the_metric_should_be(goal: str, best: str, store: Store) -> None:
     shown, out, trials = view(store)
-    shown.entries = tuple(replace(entry, goal=goal) for entry in shown.entries)
-    shown.cells = dict.fromkeys(trials, shown.entries[0])
+    shown.cells = tuple(replace(entry, goal=goal) for entry in shown.cells)
+    shown.cell_of_trial = dict.fromkeys(trials, shown.cells[0])
     valids = (0.5, 0.1, 0.9, 0.4)
     shown.report([Point(t, 1, 1.0, valid, 1.0, 0.0) for t, valid in zip(trials, valids, strict=True)], [])
     assert re.search(rf"best \w+ +LEM {best}\n|best \w+ +lem {best}\b", told(shown, out))

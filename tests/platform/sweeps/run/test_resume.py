@@ -51,8 +51,8 @@ def test_a_plan_comes_back_from_the_store_as_it_went_in(store: Store, tiny: Tiny
     made = with_descriptions(resolve(file))
     assert Sweep.from_dict(file, made.to_dict()) == made
     assert stored.store_plan(resolve(file), store) == made == stored.read_sweep_plan(store, "tiny")
-    assert {(e.places, e.beside) for e in made.entries} == {(20, 2 * 20 + 4)}
-    assert {e.base.model: e.looped for e in made.entries} == {"lem": False, "cornn": False}
+    assert {(e.places, e.other_numbers) for e in made.cells} == {(20, 2 * 20 + 4)}
+    assert {e.base.model: e.looped for e in made.cells} == {"lem": False, "cornn": False}
 
 
 @pytest.mark.parametrize(
@@ -137,14 +137,14 @@ def test_a_worker_of_another_version_refuses_and_the_trials_stay_planned(
 
 def test_a_worker_with_other_data_refuses(store: Store, tiny: Tiny, here: Workers) -> None:
     made = resolve(tiny(models=["lem"]))
-    other = replace(made, entries=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.entries))
+    other = replace(made, cells=tuple(replace(e, base=replace(e.base, data="0" * 12)) for e in made.cells))
     with pytest.raises(WorkerError, match="version 000000000000 of the data of adding, here is"):
         driver.resume_sweep(stored.store_plan(other, store), store, here, None, Console(file=io.StringIO()))
     assert not [t for t in store.trials("tiny") if t.run]
 
 
 def test_the_same_settings_meet_the_same_seeds_under_any_version(tiny: Tiny) -> None:
-    [entry] = resolve(tiny(models=["lem"])).entries
+    [entry] = resolve(tiny(models=["lem"])).cells
     assert seed_key(entry.base) == seed_key(replace(entry.base, model_version="2", task_version="3", protocol="4"))
 
 

@@ -110,7 +110,7 @@ class Crowd:
             self.most = max(self.most, held(self.store))
             self.end(*next(iter(at_work.items())), sink)
             del at_work[next(iter(at_work))]
-            sink.settle()
+            sink.flush()
             more = next(coming, None)
 
     def end(self, key: str, job: Job, sink: executor.Sink) -> None:
@@ -218,7 +218,7 @@ def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_ha
     queue = PackSearcher(
         DevicePool([ClusterNode(2)]), lambda: False, list, lambda: (told.pop(0) for _ in range(len(told)))
     )
-    queue.take({"jobs": {"a": {"shares": {}, "configs": [1]}}, "last": False})
+    queue.add_packs({"jobs": {"a": {"shares": {}, "configs": [1]}}, "last": False})
     first = queue.suggest("1")
     assert first["pack"] == "a" and first["job"].job["configs"] == [1] and str(first["job"]) == "job"
     queue.on_trial_complete("1")
@@ -230,13 +230,13 @@ def test_a_queue_is_over_only_when_the_last_wave_is_and_keeps_nothing_of_what_ha
 
 
 def test_what_comes_for_packs_that_have_ended_is_passed_over() -> None:
-    work = [{"ask": "packs", "n": 1}, {"ask": "more", "n": 2}, {"ask": "more", "n": 3}, {"ask": "machines", "n": 4}]
+    work = [{"ask": "packs", "n": 1}, {"ask": "more", "n": 2}, {"ask": "more", "n": 3}, {"ask": "nodes", "n": 4}]
     out, into = os.pipe()
     inbox = StdinQueue(out)
     coming = iter(inbox)
-    assert [*inbox.more()] == []
+    assert [*inbox.read_more()] == []
     os.write(into, "".join(json.dumps(line) + "\n" for line in work).encode())
-    assert next(coming)["n"] == 1 and next(inbox.more(wait=True))["n"] == 2
+    assert next(coming)["n"] == 1 and next(inbox.read_more(wait=True))["n"] == 2
     assert next(coming)["n"] == 4
     os.close(into)
     assert [*coming] == []

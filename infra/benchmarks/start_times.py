@@ -29,7 +29,7 @@ from longwave.platform.registry import get_task
 from longwave.platform.render.terminal import as_json, table, waiting
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import check_sweep
-from longwave.platform.sweeps.on_ray.switches import environment
+from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.run import driver

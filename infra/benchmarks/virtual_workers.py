@@ -22,7 +22,7 @@ from typing import Any
 from longwave.platform.records.report import Report
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.trial import TrialConfig
-from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.on_ray.messages import StdinQueue
 from longwave.platform.sweeps.place.devices import ClusterNode, Slot
 from longwave.platform.training.journal import Journal
 

@@ -25,8 +25,7 @@ from longwave.platform.records.identity import derive_seed
 from longwave.platform.records.seeds import seed_key
 from longwave.platform.registry import get_task
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
-from longwave.platform.sweeps.plan.rounds import search_seeds
-from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings
+from longwave.platform.sweeps.plan.trials import cell_key, choose_winner, plan_retrainings, search_seeds
 
 FACTS = ("longwave", "torch", "device", "commit", "lock", "kernel", "precision")
 """Facts of every run that trained."""

@@ -18,13 +18,47 @@ from pydantic import (
 )
 
 from longwave.platform.errors import ConfigError, did_you_mean
+from longwave.platform.names import names, spelled
 from longwave.platform.plugins.known import add_plugin
 from longwave.platform.records.search import SAMPLER
 from longwave.platform.records.trial import Precision
-from longwave.platform.sweeps.file.keys import with_keys
 from longwave.platform.sweeps.file.space import SAMPLERS
-from longwave.platform.sweeps.file.stops import Budget, Halving
-from longwave.platform.sweeps.file.values import LARGEST, Cells, Count, Range, SearchValue, Strict, Value, Wider
+from longwave.platform.sweeps.file.values import (
+    LARGEST,
+    Budget,
+    Cells,
+    Count,
+    Halving,
+    Range,
+    SearchValue,
+    Strict,
+    Value,
+    Wider,
+)
+
+NAMED = {"longwave.tasks": ("task", "tasks", "variants"), "longwave.models": ("models", "space", "model")}
+"""Fields of a sweep file that hold such names, by the package of what they name."""
+
+
+def with_keys(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's content with canonical names of models and tasks; unknown names stay as they are."""
+    resolved = dict(content)
+    for package, fields in NAMED.items():
+        known = names(package)
+        for field in fields:
+            value = resolved.get(field)
+            if isinstance(value, Mapping):
+                resolved[field] = {_key(name, known): table for name, table in value.items()}
+            elif value is not None:
+                resolved[field] = (
+                    [_key(name, known) for name in value] if isinstance(value, list) else _key(value, known)
+                )
+    return resolved
+
+
+def _key(name: Any, known: Collection[str]) -> Any:
+    return spelled(name, known) if isinstance(name, str) else name
+
 
 UNION_TAGS = ("a range", "a number", "choices", "constrained-int", "literal['auto']")
 """Parts of pydantic's error locations that name the form of a value it tried, and no key of the file."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ from longwave.platform.redaction import redacted
 if TYPE_CHECKING:
     from longwave.platform.storage.store import Store
 
-PROCESS = "longwave.platform.sweeps.mlflow.background_process"
+PROCESS = "longwave.platform.sweeps.mlflow.background"
+"""This module, which ``Mirror`` starts as a process."""
 SECONDS = 5.0
 """Interval at which the mirror looks for new results."""
 LAST_SECONDS = 15.0
@@ -108,3 +110,43 @@ class Mirror:
         with suppress(BrokenPipeError):  # it died; that is noticed at the end
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
+
+
+def main() -> None:
+    """Read a server and then a store from standard input, follow it, and write the problem to standard output."""
+    from longwave.platform.processes import event_writer
+    from longwave.platform.storage.store import Store
+    from longwave.platform.sweeps.mlflow.mirror import follow
+    from longwave.platform.sweeps.mlflow.server import MirrorError, client
+
+    say = event_writer()
+    with open(0, encoding="utf-8", closefd=False) as pipe:
+        lines = map(json.loads, pipe)
+        settings = next(lines)
+        with suppress(MirrorError):  # sending will raise it again
+            client(settings["server"])
+        for message in lines:
+            try:
+                with Store(message["store"], create=False) as store:
+                    problem = follow(store, settings["server"], settings["seconds"], _ended(lines))
+            except StoreError as error:
+                problem = str(error)
+            with suppress(BrokenPipeError):  # the driver is gone
+                say({"problem": problem})
+
+
+def _ended(lines: Iterator[object]) -> threading.Event:
+    """Return an event that is set at the end of the lines."""
+    over = threading.Event()
+
+    def wait() -> None:
+        for _ in lines:
+            pass
+        over.set()
+
+    threading.Thread(target=wait, name="input", daemon=True).start()
+    return over
+
+
+if __name__ == "__main__":
+    main()

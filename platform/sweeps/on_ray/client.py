@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,11 +13,74 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
-from longwave.platform.errors import WorkersLostError
+from longwave.platform.errors import ConfigError, WorkersLostError
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
-from longwave.platform.sweeps.on_ray.switches import environment
 from longwave.platform.sweeps.place.workers import Workers
+
+RAY_SWITCHES = {
+    "MALLOC_ARENA_MAX": "1",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+    "RAY_enable_metrics_collection": "0",
+    "RAY_idle_worker_killing_time_threshold_ms": "600000",
+    "RAY_preload_python_modules": "longwave.platform.sweeps.on_ray.worker,longwave.platform.training.train",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "86400",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+"""Workers are started ahead of their first pack, preload what they need, and wait ten minutes for the pack.
+
+Tune trains a pack in a thread. In a malloc arena of its own, which glibc gives to threads, it could not reuse memory of
+tensors beyond 64 MB, whatever ``longwave.platform.training.environment`` sets; hence one arena for all threads.
+"""
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment, completed with the switches that it does not set itself."""
+    return {**RAY_SWITCHES, **os.environ}
+
+
+def import_ray() -> None:
+    """Import Ray into this process with its switches set: it reads some of them at import."""
+    os.environ.update(environment())
+    import ray  # noqa: F401
+
+
+FOUND_BY_RAY = ("auto", "local")
+"""Words that may replace an address."""
+ANSWER_SECONDS = 4.0
+"""Seconds that a cluster has to answer."""
+
+
+def check_address(address: str) -> None:
+    """Check that a server answers at ``HOST:PORT`` or ``ray://HOST:PORT``; Ray resolves other schemes, and words.
+
+    Raises:
+        ConfigError: It is no address, or no server answers.
+    """
+    scheme, _, rest = address.rpartition("://")
+    if address in FOUND_BY_RAY or scheme not in ("", "ray"):
+        return
+    try:
+        host, port = urlsplit(f"//{rest}").hostname, urlsplit(f"//{rest}").port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise ConfigError(f"--ray is the address of a cluster: auto, or HOST:6379, got {address!r}.")
+    try:
+        socket.create_connection((host, port), ANSWER_SECONDS).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ConfigError(
+            f"No cluster answers at --ray {address}: {why}. Start its head with: ray start --head"
+        ) from error
+
 
 SCHEDULER = "longwave.platform.sweeps.on_ray.scheduler"
 PIPE = 1 << 20

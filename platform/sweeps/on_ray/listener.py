@@ -13,9 +13,8 @@ from ray.tune.search import Searcher
 
 from longwave.platform.processes import WriteEvent
 from longwave.platform.records.report import Report
-from longwave.platform.sweeps.on_ray.job_payload import JobPayload
-from longwave.platform.sweeps.on_ray.node_checks import NodeChecks
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks
+from longwave.platform.sweeps.on_ray.messages import JobPayload, MorePacks
+from longwave.platform.sweeps.on_ray.nodes import NodeChecks
 from longwave.platform.sweeps.place.devices import DevicePool, Slot
 
 NODE_DIED = "its node has died"

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from longwave.platform.sweeps.on_ray.client import environment
 from longwave.platform.sweeps.on_ray.supervisor import base_folder
-from longwave.platform.sweeps.on_ray.switches import environment
 
 LOOPBACK = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # or Ray takes 127.0.0.1 for this machine's name
@@ -27,7 +27,7 @@ from pathlib import Path
 told = json.loads(sys.argv[1])
 if told["runs_on"]:
     os.sched_setaffinity(0, told["runs_on"])
-from longwave.platform.sweeps.on_ray.node import start_node
+from longwave.platform.sweeps.on_ray.bare_node import start_node
 os.environ.update(told["env"])
 print(start_node(told["cores"], Path(told["folder"]), told["cluster"], labels=told["labels"]).address, flush=True)
 time.sleep(10**6)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
 from longwave import files
 from longwave.platform.errors import ConfigError
+from longwave.platform.plugins.doors import installed
+from longwave.platform.plugins.known import plugin_of
+from longwave.platform.plugins.plugin import Plugin, read_plugin
+from longwave.platform.sweeps.file.schema import SweepFile
 from longwave.platform.sweeps.on_ray.versions import ROOT
 
 PARTS = ("dashboard", "models", "platform", "tasks")
@@ -61,3 +65,40 @@ def lay_out_package(
     if (target := folder / f"{name}.toml").exists():
         raise ConfigError(f"--ship {ship}: {target.name} is the sweep file's name there. Give it another name.")
     shutil.copy(file, target)
+
+
+def shipped_plugins(path: Path, file: SweepFile) -> tuple[dict[str, str], list[str]]:
+    """Return the files of a sweep's plugins by path relative to its file, and options for plugins it does not name.
+
+    Plugins of installed packages are left out: they are installed where packs train.
+
+    Args:
+        path: The sweep file, whose plugins are loaded.
+        file: Its content.
+
+    Raises:
+        ConfigError: It names a plugin outside of its folder.
+    """
+    texts, options = dict[str, str](), list[str]()
+    for location, plugin in _locate_plugins(path, file):
+        options += [] if location in file.plugins else ["--plugins", location]
+        texts |= {f"{location}/{inner}" if plugin.package else location: text for inner, text in plugin.files.items()}
+    return texts, options
+
+
+def _locate_plugins(path: Path, file: SweepFile) -> Iterator[tuple[str, Plugin]]:
+    """Yield the sweep's plugins with their relative paths: those of the file, else in the folder ``plugins``."""
+    listed = {}
+    for location in file.plugins:
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            rule = "lies outside of the file's folder, which alone is sent"
+            raise ConfigError(f"{path}: plugins: {location} {rule}. Move it there, or give it as --plugins {location}.")
+        listed[location] = read_plugin(path.parent / location)
+    yield from listed.items()
+    named = [
+        *(plugin_of("model", name) for name in file.models),
+        *(plugin_of("task", name) for name in file.variant_by_task),
+    ]
+    for plugin in dict.fromkeys(filter(None, named)):
+        if plugin not in listed.values() and plugin not in installed():
+            yield f"plugins/{Path(plugin.origin).name}", plugin

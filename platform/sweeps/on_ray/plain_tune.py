@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from longwave.platform.errors import WorkerError
-from longwave.platform.sweeps.on_ray.switches import import_ray
+from longwave.platform.sweeps.on_ray.client import import_ray
 from longwave.platform.sweeps.place.workers import Workers
 
 

@@ -19,7 +19,7 @@ import ray
 
 from longwave.platform.paths import to_path
 from longwave.platform.processes import event_writer
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue
+from longwave.platform.sweeps.on_ray.messages import MorePacks, StdinQueue
 from longwave.platform.sweeps.on_ray.versions import versions
 from longwave.platform.sweeps.place.workers import RESTARTS, Workers
 
@@ -68,7 +68,7 @@ def _preload() -> None:
 
 def _start_or_join(cores: int, gpus: int | None, address: str | None, folder: str, say: Any) -> None:
     if address is None:
-        from longwave.platform.sweeps.on_ray.node import start_node
+        from longwave.platform.sweeps.on_ray.bare_node import start_node
 
         node = start_node(cores, Path(folder), gpus=gpus)
         threading.Thread(target=_watch_node, args=(node, say), daemon=True).start()
@@ -85,19 +85,17 @@ def _watch_node(node: Any, say: Any) -> None:
 
 
 def _report_nodes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
-    from longwave.platform.sweeps.on_ray.resources import usable_nodes_of
+    from longwave.platform.sweeps.on_ray.nodes import unfit_nodes, usable_nodes_of
 
     nodes = usable_nodes_of(work["labels"], unfit_nodes(known))
     say({"event": "nodes", "nodes": [asdict(node) for node in nodes]})
 
 
 def _run_probes(work: dict[str, Any], folder: str, known: dict[str, str], say: Any) -> None:
-    from longwave.platform.sweeps.on_ray.node_checks import unfit_nodes
-    from longwave.platform.sweeps.on_ray.probes import probe
-    from longwave.platform.sweeps.on_ray.resources import label_selector
+    from longwave.platform.sweeps.on_ray.nodes import label_selector, unfit_nodes
+    from longwave.platform.sweeps.on_ray.worker import probe_packs
 
-    for result in probe(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
+    for result in probe_packs(work["probes"], label_selector(work["labels"], unfit_nodes(known)), work["plugins"]):
         say({"event": "probe", **result})
 
 
@@ -106,8 +104,7 @@ def _run_packs(work: dict[str, Any], folder: str, known: dict[str, str], say: An
     from ray.tune.execution import class_cache
 
     from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher, ignore_lost_nodes
-    from longwave.platform.sweeps.on_ray.node_checks import NodeChecks, unfit_nodes
-    from longwave.platform.sweeps.on_ray.resources import placement_of_pack, usable_nodes_of
+    from longwave.platform.sweeps.on_ray.nodes import NodeChecks, placement_of_pack, unfit_nodes, usable_nodes_of
     from longwave.platform.sweeps.on_ray.worker import train_pack
 
     ignore_lost_nodes()

@@ -21,8 +21,7 @@ from longwave.platform.plugins.known import pin_plugins
 from longwave.platform.plugins.plugin import Plugin
 from longwave.platform.processes import WriteEvent, event_writer
 from longwave.platform.records.report import Ending, Report
-from longwave.platform.sweeps.on_ray.report_buffer import ReportBuffer
-from longwave.platform.sweeps.on_ray.stdin_queue import MorePacks, StdinQueue
+from longwave.platform.sweeps.on_ray.messages import MorePacks, ReportBuffer, StdinQueue
 from longwave.platform.sweeps.place.devices import Slot
 from longwave.platform.sweeps.place.workers import Job, Workers, nodes_here, train_job
 

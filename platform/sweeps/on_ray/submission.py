@@ -14,8 +14,8 @@ from typing import Any
 
 from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.redaction import redacted
+from longwave.platform.sweeps.on_ray.client import import_ray
 from longwave.platform.sweeps.on_ray.package import lay_out_package
-from longwave.platform.sweeps.on_ray.switches import import_ray
 
 SECONDS = 2.0
 """Interval at which a followed job is polled."""

@@ -15,8 +15,7 @@ from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.space import Dimension
 from longwave.platform.sweeps.file.values import Range
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
-from longwave.platform.sweeps.plan.rounds import drawn_values
-from longwave.platform.sweeps.plan.trials import group_by_cell
+from longwave.platform.sweeps.plan.trials import drawn_values, group_by_cell
 
 NEAR = 0.05
 """Share of a range, of its logarithm where it is drawn so, that counts as an edge, at each end."""

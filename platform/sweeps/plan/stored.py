@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from longwave.platform.boards.budget import SearchCurve, budgets
+from longwave.platform.boards.row import Row
 from longwave.platform.errors import ConfigError
 from longwave.platform.plugins.known import keep_plugin_text, pin_as_planned
 from longwave.platform.plugins.plugin import is_plugin
@@ -18,6 +20,7 @@ from longwave.platform.records.stored import PlannedTrial
 from longwave.platform.records.trial import TrialConfig
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
+from longwave.platform.sweeps.file.space import learning_samplers
 from longwave.platform.sweeps.plan.cells import CellPlan, Sweep
 from longwave.platform.sweeps.plan.trials import following_trials, group_by_cell
 from longwave.platform.sweeps.plan.warm_start import with_settings_of_rows
@@ -181,3 +184,22 @@ def with_search_spaces(sweep: Sweep) -> Sweep:
     from longwave.platform.sweeps.plan.resolve import resolve
 
     return resolve(sweep.file)
+
+
+def search_curves(store: Store, rows: Iterable[Row]) -> list[SearchCurve]:
+    """Return the search of each model's best row on each task of ``rows``; see ``budgets``."""
+    rows = list(rows)
+    learned = [
+        name for name in sorted({name for row in rows for name in row.sweeps}) if draws_are_dependent(store, name)
+    ]
+    return budgets(rows, lambda row: store.search_runs(row.config), learned)
+
+
+def draws_are_dependent(store: Store, sweep: str) -> bool:
+    """Return whether a sweep's trials are not independent draws: it learns, has a warm start, or widens its ranges.
+
+    Raises:
+        ConfigError: There is no such sweep.
+    """
+    content = store.sweep(sweep).content
+    return content.get("sampler") in learning_samplers() or bool(content.get("warm") or content.get("wider"))

@@ -24,14 +24,13 @@ from longwave.platform.sweeps.place.devices import describe_idle_gpus
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.stored import check_plugins, is_over, plan_trials, restore_plugins, store_plan
-from longwave.platform.sweeps.run.budget import BudgetMeter
+from longwave.platform.sweeps.run.estimate import find_cluster, needs_probes, probe_missing
 from longwave.platform.sweeps.run.executor import run_packs, running_workers
 from longwave.platform.sweeps.run.heartbeat import Heartbeat
 from longwave.platform.sweeps.run.metrics import DriverMetrics
-from longwave.platform.sweeps.run.probing import find_cluster, needs_probes, probe_missing
 from longwave.platform.sweeps.run.progress import Progress
 from longwave.platform.sweeps.run.queue import PackQueue
-from longwave.platform.sweeps.run.recorder import ResultRecorder
+from longwave.platform.sweeps.run.recorder import BudgetMeter, ResultRecorder
 
 
 def start_sweep(file: SweepFile, store: Store, workers: Workers, server: str | None, console: Console) -> Progress:

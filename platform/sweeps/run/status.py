@@ -1,18 +1,78 @@
-"""The status of a sweep: the counts that every view shows, who runs it, how long it will take."""
+"""The status of a sweep and of its packs: counts, who runs it, what remains, how long it will take."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from longwave.platform.records.run import ENDED
-from longwave.platform.records.stored import EpochCounts, SweepCost
+from longwave.platform.records.stored import EpochCounts, PlannedTrial, RunningTrial, SweepCost
+from longwave.platform.records.trial import Phase
 from longwave.platform.storage.leases import Driver, drivers
 from longwave.platform.storage.store import Store
+from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.plan.stored import is_over, read_sweep_plan
-from longwave.platform.sweeps.run.remaining import remaining_epochs
+from longwave.platform.training.stopping import rungs
+
+PhaseOfCell = tuple[int, Phase]
+"""The trials of one phase of a cell, by its index."""
+
+
+def remaining_epochs_of_cell(file: SweepFile, epochs: int, search: EpochCounts, again: EpochCounts) -> int:
+    """Return how many epochs a cell still has to train if no further trial of it diverges.
+
+    Args:
+        file: The sweep.
+        epochs: Epochs of a trial of the cell that is trained to its end.
+        search, again: Epochs trained so far in its search, and in its retrainings.
+    """
+    if search.ended >= file.searched:
+        left = 0
+    elif file.halving:
+        left = (
+            sum(epochs_with_halving(n, epochs, file.halving) for n in cohort_sizes(file))
+            - search.trained
+            - search.reached
+        )
+    else:
+        left = (file.searched - search.ended) * epochs - search.reached
+    return max(left, 0) + max((file.retrain - again.ended) * epochs - again.reached, 0)
+
+
+def cohort_sizes(file: SweepFile) -> list[int]:
+    """Return the sizes of all cohorts of successive halving; a round is one cohort if pack size is automatic."""
+    sizes = [len(range(k, file.trials, file.rounds)) for k in range(file.rounds)]
+    sizes += [file.searched - file.trials]
+    pack = file.pack if file.pack != "auto" else None
+    most = (file.halving and file.halving.cohort) or pack or max(sizes)
+    return [min(most, size - k) for size in sizes for k in range(0, size, most)]
+
+
+def epochs_with_halving(trials: int, epochs: int, halving: Halving) -> int:
+    """Return the epochs of all trials of one cohort: at each rung a share of 1/η continues, rounded up."""
+    total, before = 0, 0
+    for rung in [*rungs(halving.first, halving.eta, epochs), epochs]:
+        total += trials * (rung - before)
+        trials, before = math.ceil(trials / halving.eta), rung
+    return total
+
+
+def remaining_epochs(file: SweepFile, epochs: Sequence[int], done: Mapping[PhaseOfCell, EpochCounts]) -> int:
+    """Return how many epochs all cells still have to train.
+
+    Args:
+        file: The sweep.
+        epochs: For each cell, in order, the epochs of a trial that is trained to its end.
+        done: Epochs trained so far.
+    """
+    none = EpochCounts()
+    parts = [(each, done.get((k, "search"), none), done.get((k, "retrain"), none)) for k, each in enumerate(epochs)]
+    return sum(remaining_epochs_of_cell(file, *part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -110,3 +170,67 @@ def _state_of(stored: str, over: bool, alive: Sequence[Driver]) -> str:
     if not alive:
         return "interrupted"
     return "waiting" if all(d.note for d in alive) else "running"
+
+
+@dataclass(frozen=True)
+class PackStatus:
+    """How far a pack is.
+
+    Attributes:
+        pack: Its key.
+        model: Model, or models, of its trials.
+        counts: Number of its trials by status.
+        epochs, expected: Epochs that its trials in training have, and will have, summed.
+        left: Seconds that remain at the pace since its last start; None before its first epoch.
+        silent: Seconds since its last epoch, or since it began.
+        owner: The driver that trains it.
+    """
+
+    pack: str
+    model: str
+    counts: Mapping[str, int]
+    epochs: int
+    expected: int
+    left: float | None
+    silent: float
+    owner: str
+
+
+def running_packs(store: Store, sweep: str, now: float | None = None) -> list[PackStatus]:
+    """Return the packs of a sweep that are in training, the one that will take longest first.
+
+    Args:
+        now: Unix time; by default the clock's.
+    """
+    planned = store.planned(sweep)
+    running = store.running_trials([trial.id for trial in planned if trial.status == "running"])
+    epochs = {name: config.epochs for name, config in store.configs([t.trial for t in running]).items()}
+    by_id = {trial.id: trial for trial in planned}
+    together: dict[str, list[RunningTrial]] = {}
+    for one in running:
+        together.setdefault(by_id[one.trial].pack or one.trial, []).append(one)
+    members: dict[str, list[PlannedTrial]] = {}
+    for trial in planned:
+        members.setdefault(trial.pack or trial.id, []).append(trial)
+    moment = time.time() if now is None else now
+    packs = [_pack_status(name, theirs, members[name], epochs, moment) for name, theirs in together.items()]
+    return sorted(packs, key=lambda pack: -(pack.left or 0.0))
+
+
+def _pack_status(
+    name: str, running: Sequence[RunningTrial], members: Sequence[PlannedTrial], epochs: Mapping[str, int], now: float
+) -> PackStatus:
+    done, expected = sum(t.last for t in running), sum(epochs[t.trial] for t in running)
+    gained, since = sum(t.last - t.first for t in running), min(t.since for t in running)
+    last = max((t.reported for t in running if t.reported is not None), default=since)
+    pace = gained / max(1e-9, last - since) if gained and last > since else None
+    return PackStatus(
+        pack=name,
+        model=", ".join(sorted({trial.model for trial in members})),
+        counts=Counter(trial.status for trial in members),
+        epochs=done,
+        expected=expected,
+        left=max(0.0, (expected - done) / pace - (now - last)) if pace else None,
+        silent=max(0.0, now - max(last, since)),
+        owner=running[0].owner,
+    )

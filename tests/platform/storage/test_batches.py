@@ -22,8 +22,8 @@ from longwave.platform.storage.leases import LeaseLostError, Leases
 from longwave.platform.storage.schema import CurveRow, TrialRow
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile
+from longwave.platform.sweeps.place.cluster import ProbeTable
 from longwave.platform.sweeps.place.devices import Slot
-from longwave.platform.sweeps.place.probes import ProbeTable
 from longwave.platform.sweeps.place.workers import Job, Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.trials import all_trials

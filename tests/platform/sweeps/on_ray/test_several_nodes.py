@@ -28,10 +28,10 @@ from longwave.platform.errors import ConfigError, WorkerError
 from longwave.platform.paths import to_path
 from longwave.platform.records.probe import CPU
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.on_ray import probes
+from longwave.platform.sweeps.on_ray import worker
 from longwave.platform.sweeps.on_ray.listener import EventCallback, PackSearcher
 from longwave.platform.sweeps.on_ray.local_cluster import local_cluster
-from longwave.platform.sweeps.on_ray.resources import KIND, SOME, matches_label, placement_of_pack, to_node
+from longwave.platform.sweeps.on_ray.nodes import KIND, SOME, matches_label, placement_of_pack, to_node
 from longwave.platform.sweeps.on_ray.versions import describe_difference, versions, why_node_is_unfit
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
 from longwave.platform.sweeps.place.workers import Workers, parse_labels
@@ -142,9 +142,9 @@ def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkey
         asked.append(options)
         return lambda tried: tried
 
-    monkeypatch.setattr(probes.ray, "remote", remote)
+    monkeypatch.setattr(worker.ray, "remote", remote)
     for kind, where in ((CPU, {}), ("GPU", {}), ("H100", {"zone": "a"})):
-        probes._remote(kind, where)
+        worker._remote_probe(kind, where)
     assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in asked] == [
         (1, 0, {}, None), (0, 1, {}, None), (0, 1, {f"{KIND}H100": SOME}, {"zone": "a"}),
     ]  # fmt: skip

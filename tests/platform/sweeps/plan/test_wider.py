@@ -24,8 +24,13 @@ from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.cells import Sweep
 from longwave.platform.sweeps.plan.range_edges import edges_of_winner
 from longwave.platform.sweeps.plan.resolve import resolve
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent
-from longwave.platform.sweeps.plan.stored import plan_trials, read_sweep_plan, store_plan, stored_settings
+from longwave.platform.sweeps.plan.stored import (
+    draws_are_dependent,
+    plan_trials,
+    read_sweep_plan,
+    store_plan,
+    stored_settings,
+)
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.run.estimate import planned_stages

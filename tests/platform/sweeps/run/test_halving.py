@@ -29,8 +29,7 @@ from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import missing_trials, read_sweep_plan, store_plan
 from longwave.platform.sweeps.plan.trials import all_trials
 from longwave.platform.sweeps.run import driver, executor
-from longwave.platform.sweeps.run.halving import cohort_name, decide_rungs, packs_to_join
-from longwave.platform.sweeps.run.queue import PackQueue
+from longwave.platform.sweeps.run.queue import PackQueue, cohort_name, decide_rungs, packs_to_join
 from longwave.platform.training import train as training
 
 TRIALS, EPOCHS, RUNGS = 6, 4, (1, 2)

@@ -13,8 +13,8 @@ from longwave.platform.records.run import Point, Run
 from longwave.platform.storage.boards import read_board
 from longwave.platform.storage.leases import Leases, drivers
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.plan.search_curves import draws_are_dependent, search_curves
-from longwave.platform.sweeps.run.pack_status import running_packs
+from longwave.platform.sweeps.plan.stored import draws_are_dependent, search_curves
+from longwave.platform.sweeps.run.status import running_packs
 
 OpenStore = Callable[[str], Store]
 

@@ -19,19 +19,19 @@ from longwave.platform.records.report import Cohort, Rung
 from longwave.platform.records.run import Point, Run
 from longwave.platform.records.stored import EpochCounts
 from longwave.platform.storage.store import Store
-from longwave.platform.sweeps.file.stops import Halving
+from longwave.platform.sweeps.file.values import Halving
 from longwave.platform.sweeps.place.workers import Workers
 from longwave.platform.sweeps.plan.resolve import resolve
 from longwave.platform.sweeps.plan.stored import plan_trials, store_plan
 from longwave.platform.sweeps.run import driver
 from longwave.platform.sweeps.run.progress import Progress
-from longwave.platform.sweeps.run.remaining import (
+from longwave.platform.sweeps.run.status import (
     cohort_sizes,
     epochs_with_halving,
     remaining_epochs,
     remaining_epochs_of_cell,
+    sweep_status,
 )
-from longwave.platform.sweeps.run.status import sweep_status
 from longwave.platform.training.stopping import decided
 
 HALVING = {"eta": 2, "first": 1}

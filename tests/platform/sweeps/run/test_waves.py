@@ -23,7 +23,7 @@ from longwave.platform.storage.leases import Leases
 from longwave.platform.storage.store import Store
 from longwave.platform.sweeps.file.schema import SweepFile, check_sweep
 from longwave.platform.sweeps.on_ray.listener import PackSearcher
-from longwave.platform.sweeps.on_ray.stdin_queue import StdinQueue
+from longwave.platform.sweeps.on_ray.messages import StdinQueue
 from longwave.platform.sweeps.place.cluster import Cluster
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool, Slot
 from longwave.platform.sweeps.place.packing import pack_key

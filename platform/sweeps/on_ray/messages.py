@@ -1,12 +1,15 @@
-"""Messages from a driver to the process that runs its packs, read in the background."""
+"""Messages between driver, scheduler and workers: requests read from a pipe, a pack's job, its reports."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any
+
+from longwave.platform.records.report import Report
 
 MorePacks = Callable[..., Iterator[dict[str, Any]]]
 """Yields further packs for the running request; with ``wait`` it blocks until there are some."""
@@ -48,3 +51,46 @@ class StdinQueue:
             for line in lines:
                 self._messages.put(json.loads(line))
         self._messages.put(None)
+
+
+class JobPayload:
+    """Hides a job from Tune, which copies, prints and keeps everything that a trial's configuration holds.
+
+    Args:
+        job: As ``Job.to_dict`` returns it.
+    """
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.job = dict(job)
+
+    def __repr__(self) -> str:
+        return "job"
+
+    def __deepcopy__(self, _: object) -> JobPayload:
+        return self
+
+
+REPORT_SECONDS = 1.0
+"""Epochs are gathered this long before they are sent; all else is sent at once."""
+
+
+class ReportBuffer:
+    """Buffers the reports of one pack.
+
+    Args:
+        send: Sends all gathered reports as one.
+    """
+
+    def __init__(self, send: Callable[[Report], object]) -> None:
+        self._send, self._waiting, self._last = send, Report(), time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        """Add a report, and send what is due."""
+        self._waiting += report
+        if report.runs or report.rungs or report.began or time.monotonic() - self._last > REPORT_SECONDS:
+            self._send(self.rest())
+
+    def rest(self) -> Report:
+        """Remove and return what has not been sent."""
+        waiting, self._waiting, self._last = self._waiting, Report(), time.monotonic()
+        return waiting

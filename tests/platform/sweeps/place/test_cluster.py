@@ -11,10 +11,9 @@ from trials import present_trial
 
 from longwave.platform.errors import ConfigError
 from longwave.platform.records.probe import Probe, load_key
-from longwave.platform.sweeps.place.cluster import Cluster
+from longwave.platform.sweeps.place.cluster import MAX_PACKS_PER_GPU, USABLE, Cluster, ProbeTable
 from longwave.platform.sweeps.place.devices import ClusterNode, DevicePool
 from longwave.platform.sweeps.place.estimate import estimate_stages, like_retrainings, parse_prices, total_cost
-from longwave.platform.sweeps.place.probes import MAX_PACKS_PER_GPU, USABLE, ProbeTable
 
 GIB, FREE = 2**30, 10.01
 """A GiB, and how many of them packs may fill."""

@@ -283,9 +283,9 @@ def test_dropout_of_everything_gives_zeros_and_finite_gradients(spec: ModelSpec,
             assert (output == 0).all() if p == 1 else (output != 0).any()
             assert all(s.isfinite().all() for s in state)
             layer.zero_grad()
-            (found,) = torch.autograd.grad(output.sum(), [x], retain_graph=True)
+            (actual,) = torch.autograd.grad(output.sum(), [x], retain_graph=True)
             output.sum().backward()
-            grads = [found, *(w.grad for w in layer.parameters() if w.grad is not None)]
+            grads = [actual, *(w.grad for w in layer.parameters() if w.grad is not None)]
             assert len(grads) == 1 + len(list(layer.parameters()))
             assert all(g.isfinite().all() for g in grads)
 

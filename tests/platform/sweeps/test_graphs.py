@@ -86,8 +86,8 @@ def test_without_pyg_a_sweep_of_graph_models_is_refused_in_one_line_before_it_ru
 ) -> None:
     monkeypatch.setattr(geometric, "find_spec", lambda name: None)
     assert main(["sweep", "run", str(DEMO), "--here", "--store", f"sqlite:///{tmp_path / 'store.db'}"]) == 2
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     line = "graphs_demo: models: gcn: Graph models need PyTorch Geometric: pip install 'longwave[graphs]'"
-    assert re.sub(r"\s+", " ", told).strip() == f"longwave: {line}"
+    assert re.sub(r"\s+", " ", message).strip() == f"longwave: {line}"
     assert main(["models"]) == 0 and main([], smoothing.command) == 2
     assert "longwave[graphs]" in capsys.readouterr().err

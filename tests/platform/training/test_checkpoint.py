@@ -49,9 +49,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> AnyPath:
     if request.param == "folder":
         return tmp_path
     root = "memory://" if request.param == "memory" else request.getfixturevalue("store")
-    found = to_path(f"{root}/{secrets.token_hex(4)}")
-    make_ready(found)
-    return found
+    actual = to_path(f"{root}/{secrets.token_hex(4)}")
+    make_ready(actual)
+    return actual
 
 
 def names(folder: AnyPath) -> list[str]:
@@ -164,24 +164,24 @@ def test_whatever_happened_to_a_checkpoint_the_curve_is_that_of_an_undisturbed_r
 ) -> None:
     file, (do, stands) = kept(folder), HARM[harm]
     do(file)
-    heard, whole = trained(CONFIGS, file), trained(CONFIGS)
-    assert heard.began == [{c.id: stands for c in CONFIGS}]
+    events, whole = trained(CONFIGS, file), trained(CONFIGS)
+    assert events.began == [{c.id: stands for c in CONFIGS}]
     for config in CONFIGS:
-        assert heard.curve(config) == whole.curve(config)
-        assert heard.run(config).valid == whole.run(config).valid
+        assert events.curve(config) == whole.curve(config)
+        assert events.run(config).valid == whole.run(config).valid
 
 
 @contextmanager
 def no_room(most: int) -> Iterator[None]:
     """Let no file grow beyond so many bytes, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    told = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    message = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, told)
+        signal.signal(signal.SIGXFSZ, message)
 
 
 def test_a_save_without_room_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: io.StringIO
 ) -> None:
     monkeypatch.setattr(train_module, "CHECKPOINT_SECONDS", 0.0)
-    file, whole, heard, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
+    file, whole, events, saves = Checkpoint(tmp_path / "pack"), trained(CONFIGS), Heard(), list[bool]()
     real = Checkpoint.save
 
     def save(self: Checkpoint, saved: Saved) -> None:
@@ -246,17 +246,17 @@ def test_while_the_disk_is_full_training_goes_on_and_later_saves_again(
         saves[-1] = True
 
     monkeypatch.setattr(Checkpoint, "save", save)
-    asked = iter(range(1000))
-    assert train(CONFIGS, heard, file, draining=lambda: next(asked) == 14) == "paused"
+    requested = iter(range(1000))
+    assert train(CONFIGS, events, file, draining=lambda: next(requested) == 14) == "paused"
     assert saves == [True] * 6 + [False] * 6 + [True] * 4
     assert "could not be written" in logged.getvalue()
     monkeypatch.undo()
-    assert (found := file.load()) and (found.facts["epoch"], found.facts["step"]) == (3, 5)
-    heard.runs.clear()
-    assert train(CONFIGS, heard, file) == "over"
+    assert (actual := file.load()) and (actual.facts["epoch"], actual.facts["step"]) == (3, 5)
+    events.runs.clear()
+    assert train(CONFIGS, events, file) == "over"
     for config in CONFIGS:
-        assert heard.run(config).valid == whole.run(config).valid
-        assert set(heard.curve(config)) == set(whole.curve(config))
+        assert events.run(config).valid == whole.run(config).valid
+        assert set(events.curve(config)) == set(whole.curve(config))
 
 
 def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone(folder: AnyPath) -> None:
@@ -273,7 +273,7 @@ def test_a_pack_that_is_over_leaves_no_file_of_its_own_and_those_of_others_alone
 
 
 def test_a_report_says_first_what_stands(folder: AnyPath) -> None:
-    said: list[Report] = []
-    train(CONFIGS, said.append, kept(folder))
-    assert said[0].began == {c.id: 2 for c in CONFIGS} and len(said[0].points) == 4
-    assert not any(report.began for report in said[1:])
+    output: list[Report] = []
+    train(CONFIGS, output.append, kept(folder))
+    assert output[0].began == {c.id: 2 for c in CONFIGS} and len(output[0].points) == 4
+    assert not any(report.began for report in output[1:])

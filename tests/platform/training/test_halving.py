@@ -124,12 +124,12 @@ def test_packs_that_go_on_as_one_know_each_epoch_once_and_end_as_the_cohort(whol
 def test_survivors_alone_after_a_rung_are_not_halved_again(
     reports: int, kept: bool, whole: Ledger, tmp_path: Path
 ) -> None:
-    ledger, file, told = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
+    ledger, file, message = Ledger(whole.configs), Checkpoint(tmp_path / "pack"), []
 
     def emit(report: Report) -> None:
         ledger.take(report)
-        told.append(report)
-        if len(told) == reports:
+        message.append(report)
+        if len(message) == reports:
             raise ConnectionError("the driver is gone")
 
     with pytest.raises(ConnectionError, match="the driver is gone"):
@@ -139,15 +139,15 @@ def test_survivors_alone_after_a_rung_are_not_halved_again(
 
 
 def test_without_company_the_trials_of_a_pack_are_the_cohort(whole: Ledger) -> None:
-    heard = Heard()
-    assert train(whole.configs, heard) == "over"
-    assert {r.trial: (r.status, r.epochs) for r in heard.runs} == whole.ends()
+    events = Heard()
+    assert train(whole.configs, events) == "over"
+    assert {r.trial: (r.status, r.epochs) for r in events.runs} == whole.ends()
 
 
 def test_a_rung_and_the_ends_it_decides_are_one_report() -> None:
-    configs, said = cohort(), list[Report]()
-    train(configs, said.append, cohort=Cohort("c", tuple(c.id for c in configs), {}))
-    stopped = [r for r in said if any(run.status == "stopped" for run in r.runs)]
+    configs, output = cohort(), list[Report]()
+    train(configs, output.append, cohort=Cohort("c", tuple(c.id for c in configs), {}))
+    stopped = [r for r in output if any(run.status == "stopped" for run in r.runs)]
     assert len(stopped) >= 2
     for report in stopped:
         assert {r.trial for r in report.rungs if r.stays is False} == {

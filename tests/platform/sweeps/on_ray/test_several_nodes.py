@@ -79,13 +79,15 @@ def test_versions_that_differ_are_named_one_by_one_and_those_of_a_gpus_torch_do_
     assert not describe_difference(here, here) and "+" not in here["torch"]
     assert here["Longwave"].startswith("0.") and set(here) >= {"Python", "torch", "triton", "numpy"}
     other = {**here, "torch": "2.0.0", "Python": "3.9"}
-    told = describe_difference(other, here)
-    assert told == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
+    message = describe_difference(other, here)
+    assert (
+        message == f"Python 3.9 where the driver has {here['Python']}, torch 2.0.0 where the driver has {here['torch']}"
+    )
     fit = {"versions": here, "sees": True}
     assert why_node_is_unfit(fit, here, "/s") == ""
     assert why_node_is_unfit(
         {**fit, "versions": other}, here, "/s"
-    ) == f"it has {told}. Install the same there, and start " + ("its Ray again")
+    ) == f"it has {message}. Install the same there, and start " + ("its Ray again")
     assert "it does not see sftp://***@h/s. Share" in why_node_is_unfit(
         {**fit, "sees": False}, here, "sftp://a:secret@h/s"
     )
@@ -127,35 +129,35 @@ def test_a_pack_that_comes_back_is_handed_out_again_and_while_one_is_out_the_que
 
 
 def test_a_node_offers_its_cores_and_its_gpus_by_the_name_of_their_kind() -> None:
-    def found(**resources: float) -> ClusterNode:
+    def actual(**resources: float) -> ClusterNode:
         return to_node({"Resources": resources})
 
-    assert found(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == ClusterNode(8.0, 2, "H100")
-    assert found(CPU=8.0, GPU=1.0) == ClusterNode(8.0, 1, "GPU")
-    assert found(CPU=4.0, **{f"{KIND}H100": 1.0}) == found(CPU=4.0) == ClusterNode(4.0)
+    assert actual(CPU=8.0, GPU=2.0, **{f"{KIND}H100": 1.0}) == ClusterNode(8.0, 2, "H100")
+    assert actual(CPU=8.0, GPU=1.0) == ClusterNode(8.0, 1, "GPU")
+    assert actual(CPU=4.0, **{f"{KIND}H100": 1.0}) == actual(CPU=4.0) == ClusterNode(4.0)
 
 
 def test_a_pack_that_is_tried_takes_a_device_of_its_kind_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
+    requested: list[dict[str, Any]] = []
 
     def remote(**options: Any) -> Any:
-        asked.append(options)
+        requested.append(options)
         return lambda tried: tried
 
     monkeypatch.setattr(worker.ray, "remote", remote)
     for kind, where in ((CPU, {}), ("GPU", {}), ("H100", {"zone": "a"})):
         worker._remote_probe(kind, where)
-    assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in asked] == [
+    assert [(a["num_cpus"], a["num_gpus"], a["resources"], a.get("label_selector")) for a in requested] == [
         (1, 0, {}, None), (0, 1, {}, None), (0, 1, {f"{KIND}H100": SOME}, {"zone": "a"}),
     ]  # fmt: skip
-    assert all(a["max_calls"] == 1 for a in asked), "a process that ends with it"
+    assert all(a["max_calls"] == 1 for a in requested), "a process that ends with it"
 
 
 def test_a_pack_asks_for_its_share_of_a_node_that_is_not_unfit() -> None:
     place = asdict(Slot("H200", 0.25, 2.0))
-    asked = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
+    requested = placement_of_pack(False, {"gpu": "H200"})({"slot": place, "unfit": ["n", "m"]})
     selector = {"gpu": "H200", "ray.io/node-id": "!in(n,m)"}
-    assert asked == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
+    assert requested == PlacementGroupFactory([{"CPU": 2, "GPU": 0.25}], bundle_label_selector=[selector])
     assert placement_of_pack(False, {})({"slot": asdict(Slot()), "unfit": []}) == PlacementGroupFactory([{"CPU": 1}])
 
 
@@ -170,24 +172,24 @@ def test_packs_of_more_or_less_than_a_core_fill_the_cores_that_there_are(tenths:
     room = workers.device_pool([ClusterNode(tenths / 10)])
     places = [room.take_slot({}) for _ in range(fit + more)]
     assert room.count == room.packs_per_node == fit and places == [Slot(cpus=cpus)] * fit + [None] * more
-    asked = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
-    assert asked.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
+    requested = Workers(fit, Path(), "head:6379", cpu=True, cpus=cpus).device_pool([])
+    assert requested.count == fit and replace(workers, count=fit).cores == math.ceil(round(fit * cpus, 6))
 
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_a_pack_that_its_node_refuses_or_died_of_goes_to_another_and_has_not_ended(refused: bool) -> None:
-    said: list[dict[str, object]] = []
+    output: list[dict[str, object]] = []
     queue = PackSearcher(DevicePool([ClusterNode(1)]), lambda: False, lambda: [])
     queue.add_packs({"jobs": {"a": {"shares": {}}}, "last": True})
     nodes, trial = Mock(), Mock(trial_id="1", config=queue.suggest("1"))
-    listener = EventCallback(said.append, queue, nodes)
+    listener = EventCallback(output.append, queue, nodes)
     if refused:
         listener.on_trial_result(1, [], trial, {"refusal": "why", "node": "n"})
         listener.on_trial_complete(1, [], trial)
         nodes.refuse_node.assert_called_once_with("n", "why")
     else:
         listener.on_trial_error(1, [], trial)
-    assert queue.packs == {"a": {"cpu": 1.0}} and not said
+    assert queue.packs == {"a": {"cpu": 1.0}} and not output
 
 
 def other_source(folder: Path) -> Path:
@@ -219,10 +221,10 @@ def test_of_a_node_without_the_package_or_with_another_or_without_the_storage_a_
         command = ("sweep", "run", file, "--ray", nodes.address, "--workers", 5, "--storage", url, "--mlflow", "off")
         done = longwave(*command, "--label", "kind=good", "--cpus", 0.5)
     assert done.returncode == 0 and "10 of 10 trials done (10 ok)" in done.stdout, done.stdout + done.stderr  # type: ignore[attr-defined]
-    said = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
-    assert len(said) == 3, said
+    output = re.findall(r"node \S+ \(\w{6}\) gets no packs: (.*)", done.stdout)  # type: ignore[attr-defined]
+    assert len(output) == 3, output
     for line in ("no Longwave there .*none here", "it has Longwave 0.1.0 .* where the driver", "it does not see s3://"):
-        assert any(re.match(line, text) for text in said), said
+        assert any(re.match(line, text) for text in output), output
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +249,7 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
         return {file.name.partition(".")[0] for file in there.rglob("*.safetensors")}
 
     file, expected = undisturbed
-    epochs = sum(len(told.curve) for told in expected.values())
+    epochs = sum(len(message.curve) for message in expected.values())
     with bucket() as url:
         there = to_path(url) / "kept" if kept == "in an object store" else tmp_path / "lost/storage"
         sweep = Running(tmp_path / "lost", file, (), env=LOOPBACK, storage=there, epochs=epochs)  # type: ignore[arg-type]
@@ -258,8 +260,8 @@ def test_48_trials_on_two_nodes_of_which_one_is_killed_at_work_are_trained_once_
             assert not sweep.over_before(driver, lambda: nodes.busy() and len(with_one()) == 2)
             nodes.lose(replaced=False)
             sweep.finish(driver)
-        found = audit(sweep.scene(expected))
-    assert found.clean and found.trials == 48, found
+        actual = audit(sweep.scene(expected))
+    assert actual.clean and actual.trials == 48, actual
     taken_up = [line["began"] for log in logs(sweep.journal).values() for line in log if line.get("began")]
     assert max(taken_up, default=0) > 0, "no pack of the lost node went on from a checkpoint"
 

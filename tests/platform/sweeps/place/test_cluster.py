@@ -108,11 +108,11 @@ def test_a_pack_fits_every_kind_of_gpu_and_prefers_the_one_with_the_shortest_epo
 def test_shares_of_packs_that_are_handed_out_in_waves_are_those_of_all_at_once(packs: int) -> None:
     cluster = Cluster(DevicePool([ClusterNode(8, 4, "A100")]), probed=ProbeTable([tried(1, 1.0)]))
     every = [str(k) for k in range(packs)]
-    found: dict[str, dict[str, float]] = {}
-    while rest := every[len(found) :]:
+    actual: dict[str, dict[str, float]] = {}
+    while rest := every[len(actual) :]:
         wave = {key: [BASE] for key in rest[:2]}
-        found |= cluster.gpu_shares(wave, len(found), len(rest) - len(wave))
-    assert found == cluster.gpu_shares({key: [BASE] for key in every})
+        actual |= cluster.gpu_shares(wave, len(actual), len(rest) - len(wave))
+    assert actual == cluster.gpu_shares({key: [BASE] for key in every})
 
 
 def test_packs_on_cores_share_the_memory_of_their_machine() -> None:
@@ -127,21 +127,21 @@ def test_a_sweep_is_expected_to_take_what_its_packs_take_one_after_another() -> 
     probed = ProbeTable([tried(1, 1.0, kind="cpu", epoch=2.0), tried(2, 2.0, kind="cpu", epoch=3.0)])
     cluster = Cluster(DevicePool([ClusterNode(2)]), probed=probed)
     search = {str(k): [replace(BASE, seed=10 * k + j) for j in range(2)] for k in range(3)}
-    found = estimate_stages(cluster, [search, {"again": like_retrainings([BASE], 1)}])
-    assert found.seconds == 2 * 30 + 20, "two at a time, then the third, then what was retrained"
-    assert found.held == {"cpu": 3 * 30 + 20} and not found.unknown
-    assert found.placed == {("cpu", 1.0, 2): 3, ("cpu", 1.0, 1): 1}
+    actual = estimate_stages(cluster, [search, {"again": like_retrainings([BASE], 1)}])
+    assert actual.seconds == 2 * 30 + 20, "two at a time, then the third, then what was retrained"
+    assert actual.held == {"cpu": 3 * 30 + 20} and not actual.unknown
+    assert actual.placed == {("cpu", 1.0, 2): 3, ("cpu", 1.0, 1): 1}
 
 
 def test_packs_beside_one_another_hold_their_shares_of_a_gpu() -> None:
     cluster = Cluster(DevicePool([ClusterNode(8, 1, "A100")]), probed=ProbeTable([tried(1, 2.4, epoch=6.0)]))
-    found = estimate_stages(cluster, [{str(k): [replace(BASE, seed=k)] for k in range(4)} | {"w": [WIDE]}])
-    assert found.placed == {("A100", 0.25, 1): 4, ("A100", 1.0, 1): 1} and found.unknown == {"lem": 1}
-    assert found.held == pytest.approx({"A100": 4 * 60 * 0.25}) and found.seconds == 60
+    actual = estimate_stages(cluster, [{str(k): [replace(BASE, seed=k)] for k in range(4)} | {"w": [WIDE]}])
+    assert actual.placed == {("A100", 0.25, 1): 4, ("A100", 1.0, 1): 1} and actual.unknown == {"lem": 1}
+    assert actual.held == pytest.approx({"A100": 4 * 60 * 0.25}) and actual.seconds == 60
 
 
 @pytest.mark.parametrize(
-    ("told", "held", "paid"),
+    ("message", "held", "paid"),
     [
         ("2.5", {"A100": 7200.0, "cpu": 3600.0}, 7.5),
         ("A100=2.5, cpu=0", {"A100": 7200.0, "cpu": 3600.0}, 5.0),
@@ -151,11 +151,11 @@ def test_packs_beside_one_another_hold_their_shares_of_a_gpu() -> None:
         ("", {}, 0.0),
     ],
 )
-def test_device_seconds_cost_the_price_of_their_kind(told: str, held: dict[str, float], paid: float | None) -> None:
-    assert total_cost(held, parse_prices(told)) == paid
+def test_device_seconds_cost_the_price_of_their_kind(message: str, held: dict[str, float], paid: float | None) -> None:
+    assert total_cost(held, parse_prices(message)) == paid
 
 
-@pytest.mark.parametrize("told", ["much", "A100=", "A100=-1", "A100=1e3", "=", "nan", "A100=inf", "1;2"])
-def test_a_wrong_price_is_named_in_a_line(told: str) -> None:
+@pytest.mark.parametrize("message", ["much", "A100=", "A100=-1", "A100=1e3", "=", "nan", "A100=inf", "1;2"])
+def test_a_wrong_price_is_named_in_a_line(message: str) -> None:
     with pytest.raises(ConfigError, match="--price is a number for an hour of a device, 2.5 or A100=2.5,T4=0.4; got"):
-        parse_prices(told)
+        parse_prices(message)

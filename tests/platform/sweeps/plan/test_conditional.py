@@ -45,7 +45,7 @@ def error(config: TrialConfig) -> float:
     return {"adam": 0.5, "rmsprop": 1.0}[config.optimiser] + (rate + 2.5) ** 2
 
 
-def found(sweep: Sweep) -> list[TrialConfig]:
+def actual(sweep: Sweep) -> list[TrialConfig]:
     """Return all trials of a search whose trials end by ``error``."""
     ends: dict[str, Run] = {}
     while len(trials := [c for c in all_trials(sweep, ends) if c.phase == "search"]) > len(ends):
@@ -56,7 +56,7 @@ def found(sweep: Sweep) -> list[TrialConfig]:
 def test_a_search_in_rounds_draws_a_number_exactly_where_its_word_has_it() -> None:
     sweep = search("tpe", trials=40, rounds=3)
     [entry] = sweep.cells
-    trials = found(sweep)
+    trials = actual(sweep)
     assert len(trials) == 40
     for c in trials:
         assert ("momentum" in c.params) == (c.optimiser == "sgd"), c
@@ -85,8 +85,8 @@ def test_a_point_that_learns_asks_of_each_name_whether_it_has_a_meaning_in_what_
         return name != "b" or point["a"] == "x"
 
     space = (Dimension("a", choices=("x", "y")), Dimension("b", 0.0, 1.0), Dimension("c", 0.0, 1.0))
-    told: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
-    points = draw(space, 12, 5, "tpe", told, is_used=means)
+    message: list[tuple[dict[str, Drawn], float]] = [({"a": "y", "c": k / 20}, k / 20) for k in range(20)]
+    points = draw(space, 12, 5, "tpe", message, is_used=means)
     assert all(("b" in p) == (p["a"] == "x") and "c" in p for p in points)
     assert asked_for[:3][0] == ((), "a") and asked_for[1] == (("a",), "b")
 
@@ -109,6 +109,6 @@ def test_draws_of_random_and_quasi_random_searches_are_those_of_before() -> None
 @pytest.mark.slow  # forty searches of sixty trials, each by two samplers
 def test_tpe_finds_better_settings_than_a_random_search_of_as_many_trials_where_words_decide_the_space() -> None:
     """Same budget, same space, forty seeds each: the best settings found are compared by a rank test."""
-    best = {s: [min(map(error, found(search(s, seed=seed)))) for seed in range(40)] for s in ("random", "tpe")}
+    best = {s: [min(map(error, actual(search(s, seed=seed)))) for seed in range(40)] for s in ("random", "tpe")}
     assert stats.mannwhitneyu(best["tpe"], best["random"], alternative="less").pvalue < 0.01
     assert np.median(best["tpe"]) < 0.5 * np.median(best["random"])

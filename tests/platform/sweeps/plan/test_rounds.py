@@ -23,11 +23,11 @@ def cell(**changes: Any) -> tuple[Any, CellPlan]:
 
 def ended(trials: Sequence[TrialConfig], runs: Mapping[int, tuple[str, float]] = {}) -> dict[str, Run]:
     """Return how trials ended: well, each with another score, but for the places that ``runs`` names."""
-    found = {}
+    actual = {}
     for k, config in enumerate(trials):
         status, valid = runs.get(k, ("ok", 1.0 + 0.1 * (k % 7)))
-        found[config.id] = Run(config.id, status, "it did" if status == "diverged" else "", valid=valid)  # type: ignore[arg-type]
-    return found
+        actual[config.id] = Run(config.id, status, "it did" if status == "diverged" else "", valid=valid)  # type: ignore[arg-type]
+    return actual
 
 
 def test_no_round_draws_the_points_of_another() -> None:

@@ -118,9 +118,9 @@ def test_rows_are_taken_by_their_median_on_validation_a_diverged_seed_worst() ->
         group(sweep, 6, [0.9]),
         group(sweep, 7, [0.8]),
     ]
-    found = settings_of_rows(entry, rows)
-    assert [dict(s.values) for s in found] == [dict(rows[k].config.params) for k in (2, 0, 7)] and len(found) == ROWS
-    assert found[0].source == f"row {rows[2].row[:12]}, {entry.metric} 0.2 on validation"
+    actual = settings_of_rows(entry, rows)
+    assert [dict(s.values) for s in actual] == [dict(rows[k].config.params) for k in (2, 0, 7)] and len(actual) == ROWS
+    assert actual[0].source == f"row {rows[2].row[:12]}, {entry.metric} 0.2 on validation"
     assert settings_of_rows(entry, [replace(rows[0], superseded="an older version")]) == []
     higher = settings_of_rows(replace(entry, goal="max"), rows)
     assert dict(higher[0].values) == dict(rows[6].config.params) and higher[0].source.endswith(" 0.9 on validation")
@@ -168,8 +168,8 @@ def test_a_search_begins_with_a_row_of_the_store_and_its_board_says_so(
     assert [start.differing for start in sweep.cells[0].warm] == ["hidden 128", "epochs 2"]
     assert read_sweep_plan(earlier, "second") == sweep == store_plan(resolve(file), earlier)
     driver.resume_sweep(sweep, earlier, here, None, Console(file=io.StringIO()))
-    said = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
-    assert said == {"random search", "random search, warm start from published settings and earlier rows"}
+    output = {way for r in read_board(earlier, "adding") if r.kind == "reproduced" for way in r.ways}
+    assert output == {"random search", "random search, warm start from published settings and earlier rows"}
 
 
 def test_the_plan_shows_what_a_search_begins_with(
@@ -182,10 +182,10 @@ def test_the_plan_shows_what_a_search_begins_with(
         "[space.lem]\ndt = {low = 0.1, high = 2}\n"
     )
     assert main(["sweep", "plan", str(path), "--store", earlier.url]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "Trial 1: row" in said and "there with epochs 2." in said
-    assert "Left out: LEM, Appendix A, Table 8, adding N=10000: dt 0.0242 lies outside 0.1 to 2." in said
-    assert "successive halving in cohorts of 2 (η 3, from epoch 1), warm start from published settings" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Trial 1: row" in output and "there with epochs 2." in output
+    assert "Left out: LEM, Appendix A, Table 8, adding N=10000: dt 0.0242 lies outside 0.1 to 2." in output
+    assert "successive halving in cohorts of 2 (η 3, from epoch 1), warm start from published settings" in output
 
 
 def test_a_sweep_says_how_it_searched() -> None:

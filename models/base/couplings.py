@@ -1,4 +1,4 @@
-"""What one node hears of its neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
+"""The messages of a node's neighbours: PyTorch Geometric's graph layers, for all members of a pack at once.
 
 The members' graphs are disjoint copies in one large graph, in which PyG passes the messages; the linear maps, which
 differ by member, are batched products. CPU time in ms, forward and backward, on one thread of an AMD EPYC, torch 2.15,

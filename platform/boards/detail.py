@@ -16,7 +16,7 @@ from longwave.platform.records.stored import Trial
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is said of a row or of a trial.
+    """A fact about a row or a trial.
 
     Attributes:
         section: ``configuration``, ``protocol``, ..., ``seeds``, ``cost``, ``commands``.

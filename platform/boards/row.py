@@ -1,4 +1,4 @@
-"""A line of a board: one configuration of one model, its seeds inside; or a number that nobody retrained here."""
+"""A line of a board: one configuration of one model with all its seeds; or a number that was not retrained here."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from longwave.platform.statistics.verdict import verdict
 NOT_RUN = "not run"
 """Stands for a verdict where nobody retrained the model here."""
 OTHER_PROTOCOL = "other protocol"
-"""Stands for a verdict where the two protocols differ: the ratio is told, and says nothing on the paper."""
+"""Replaces a verdict where the two protocols differ: the ratio is shown, and says nothing about the paper."""
 PAPERS = {"cornn": "coRNN", "lem": "LEM", "lipschitz": "Lipschitz RNN", "taugru": "τ-GRU", "thesis": "the thesis"}
 """Names of the papers whose protocols are known; the thesis prints that of UnICORNN, whose paper is not at hand."""
 KEPT = ("value", "std", "statistic", "n", "units", "model_variant", "note")
@@ -128,7 +128,7 @@ def credited(number: Mapping[str, Any]) -> str:
 
 
 def _sizes(number: Mapping[str, Any], about: About, config: TrialConfig) -> list[str]:
-    """Return how the sizes differ, of those that are printed; layers are not recorded in rows of before."""
+    """Return how the sizes differ, of those that are printed; layers are not recorded in older rows."""
     units, layers = number["units"], number["layers"]
     departures = [f"hidden {config.hidden} (printed {units})"] if units and units != str(config.hidden) else []
     if layers and about.layers and layers != about.layers:

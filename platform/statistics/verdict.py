@@ -20,7 +20,7 @@ FEWEST = 3
 MOST_SEEDS = 1000
 """Stands for any number of seeds: what so many do not decide, none would."""
 LARGEST = 700.0
-"""Log of the largest ratio that is told; a float holds up to 709."""
+"""Log of the largest ratio that is reported; a float holds up to 709."""
 REPEATED = ("mean ± std", "mean", "one run")
 """Kinds of printed numbers that can be ``reproduced``: the others are not typical runs."""
 

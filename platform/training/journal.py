@@ -1,4 +1,4 @@
-"""Each trial's own log, for audits: what its training said, as it said it, before anybody took it. Off by default."""
+"""Each trial's own log, for audits: the reports of its training before they reach a driver. Off by default."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Pack:
         return Report((), self._finished(range(len(self.configs))))
 
     def restated_report(self) -> Report:
-        """Return all said so far, and for each trial the last epoch that stands."""
+        """Return all reports so far as one, and for each trial its last epoch."""
         ended = {r.trial: r.epochs for r in self.report.runs}
         return replace(self.report, began={**{c.id: self.done for c in self.configs}, **ended})
 
@@ -188,7 +188,7 @@ class Pack:
         return {"values": self.parameters.values, **{name: getattr(self, name) for name in TENSORS}, **optimiser}
 
     def note(self, report: Report) -> None:
-        """Add a report to what was said."""
+        """Add to the report so far."""
         self.report += report
         for point in report.points:
             self.valids[point.trial].append(point.valid)

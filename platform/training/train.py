@@ -214,7 +214,7 @@ def unfit(config: TrialConfig) -> str:
     """Return which versions of a trial are others here; empty if its result would be what its name says.
 
     Raises:
-        ConfigError: Its task or its model is not here, in no version; of what is brought, not in the one planned.
+        ConfigError: Its task or its model is missing; of a plugin, in the planned version.
         DataError: The data are not here.
     """
     pin_as_planned("model", config.model, config.model_version)

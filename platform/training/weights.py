@@ -106,7 +106,7 @@ def read(path: AnyPath) -> Kept | None:
 
 
 def _hash(tensors: Mapping[str, Tensor], metadata: str) -> str:
-    """Return the SHA-256 of what is told and of all tensors, by name."""
+    """Return the SHA-256 of the metadata and of all tensors, by name."""
     hashed = sha256(metadata.encode())
     for name, tensor in sorted(tensors.items()):
         hashed.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())

@@ -24,12 +24,15 @@ LOOPBACK = {
 CODE = """
 import json, os, sys, time
 from pathlib import Path
-told = json.loads(sys.argv[1])
-if told["runs_on"]:
-    os.sched_setaffinity(0, told["runs_on"])
+options = json.loads(sys.argv[1])
+if options["runs_on"]:
+    os.sched_setaffinity(0, options["runs_on"])
 from longwave.platform.sweeps.on_ray.bare_node import start_node
-os.environ.update(told["env"])
-print(start_node(told["cores"], Path(told["folder"]), told["cluster"], labels=told["labels"]).address, flush=True)
+os.environ.update(options["env"])
+address = start_node(
+    options["cores"], Path(options["folder"]), options["cluster"], labels=options["labels"]
+).address
+print(address, flush=True)
 time.sleep(10**6)
 """
 
